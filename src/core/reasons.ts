@@ -1,0 +1,30 @@
+// Reasons a user meets in a container's waiting state. A closed set, so that a typo is a compile error.
+
+export type WaitingReason =
+  | 'ContainerCreating'
+  | 'PodInitializing'
+  | 'CrashLoopBackOff'
+  | 'ErrImagePull'
+  | 'ImagePullBackOff'
+  | 'ErrImageNeverPull'
+  | 'InvalidImageName'
+  | 'ImageInspectError'
+  | 'RegistryUnavailable'
+  | 'SignatureValidationFailed'
+  | 'CreateContainerConfigError'
+  | 'PreCreateHookError'
+  | 'CreateContainerError'
+  | 'PreStartHookError'
+  | 'RunContainerError'
+  | 'PostStartHookError';
+
+/** Why a container could not be started: becomes its waiting state and an event. */
+export class ContainerStartError extends Error {
+  readonly reason: WaitingReason;
+
+  constructor(reason: WaitingReason, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'ContainerStartError';
+    this.reason = reason;
+  }
+}

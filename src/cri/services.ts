@@ -1,0 +1,70 @@
+// The CRI verbs as typed calls, each with its deadline. Requests may leave fields out; answers have every field.
+import type { CallOptions, GrpcChannel } from '../lib/grpc/channel.ts';
+import type { Rpc } from '../lib/grpc/rpc.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import { ImageService, RuntimeService, type ContainerEventResponse } from './gen/cri.ts';
+
+type Verb<R> =
+  R extends Rpc<infer Req, infer Res> ? (request: Partially<Req>, signal: AbortSignal) => Promise<Res> : never;
+type Verbs<S, Stream extends keyof S> = { readonly [K in Exclude<keyof S, Stream>]: Verb<S[K]> };
+
+type RuntimeStreams = Extract<keyof typeof RuntimeService, `stream${string}` | 'getContainerEvents'>;
+type ImageStreams = Extract<keyof typeof ImageService, `stream${string}`>;
+
+export interface CriRuntime extends Verbs<typeof RuntimeService, RuntimeStreams> {
+  /** Resolves when the runtime ends the stream; rejects with `unimplemented` where it has no events. */
+  containerEvents(onEvent: (event: ContainerEventResponse) => void, signal: AbortSignal): Promise<void>;
+}
+export type CriImages = Verbs<typeof ImageService, ImageStreams>;
+
+/** Called around every verb: metrics, traces, tests. */
+export type Around = <T>(verb: string, call: () => Promise<T>) => Promise<T>;
+
+type Deadline = number | undefined | ((request: { readonly timeout?: number | undefined }) => number | undefined);
+
+/** Milliseconds per verb for a given `runtimeRequestTimeout`; verbs not listed take that timeout itself. */
+const deadlines = (timeoutMs: number): Record<string, Deadline> => ({
+  runPodSandbox: 2 * timeoutMs,
+  stopContainer: (r) => (r.timeout ?? 0) * 1000 + timeoutMs,
+  execSync: (r) => ((r.timeout ?? 0) === 0 ? undefined : (r.timeout ?? 0) * 1000 + timeoutMs),
+  checkpointContainer: (r) => Math.max(timeoutMs, (r.timeout ?? 0) * 1000),
+  pullImage: undefined,
+});
+
+const passThrough: Around = (_verb, call) => call();
+
+export type ServiceOptions = { readonly timeoutMs: number; readonly around?: Around };
+
+function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
+  channel: GrpcChannel,
+  service: S,
+  options: ServiceOptions,
+): Record<string, unknown> {
+  const limits = deadlines(options.timeoutMs);
+  const around = options.around ?? passThrough;
+  const verbs: Record<string, unknown> = {};
+  for (const [verb, rpc] of Object.entries(service)) {
+    const limit = verb in limits ? limits[verb] : options.timeoutMs;
+    verbs[verb] = (request: { readonly timeout?: number }, signal: AbortSignal): Promise<unknown> => {
+      const deadlineMs = typeof limit === 'function' ? limit(request) : limit;
+      const call: CallOptions = deadlineMs === undefined ? { signal } : { signal, deadlineMs };
+      return around(verb, () => channel.unary(rpc, request, call));
+    };
+  }
+  return verbs;
+}
+
+export function criRuntime(channel: GrpcChannel, options: ServiceOptions): CriRuntime {
+  const verbs = verbsOf(channel, RuntimeService, options) as unknown as Verbs<typeof RuntimeService, RuntimeStreams>;
+  const around = options.around ?? passThrough;
+  return {
+    ...verbs,
+    containerEvents: (onEvent, signal) =>
+      around('getContainerEvents', () =>
+        channel.serverStream(RuntimeService.getContainerEvents, {}, { signal }, onEvent),
+      ),
+  };
+}
+
+export const criImages = (channel: GrpcChannel, options: ServiceOptions): CriImages =>
+  verbsOf(channel, ImageService, options) as unknown as CriImages;

@@ -1,0 +1,51 @@
+// The only owner of wall time, monotonic time, timers and randomness. Everything else receives a Clock,
+// so tests can drive time by hand and no part depends on the machine's clock behaving.
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Wall time in milliseconds since the epoch. For stamps that people and peers read, never for durations. */
+  now(): number;
+  /** Wall time in nanoseconds since the epoch. */
+  nowNanos(): bigint;
+  /** Monotonic milliseconds: durations, deadlines and back-offs survive clock jumps with this one. */
+  monotonic(): number;
+  /** Uniform in [0, 1). */
+  random(): number;
+  /** Runs `fn` once after `ms`. `ms` beyond 2^31 is clamped, below 0 counts as 0. */
+  after(ms: number, fn: () => void): Timer;
+  /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  nowNanos: () => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e3)) * 1000n,
+  monotonic: () => performance.now(),
+  random: () => Math.random(),
+  after(ms, fn) {
+    const handle = setTimeout(fn, Math.min(Math.max(ms, 0), MAX_TIMER_MS));
+    return { cancel: () => clearTimeout(handle) };
+  },
+  sleep(ms, signal) {
+    return sleepOn(this, ms, signal);
+  },
+};
+
+/** `sleep` in terms of `after`, shared by every Clock. */
+export function sleepOn(clock: Pick<Clock, 'after'>, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = clock.after(ms, done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

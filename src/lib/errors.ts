@@ -1,0 +1,43 @@
+// One error class with a kind. Adapters (gRPC, HTTP, errno) translate into a kind once, callers switch on the kind
+// and never on message text. Reasons that users see in a pod's status are another thing: see core/reasons.ts.
+
+export type Fault =
+  | 'notFound'
+  | 'exists'
+  | 'conflict'
+  | 'invalid'
+  | 'denied'
+  | 'deadline'
+  | 'cancelled'
+  | 'unavailable'
+  | 'unimplemented'
+  | 'exhausted'
+  | 'internal';
+
+export type FaultOptions = {
+  cause?: unknown;
+  /** Machine-readable facts about the failure (a gRPC code, an HTTP status, a Retry-After). */
+  detail?: Readonly<Record<string, unknown>>;
+};
+
+export class KubeletError extends Error {
+  readonly kind: Fault;
+  readonly detail: Readonly<Record<string, unknown>>;
+
+  constructor(kind: Fault, message: string, options: FaultOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'KubeletError';
+    this.kind = kind;
+    this.detail = options.detail ?? {};
+  }
+}
+
+export const isFault = (err: unknown, ...kinds: Fault[]): err is KubeletError =>
+  err instanceof KubeletError && (kinds.length === 0 || kinds.includes(err.kind));
+
+/** What to show a person: the message, never a stack. */
+export const messageOf = (err: unknown): string => (err instanceof Error ? err.message : String(err));
+
+/** The errno code (`ENOENT`, …) of a Node system error, if it is one. */
+export const errnoOf = (err: unknown): string | undefined =>
+  err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;

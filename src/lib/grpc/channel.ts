@@ -1,0 +1,236 @@
+// A gRPC client over one HTTP/2 connection to a unix socket (or host and port). It connects when a call needs it, so a
+// restarted peer is found by the very next call; callers decide about retries. Nothing here polls.
+import {
+  connect as connectHttp2,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from 'node:http2';
+import { connect as connectSocket } from 'node:net';
+import { childScope } from '../abort.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import { decode, encode } from '../proto/codec.ts';
+import { frame, FrameReader } from './frame.ts';
+import type { Rpc } from './rpc.ts';
+import { GrpcCode, GrpcError } from './status.ts';
+
+export type Target = { readonly socketPath: string } | { readonly host: string; readonly port: number };
+
+export type ChannelOptions = {
+  readonly target: Target;
+  readonly maxReceiveBytes?: number;
+  readonly connectTimeoutMs?: number;
+  readonly userAgent?: string;
+};
+
+export type CallOptions = {
+  readonly signal: AbortSignal;
+  /** Absent means no deadline. */
+  readonly deadlineMs?: number;
+};
+
+const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
+const WINDOW_BYTES = 8 * 1024 * 1024;
+
+export class GrpcChannel {
+  readonly #clock: Clock;
+  readonly #o: ChannelOptions;
+  #session: Promise<ClientHttp2Session> | undefined;
+
+  constructor(clock: Clock, options: ChannelOptions) {
+    this.#clock = clock;
+    this.#o = options;
+  }
+
+  async unary<Req, Res>(rpc: Rpc<Req, Res>, request: Req, options: CallOptions): Promise<Res> {
+    let answer: Res | undefined;
+    await this.#call(rpc, request, options, (message) => {
+      answer = message;
+    });
+    if (answer === undefined)
+      throw new GrpcError(GrpcCode.Internal, `${rpc.path}: no answer before the end of the stream`);
+    return answer;
+  }
+
+  /** Delivers each message as it comes and resolves when the server ends the stream well. */
+  serverStream<Req, Res>(
+    rpc: Rpc<Req, Res>,
+    request: Req,
+    options: CallOptions,
+    onMessage: (message: Res) => void,
+  ): Promise<void> {
+    return this.#call(rpc, request, options, onMessage);
+  }
+
+  close(): void {
+    const session = this.#session;
+    this.#session = undefined;
+    // A failed connect has nothing to close.
+    session?.then((s) => s.destroy()).catch(() => undefined);
+  }
+
+  async #call<Req, Res>(
+    rpc: Rpc<Req, Res>,
+    request: Req,
+    options: CallOptions,
+    onMessage: (message: Res) => void,
+  ): Promise<void> {
+    options.signal.throwIfAborted();
+    const scope = childScope(options.signal);
+    const { deadlineMs } = options;
+    const timer =
+      deadlineMs === undefined
+        ? undefined
+        : this.#clock.after(deadlineMs, () =>
+            scope.abort(new GrpcError(GrpcCode.DeadlineExceeded, 'context deadline exceeded')),
+          );
+    try {
+      const session = await this.#connected(scope.signal);
+      const stream = this.#open(session, rpc.path, deadlineMs);
+      const reader = new FrameReader(this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE);
+      const ended = exchange(stream, rpc.path, scope.signal, (chunk) => {
+        for (const message of reader.push(chunk)) onMessage(decode(rpc.response, message));
+      });
+      stream.end(frame(encode(rpc.request, request)));
+      await ended;
+    } finally {
+      timer?.cancel();
+      scope.release();
+    }
+  }
+
+  #open(session: ClientHttp2Session, path: string, deadlineMs: number | undefined): ClientHttp2Stream {
+    const headers: Record<string, string> = {
+      ':method': 'POST',
+      ':path': path,
+      ':authority': 'localhost',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'user-agent': this.#o.userAgent ?? 'kubelet-ts',
+    };
+    if (deadlineMs !== undefined) headers['grpc-timeout'] = `${Math.max(1, Math.ceil(deadlineMs))}m`;
+    try {
+      return session.request(headers);
+    } catch (err) {
+      throw unavailable(err);
+    }
+  }
+
+  #connected(signal: AbortSignal): Promise<ClientHttp2Session> {
+    this.#session ??= this.#connect();
+    const session = this.#session;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(reasonOf(signal));
+      if (signal.aborted) return onAbort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      session.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    });
+  }
+
+  #connect(): Promise<ClientHttp2Session> {
+    const pending = new Promise<ClientHttp2Session>((resolve, reject) => {
+      const { target } = this.#o;
+      const socket =
+        'socketPath' in target ? connectSocket(target.socketPath) : connectSocket(target.port, target.host);
+      const session = connectHttp2('http://localhost', {
+        createConnection: () => socket,
+        settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
+        maxSessionMemory: 256,
+      });
+      const timer = this.#clock.after(this.#o.connectTimeoutMs ?? 5000, () =>
+        session.destroy(new Error('connect timed out')),
+      );
+      const forget = (): void => {
+        timer.cancel();
+        if (this.#session === pending) this.#session = undefined;
+      };
+      session.on('connect', () => {
+        timer.cancel();
+        session.setLocalWindowSize(WINDOW_BYTES);
+        resolve(session);
+      });
+      session.on('error', (err) => {
+        forget();
+        reject(unavailable(err));
+      });
+      session.on('goaway', forget);
+      session.on('close', () => {
+        forget();
+        reject(new GrpcError(GrpcCode.Unavailable, 'connection closed'));
+      });
+    });
+    return pending;
+  }
+}
+
+/** Resolves when the server ended the stream with status OK, rejects with its status or with what broke the stream. */
+function exchange(
+  stream: ClientHttp2Stream,
+  path: string,
+  signal: AbortSignal,
+  onData: (chunk: Buffer) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let status: IncomingHttpHeaders = {};
+    let failure: Error | undefined;
+    const fail = (err: Error): void => {
+      failure ??= err;
+      stream.close(constants.NGHTTP2_CANCEL);
+    };
+    const onAbort = (): void => fail(reasonOf(signal));
+    const onHeaders = (headers: IncomingHttpHeaders): void => {
+      status = { ...status, ...headers };
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    stream.on('response', onHeaders);
+    stream.on('trailers', onHeaders);
+    stream.on('data', (chunk: Buffer) => {
+      try {
+        onData(chunk);
+      } catch (err) {
+        fail(err instanceof GrpcError ? err : new GrpcError(GrpcCode.Internal, `${path}: ${messageOf(err)}`, err));
+      }
+    });
+    stream.on('error', (err) => {
+      failure ??= unavailable(err);
+    });
+    stream.on('close', () => {
+      signal.removeEventListener('abort', onAbort);
+      const error = failure ?? statusError(status, path);
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+    if (signal.aborted) onAbort();
+  });
+}
+
+const reasonOf = (signal: AbortSignal): Error =>
+  signal.reason instanceof Error ? signal.reason : new GrpcError(GrpcCode.Canceled, 'context canceled');
+
+const unavailable = (err: unknown): GrpcError =>
+  err instanceof GrpcError ? err : new GrpcError(GrpcCode.Unavailable, `connection error: ${messageOf(err)}`, err);
+
+function statusError(headers: IncomingHttpHeaders, path: string): GrpcError | undefined {
+  const status = headers['grpc-status'];
+  if (status === undefined) {
+    const http = headers[':status'];
+    return http === undefined
+      ? new GrpcError(GrpcCode.Unavailable, `${path}: the connection ended before an answer`)
+      : new GrpcError(GrpcCode.Unknown, `${path}: HTTP status ${http} without a gRPC status`);
+  }
+  const code = Number(status);
+  return code === 0 ? undefined : new GrpcError(code, decodeMessage(String(headers['grpc-message'] ?? '')));
+}
+
+/** Undoes gRPC's percent encoding; what is not valid stays as it is. */
+export function decodeMessage(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Broken escapes are shown as they came: a readable error text matters more than its exact bytes.
+    return text;
+  }
+}

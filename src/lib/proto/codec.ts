@@ -1,0 +1,365 @@
+// Protobuf on plain objects, driven by the field tables that scripts/generate-proto.ts writes from our .proto files.
+// proto3 rules: absent scalars are zero values, absent messages are undefined, zero values are not sent.
+
+export type ScalarType =
+  'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'double' | 'enum' | 'bigint64';
+
+/** `[number, jsName, type, repeated?]`; `type` is a scalar, a message, or a map of string to string. */
+export type FieldSpec = {
+  readonly no: number;
+  readonly name: string;
+  readonly type: ScalarType | MessageSpec | 'map';
+  readonly repeated?: true;
+};
+export type MessageSpec = { readonly name: string; readonly fields: () => readonly FieldSpec[] };
+
+/** A typed message: `encode` and `decode` are all that callers need. */
+export interface MessageType<T> {
+  readonly spec: MessageSpec;
+  /** Phantom: carries the object type. */
+  readonly sample?: T;
+}
+
+/** What may be sent: every field may be left out. */
+export type Partially<T> = T extends Uint8Array | bigint | string | number | boolean
+  ? T
+  : T extends readonly (infer E)[]
+    ? readonly Partially<E>[]
+    : { readonly [K in keyof T]?: Partially<T[K]> | undefined };
+
+const EMPTY = new Uint8Array(0);
+const VARINT = 0;
+const FIXED64 = 1;
+const BYTES = 2;
+const FIXED32 = 5;
+
+const wireTypeOf = (type: FieldSpec['type']): number =>
+  typeof type !== 'string' || type === 'string' || type === 'bytes' || type === 'map'
+    ? BYTES
+    : type === 'double'
+      ? FIXED64
+      : VARINT;
+
+// ---- encode ----
+
+class Writer {
+  #buffer = Buffer.allocUnsafe(256);
+  #length = 0;
+
+  finish(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  varint(value: number): void {
+    if (value < 0 || value > 0xffffffff) return this.varint64(BigInt(Math.trunc(value)));
+    this.#reserve(5);
+    while (value > 0x7f) {
+      this.#buffer[this.#length++] = (value & 0x7f) | 0x80;
+      value >>>= 7;
+    }
+    this.#buffer[this.#length++] = value;
+  }
+
+  varint64(value: bigint): void {
+    this.#reserve(10);
+    let rest = BigInt.asUintN(64, value);
+    while (rest > 0x7fn) {
+      this.#buffer[this.#length++] = Number(rest & 0x7fn) | 0x80;
+      rest >>= 7n;
+    }
+    this.#buffer[this.#length++] = Number(rest);
+  }
+
+  double(value: number): void {
+    this.#reserve(8);
+    this.#length = this.#buffer.writeDoubleLE(value, this.#length);
+  }
+
+  string(value: string): void {
+    const size = Buffer.byteLength(value);
+    this.varint(size);
+    this.#reserve(size);
+    this.#length += this.#buffer.write(value, this.#length);
+  }
+
+  bytes(value: Uint8Array): void {
+    this.varint(value.length);
+    this.#reserve(value.length);
+    this.#buffer.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  #reserve(size: number): void {
+    if (this.#length + size <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#length + size));
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+  }
+}
+
+export function encode<T>(type: MessageType<T>, value: T): Buffer {
+  const writer = new Writer();
+  writeMessage(writer, type.spec, value as Record<string, unknown>);
+  return writer.finish();
+}
+
+function writeMessage(w: Writer, spec: MessageSpec, value: Record<string, unknown>): void {
+  for (const field of spec.fields()) {
+    const v = value[field.name];
+    if (v === undefined || v === null) continue;
+    if (field.type === 'map') writeMap(w, field.no, v as Record<string, string>);
+    else if (field.repeated !== true) writeField(w, field, v, false);
+    else if (typeof field.type === 'string' && wireTypeOf(field.type) !== BYTES) writePacked(w, field, v as unknown[]);
+    else for (const item of v as unknown[]) writeField(w, field, item, true);
+  }
+}
+
+function writeMap(w: Writer, no: number, map: Record<string, string>): void {
+  for (const [key, value] of Object.entries(map)) {
+    const entry = new Writer();
+    entry.varint((1 << 3) | BYTES);
+    entry.string(key);
+    entry.varint((2 << 3) | BYTES);
+    entry.string(value);
+    w.varint((no << 3) | BYTES);
+    w.bytes(entry.finish());
+  }
+}
+
+function writePacked(w: Writer, field: FieldSpec, items: unknown[]): void {
+  if (items.length === 0) return;
+  const packed = new Writer();
+  for (const item of items) writeScalar(packed, field.type as ScalarType, item);
+  w.varint((field.no << 3) | BYTES);
+  w.bytes(packed.finish());
+}
+
+const isZero = (value: unknown): boolean =>
+  value === 0 || value === '' || value === false || value === 0n || (value instanceof Uint8Array && value.length === 0);
+
+function writeField(w: Writer, field: FieldSpec, value: unknown, keepZero: boolean): void {
+  const type = field.type;
+  if (typeof type === 'string' && !keepZero && isZero(value)) return;
+  w.varint((field.no << 3) | wireTypeOf(type));
+  if (typeof type === 'string') return writeScalar(w, type as ScalarType, value);
+  const nested = new Writer();
+  writeMessage(nested, type, value as Record<string, unknown>);
+  w.bytes(nested.finish());
+}
+
+function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
+  switch (type) {
+    case 'string':
+      return w.string(value as string);
+    case 'bytes':
+      return w.bytes(value as Uint8Array);
+    case 'bool':
+      return w.varint(value === true ? 1 : 0);
+    case 'double':
+      return w.double(value as number);
+    case 'bigint64':
+      return w.varint64(value as bigint);
+    case 'int32':
+    case 'int64':
+    case 'uint32':
+    case 'uint64':
+    case 'enum':
+      return w.varint(value as number);
+    default:
+      return type satisfies never;
+  }
+}
+
+// ---- decode ----
+
+export class MalformedMessage extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'MalformedMessage';
+  }
+}
+
+class Reader {
+  readonly #buffer: Buffer;
+  #at: number;
+  readonly end: number;
+
+  constructor(buffer: Buffer, at: number, end: number) {
+    this.#buffer = buffer;
+    this.#at = at;
+    this.end = end;
+  }
+
+  get done(): boolean {
+    return this.#at >= this.end;
+  }
+
+  /** An unsigned varint; exact up to 2^53. */
+  varint(): number {
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 10; i++) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 128;
+    }
+    throw new MalformedMessage('varint is too long');
+  }
+
+  varint64(): bigint {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = this.#byte();
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asIntN(64, value);
+    }
+    throw new MalformedMessage('varint is too long');
+  }
+
+  double(): number {
+    const at = this.#skip(8);
+    return this.#buffer.readDoubleLE(at);
+  }
+
+  string(): string {
+    const size = this.varint();
+    const at = this.#skip(size);
+    return this.#buffer.toString('utf8', at, at + size);
+  }
+
+  bytes(): Uint8Array {
+    const size = this.varint();
+    const at = this.#skip(size);
+    return size === 0 ? EMPTY : Uint8Array.prototype.slice.call(this.#buffer, at, at + size);
+  }
+
+  /** A reader over the next length-delimited value. */
+  nested(): Reader {
+    const size = this.varint();
+    const at = this.#skip(size);
+    return new Reader(this.#buffer, at, at + size);
+  }
+
+  ignore(wireType: number): void {
+    if (wireType === VARINT) this.varint64();
+    else if (wireType === FIXED64) this.#skip(8);
+    else if (wireType === BYTES) this.#skip(this.varint());
+    else if (wireType === FIXED32) this.#skip(4);
+    else throw new MalformedMessage(`wire type ${wireType} is not known`);
+  }
+
+  #byte(): number {
+    const at = this.#skip(1);
+    return this.#buffer[at] as number;
+  }
+
+  #skip(size: number): number {
+    const at = this.#at;
+    if (size > this.end - at) throw new MalformedMessage('message ends in the middle of a field');
+    this.#at = at + size;
+    return at;
+  }
+}
+
+const fieldIndex = new WeakMap<MessageSpec, Map<number, FieldSpec>>();
+
+function indexOf(spec: MessageSpec): Map<number, FieldSpec> {
+  let index = fieldIndex.get(spec);
+  if (index === undefined) fieldIndex.set(spec, (index = new Map(spec.fields().map((f) => [f.no, f]))));
+  return index;
+}
+
+/** Decodes to an object that has every scalar, list and map set (to its zero value when absent). */
+export function decode<T>(type: MessageType<T>, data: Uint8Array): T {
+  const buffer = Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  return readMessage(new Reader(buffer, 0, buffer.length), type.spec) as T;
+}
+
+function zeroOf(field: FieldSpec): unknown {
+  if (field.repeated === true) return [];
+  switch (field.type) {
+    case 'map':
+      return {};
+    case 'string':
+      return '';
+    case 'bytes':
+      return EMPTY;
+    case 'bool':
+      return false;
+    case 'bigint64':
+      return 0n;
+    default:
+      return typeof field.type === 'string' ? 0 : undefined;
+  }
+}
+
+function readMessage(r: Reader, spec: MessageSpec): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const field of spec.fields()) {
+    const zero = zeroOf(field);
+    if (zero !== undefined) out[field.name] = zero;
+  }
+  const index = indexOf(spec);
+  while (!r.done) {
+    const tag = r.varint();
+    const field = index.get(tag >>> 3);
+    const wireType = tag & 7;
+    if (field === undefined) r.ignore(wireType);
+    else readField(r, field, wireType, out);
+  }
+  return out;
+}
+
+function readField(r: Reader, field: FieldSpec, wireType: number, out: Record<string, unknown>): void {
+  const { type } = field;
+  if (type === 'map') return readMapEntry(r.nested(), out[field.name] as Record<string, string>);
+  const expected = wireTypeOf(type);
+  if (field.repeated === true && expected !== BYTES && wireType === BYTES) {
+    const packed = r.nested();
+    while (!packed.done) (out[field.name] as unknown[]).push(readScalar(packed, type as ScalarType));
+    return;
+  }
+  if (wireType !== expected)
+    throw new MalformedMessage(`field ${field.name} has wire type ${wireType}, expected ${expected}`);
+  const value = typeof type === 'string' ? readScalar(r, type) : readMessage(r.nested(), type);
+  if (field.repeated === true) (out[field.name] as unknown[]).push(value);
+  else out[field.name] = value;
+}
+
+function readMapEntry(r: Reader, map: Record<string, string>): void {
+  let key = '';
+  let value = '';
+  while (!r.done) {
+    const tag = r.varint();
+    if (tag >>> 3 === 1) key = r.string();
+    else if (tag >>> 3 === 2) value = r.string();
+    else r.ignore(tag & 7);
+  }
+  Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+function readScalar(r: Reader, type: ScalarType): unknown {
+  switch (type) {
+    case 'string':
+      return r.string();
+    case 'bytes':
+      return r.bytes();
+    case 'bool':
+      return r.varint() !== 0;
+    case 'double':
+      return r.double();
+    case 'int32':
+      return Number(BigInt.asIntN(32, r.varint64()));
+    case 'enum':
+    case 'uint32':
+    case 'uint64':
+      return r.varint();
+    case 'int64':
+      return Number(r.varint64());
+    case 'bigint64':
+      return r.varint64();
+    default:
+      return type satisfies never;
+  }
+}
