@@ -1,0 +1,66 @@
+// Makes a pod's status from the world as it is now and puts it into the store. Shared by all states of a worker.
+import type { PodUid } from '../core/ids.ts';
+import { uidOf, type Pod, type PodStatus, type ResourceRequirements } from '../core/pod.ts';
+import { emptySnapshot, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { StartErrors } from './start-errors.ts';
+
+/** Everything the derivation reads besides pod and snapshot; `status/derive.ts` fits. */
+export type DeriveFacts = {
+  readonly pod: Pod;
+  readonly snapshot: PodSnapshot;
+  readonly previous: PodStatus;
+  readonly startErrors: (container: string) => { readonly reason: string; readonly message: string } | undefined;
+  readonly terminationMessage: (container: ObservedContainer) => string;
+  readonly terminal: boolean;
+  readonly nowMs: number;
+};
+
+export type PodStatusWriterDeps = {
+  readonly store: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
+  readonly derive: (facts: DeriveFacts) => PodStatus;
+  readonly messages: {
+    load(snapshot: PodSnapshot, previous: PodSnapshot | undefined): Promise<void>;
+    of(container: ObservedContainer): string;
+  };
+  readonly startErrors: StartErrors;
+  readonly clock: Clock;
+};
+
+export type ActuatedLookup = (uid: PodUid, container: string) => ResourceRequirements | undefined;
+
+export class PodStatusWriter {
+  readonly #deps: PodStatusWriterDeps;
+  readonly #lastSeen = new Map<PodUid, PodSnapshot>();
+
+  constructor(deps: PodStatusWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Derives and stores; `adjust` has the last word (an eviction's reason, a resize condition). */
+  async write(
+    pod: Pod,
+    snapshot: PodSnapshot | undefined,
+    options: { readonly terminal?: boolean; readonly adjust?: (status: PodStatus) => PodStatus } = {},
+  ): Promise<PodStatus> {
+    const { store, derive, messages, startErrors, clock } = this.#deps;
+    const uid = uidOf(pod);
+    const seen = snapshot ?? emptySnapshot(uid, pod.metadata.name, pod.metadata.namespace ?? '');
+    await messages.load(seen, this.#lastSeen.get(uid));
+    this.#lastSeen.set(uid, seen);
+    const status = derive({
+      pod,
+      snapshot: seen,
+      previous: store.statusOf(uid) ?? pod.status ?? {},
+      startErrors: (container) => startErrors.get(uid, container),
+      terminationMessage: (container) => messages.of(container),
+      terminal: options.terminal ?? false,
+      nowMs: clock.now(),
+    });
+    return store.set(pod, options.adjust === undefined ? status : options.adjust(status));
+  }
+
+  forget(uid: PodUid): void {
+    this.#lastSeen.delete(uid);
+  }
+}

@@ -1,0 +1,249 @@
+// One worker per pod UID. Everything that happens to a pod on this node happens here, one thing at a time per pod and
+// side by side across pods. Woken by sources, runtime, probes, volumes and its own timers.
+import type { PodUid } from '../core/ids.ts';
+import { fullName, isStaticPod, podKey, uidOf, type Pod } from '../core/pod.ts';
+import { childScope, type Scope } from '../lib/abort.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { KeyedRunner } from '../lib/keyed-runner.ts';
+import type { Logger } from '../lib/logger.ts';
+import { StaticNames } from './static-names.ts';
+import { graceFor, initialState, next, type StopRequest, type WorkerEvent, type WorkerState } from './worker-state.ts';
+
+/** What a worker does in each state. Every step may be repeated after a crash or a failure. */
+export interface WorkerSteps {
+  /** `retryAt` is the monotonic moment a back-off ends; `terminal` that nothing is left to run. */
+  sync(pod: Pod, signal: AbortSignal): Promise<{ readonly terminal: boolean; readonly retryAt?: number }>;
+  terminate(target: WorkerTarget, state: WorkerState & { phase: 'terminating' }, signal: AbortSignal): Promise<void>;
+  finish(target: WorkerTarget, signal: AbortSignal): Promise<void>;
+}
+
+/** A pod with its spec, or one that only the runtime knows. */
+export type WorkerTarget = { readonly uid: PodUid; readonly pod: Pod | undefined };
+
+export type PodWorkersDeps = {
+  readonly steps: WorkerSteps;
+  readonly desired: { get(uid: PodUid): Pod | undefined };
+  /** Whether the runtime has anything alive for this pod. */
+  readonly isAlive: (uid: PodUid) => boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type PodWorkersOptions = { readonly syncFrequencyMs: number };
+
+type Worker = {
+  readonly uid: PodUid;
+  pod: Pod | undefined;
+  state: WorkerState;
+  /** The step under way; aborted when a stop request overtakes it. */
+  step: Scope | undefined;
+  timer: Timer | undefined;
+  readonly onTerminated: (() => void)[];
+  /** The same UID came back while it was being stopped: start over once it is finished. */
+  restart: boolean;
+};
+
+const RETRY_MS = 10_000;
+const RETRY_JITTER = 0.5;
+
+export class PodWorkers {
+  readonly name = 'pod-workers';
+  readonly #deps: PodWorkersDeps;
+  readonly #options: PodWorkersOptions;
+  readonly #workers = new Map<PodUid, Worker>();
+  readonly #static = new StaticNames((uid) => this.wake(uid));
+  readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#run(uid) });
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: PodWorkersDeps, options: PodWorkersOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    for (const uid of this.#workers.keys()) this.#runner.wake(uid);
+    await new Promise<void>((resolve) =>
+      signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+    );
+    for (const worker of this.#workers.values()) {
+      worker.timer?.cancel();
+      worker.step?.abort(signal.reason);
+    }
+    await this.#runner.stop();
+  }
+
+  /** Starts a worker for a pod, or reminds the one that is there. */
+  ensure(pod: Pod): void {
+    const uid = uidOf(pod);
+    const known = this.#workers.get(uid);
+    if (known === undefined) this.#workers.set(uid, this.#create(uid, pod));
+    else if (known.state.phase !== 'syncing' && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod))
+      known.restart = true;
+    this.wake(uid);
+  }
+
+  wake(uid: PodUid): void {
+    if (this.#signal !== undefined && this.#workers.has(uid)) this.#runner.wake(uid);
+  }
+
+  wakeAll(): void {
+    for (const uid of this.#workers.keys()) this.wake(uid);
+  }
+
+  /** Asks for a pod to be stopped. Requests add up: grace shrinks, evicted and deleted stick. */
+  stop(uid: PodUid, request: StopRequest): void {
+    let worker = this.#workers.get(uid);
+    if (worker === undefined) this.#workers.set(uid, (worker = this.#create(uid, this.#deps.desired.get(uid))));
+    const before = worker.state;
+    this.#apply(worker, { on: 'stop', request, graceSeconds: graceFor(worker.pod, request) });
+    const after = worker.state;
+    const shrunk =
+      before.phase === 'terminating' && after.phase === 'terminating' && after.graceSeconds < before.graceSeconds;
+    if (before.phase === 'syncing' || shrunk)
+      worker.step?.abort(new KubeletError('cancelled', 'the pod is being stopped'));
+    if (before !== after) this.wake(uid);
+  }
+
+  /** Resolves when the pod's containers are stopped for good. */
+  async stopped(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined || worker.state.phase === 'terminated' || worker.state.phase === 'finished') return;
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = (): void => reject(new KubeletError('deadline', 'timeout waiting to kill pod'));
+      signal.addEventListener('abort', onAbort, { once: true });
+      worker.onTerminated.push(() => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      });
+    });
+  }
+
+  stateOf(uid: PodUid): WorkerState | undefined {
+    return this.#workers.get(uid)?.state;
+  }
+
+  podOf(uid: PodUid): Pod | undefined {
+    return this.#workers.get(uid)?.pod;
+  }
+
+  uids(): readonly PodUid[] {
+    return [...this.#workers.keys()];
+  }
+
+  /** Drops a worker that is finished (or never did anything) once its pod is gone at the source. */
+  forget(uid: PodUid): void {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined || worker.state.phase !== 'finished') return;
+    worker.timer?.cancel();
+    this.#workers.delete(uid);
+    this.#static.release(uid);
+    const pod = this.#deps.desired.get(uid);
+    if (worker.restart && pod !== undefined) this.ensure(pod);
+  }
+
+  #create(uid: PodUid, pod: Pod | undefined): Worker {
+    const over = pod !== undefined && hasEnded(pod) && !this.#deps.isAlive(uid);
+    const state: WorkerState = over
+      ? {
+          phase: 'terminated',
+          since: this.#deps.clock.monotonic(),
+          evicted: false,
+          deleted: pod.metadata.deletionTimestamp !== undefined,
+        }
+      : initialState;
+    return { uid, pod, state, step: undefined, timer: undefined, onTerminated: [], restart: false };
+  }
+
+  #apply(worker: Worker, event: WorkerEvent): void {
+    const before = worker.state.phase;
+    worker.state = next(worker.state, event, this.#deps.clock.monotonic());
+    if (before === worker.state.phase) return;
+    if (worker.state.phase === 'terminated' || worker.state.phase === 'finished')
+      for (const done of worker.onTerminated.splice(0)) done();
+    if (worker.state.phase === 'finished') this.#static.release(worker.uid);
+  }
+
+  async #run(uid: PodUid): Promise<void> {
+    const worker = this.#workers.get(uid);
+    const root = this.#signal;
+    if (worker === undefined || root === undefined || root.aborted) return;
+    worker.timer?.cancel();
+    this.#absorb(worker);
+    if (!this.#mayStart(worker)) return;
+    const scope = childScope(root);
+    worker.step = scope;
+    let againMs: number | undefined;
+    try {
+      againMs = await this.#step(worker, scope.signal);
+    } catch (err) {
+      if (!scope.signal.aborted) {
+        const pod = worker.pod === undefined ? uid : podKey(worker.pod);
+        this.#deps.log.error('pod step failed, will be tried again', { pod, uid, phase: worker.state.phase, err });
+        againMs = RETRY_MS * (1 + RETRY_JITTER * this.#deps.clock.random());
+      } else if (!root.aborted) againMs = 0;
+    } finally {
+      worker.step = undefined;
+      scope.release();
+    }
+    if (againMs !== undefined && !root.aborted) worker.timer = this.#deps.clock.after(againMs, () => this.wake(uid));
+  }
+
+  /** Does what the state asks for; says in how many milliseconds to look again, if at all. */
+  async #step(worker: Worker, signal: AbortSignal): Promise<number | undefined> {
+    const { clock, steps } = this.#deps;
+    const state = worker.state;
+    switch (state.phase) {
+      case 'syncing': {
+        if (worker.pod === undefined) return undefined;
+        const outcome = await steps.sync(worker.pod, signal);
+        if (outcome.terminal) {
+          this.stop(worker.uid, {});
+          return 0;
+        }
+        const resync = this.#options.syncFrequencyMs * (1 + RETRY_JITTER * clock.random());
+        return outcome.retryAt === undefined
+          ? resync
+          : Math.max(0, Math.min(resync, outcome.retryAt - clock.monotonic()));
+      }
+      case 'terminating':
+        await steps.terminate(worker, state, signal);
+        this.#apply(worker, { on: 'containersStopped' });
+        return 0;
+      case 'terminated':
+        await steps.finish(worker, signal);
+        this.#apply(worker, { on: 'cleanedUp' });
+        return undefined;
+      case 'finished':
+        return undefined;
+      default:
+        return state satisfies never;
+    }
+  }
+
+  /** Re-reads the desired pod: a deletion or a final phase there is a stop request. */
+  #absorb(worker: Worker): void {
+    const pod = this.#deps.desired.get(worker.uid);
+    if (pod === undefined) return;
+    worker.pod = pod;
+    if (pod.metadata.deletionTimestamp !== undefined) this.#request(worker, { deleted: true });
+    else if (hasEnded(pod)) this.#request(worker, {});
+  }
+
+  #request(worker: Worker, request: StopRequest): void {
+    this.#apply(worker, { on: 'stop', request, graceSeconds: graceFor(worker.pod, request) });
+  }
+
+  /** Static pods of the same name run one after the other; one that was never started needs no stopping. */
+  #mayStart(worker: Worker): boolean {
+    const { pod } = worker;
+    if (pod === undefined || !isStaticPod(pod)) return true;
+    if (this.#static.claim(fullName(pod), worker.uid)) return true;
+    if (worker.state.phase === 'syncing' || this.#deps.isAlive(worker.uid)) return this.#deps.isAlive(worker.uid);
+    worker.state = { phase: 'finished', evicted: false, deleted: true };
+    return false;
+  }
+}
+
+const hasEnded = (pod: Pod): boolean => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';

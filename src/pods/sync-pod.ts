@@ -1,0 +1,141 @@
+// One pass over a pod that should run: say how it is, get its surroundings ready, let the runtime do what is missing.
+import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { runsOnce } from '../core/restart-policy.ts';
+import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
+import type { PodStatusWriter } from './pod-status-writer.ts';
+import type { StartErrors } from './start-errors.ts';
+
+export type RuntimeSyncResult = {
+  /** Something was created, started, stopped or removed: the pod must be observed again. */
+  readonly acted: boolean;
+  /** Per container: why it could not be started, or undefined when it was. */
+  readonly startErrors: ReadonlyMap<string, { readonly reason: string; readonly message: string } | undefined>;
+  /** Monotonic moment at which the earliest back-off ends. */
+  readonly retryAt?: number;
+  /** The first thing that went wrong, container starts included. */
+  readonly failure?: Error;
+};
+
+export type SyncPodDeps = {
+  readonly observed: {
+    get(uid: PodUid): PodSnapshot | undefined;
+    refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined>;
+  };
+  readonly status: PodStatusWriter;
+  readonly startErrors: StartErrors;
+  readonly surroundings: Surroundings;
+  readonly runtime: PodRuntimePort;
+  readonly events: EventRecorder;
+};
+
+/** What a pod needs around it before its containers can run. */
+export interface Surroundings {
+  /** Why pods with their own network cannot start now; undefined when they can. */
+  networkProblem(): string | undefined;
+  /** Begins to keep the objects (secrets, config maps) this pod refers to at hand. */
+  registerObjects(pod: Pod): void;
+  cgroupExists(pod: Pod): Promise<boolean>;
+  ensureCgroup(pod: Pod, signal: AbortSignal): Promise<void>;
+  reconcileMirror(pod: Pod, signal: AbortSignal): Promise<void>;
+  ensureDirectories(pod: Pod): Promise<void>;
+  mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
+  addProbes(pod: Pod): void;
+}
+
+export interface PodRuntimePort {
+  sync(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<RuntimeSyncResult>;
+  kill(pod: Pod, snapshot: PodSnapshot, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
+}
+
+const isFinal = (status: PodStatus): boolean => status.phase === 'Succeeded' || status.phase === 'Failed';
+
+export class SyncPod {
+  readonly #deps: SyncPodDeps;
+
+  constructor(deps: SyncPodDeps) {
+    this.#deps = deps;
+  }
+
+  async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
+    const { observed, status, surroundings } = this.#deps;
+    const uid = uidOf(pod);
+    const snapshot = observed.get(uid);
+    const written = await status.write(pod, snapshot);
+    if (isFinal(written)) return { terminal: true };
+    const problem = pod.spec.hostNetwork === true ? undefined : surroundings.networkProblem();
+    if (problem !== undefined) {
+      this.#deps.events.pod(pod, 'Warning', 'NetworkNotReady', `network is not ready: ${problem}`);
+      throw new KubeletError('unavailable', `network is not ready: ${problem}`);
+    }
+    surroundings.registerObjects(pod);
+    if (await this.#prepareCgroup(pod, snapshot, signal)) return { terminal: false, retryAt: 0 };
+    await this.#prepareRest(pod, signal);
+    surroundings.addProbes(pod);
+    return this.#runtime(pod, snapshot, signal);
+  }
+
+  /** True when the pod had to be killed first because it ran outside its cgroup. */
+  async #prepareCgroup(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<boolean> {
+    const { surroundings, runtime, observed } = this.#deps;
+    try {
+      if (snapshot !== undefined && hasRunningContainers(snapshot) && !(await surroundings.cgroupExists(pod))) {
+        await runtime.kill(pod, snapshot, undefined, signal);
+        await observed.refresh(uidOf(pod), signal);
+        if (!runsOnce(pod)) await surroundings.ensureCgroup(pod, signal);
+        return true;
+      }
+      await surroundings.ensureCgroup(pod, signal);
+      return false;
+    } catch (err) {
+      this.#explain(
+        pod,
+        signal,
+        'FailedCreatePodContainer',
+        `unable to ensure pod container exists: ${messageOf(err)}`,
+      );
+      throw err;
+    }
+  }
+
+  async #prepareRest(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { surroundings } = this.#deps;
+    // The mirror pod is for others to see; the pod itself does not wait for the API server.
+    if (isStaticPod(pod)) void surroundings.reconcileMirror(pod, signal).catch(() => undefined);
+    try {
+      await surroundings.ensureDirectories(pod);
+    } catch (err) {
+      this.#explain(pod, signal, 'Failed', `error making pod data directories: ${messageOf(err)}`);
+      throw err;
+    }
+    try {
+      await surroundings.mountVolumes(pod, signal);
+    } catch (err) {
+      this.#explain(pod, signal, 'FailedMount', `Unable to attach or mount volumes: ${messageOf(err)}`);
+      throw err;
+    }
+  }
+
+  async #runtime(
+    pod: Pod,
+    snapshot: PodSnapshot | undefined,
+    signal: AbortSignal,
+  ): Promise<{ terminal: boolean; retryAt?: number }> {
+    const { observed, runtime, startErrors } = this.#deps;
+    const uid = uidOf(pod);
+    const result = await runtime.sync(pod, snapshot, signal);
+    for (const [container, error] of result.startErrors) {
+      if (error === undefined) startErrors.clear(uid, container);
+      else startErrors.set(uid, container, error);
+    }
+    if (result.acted) await observed.refresh(uid, signal);
+    if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;
+    return result.retryAt === undefined ? { terminal: false } : { terminal: false, retryAt: result.retryAt };
+  }
+
+  #explain(pod: Pod, signal: AbortSignal, reason: string, message: string): void {
+    if (!signal.aborted) this.#deps.events.pod(pod, 'Warning', reason, message);
+  }
+}

@@ -1,0 +1,76 @@
+// Stops a pod's containers, once, with the grace it was given, and says so. Repeated until nothing runs any more.
+import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import { podUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
+import type { PodStatusWriter } from './pod-status-writer.ts';
+import type { WorkerTarget } from './pod-workers.ts';
+import type { WorkerState } from './worker-state.ts';
+
+export type TerminatePodDeps = {
+  readonly observed: {
+    get(uid: PodUid): PodSnapshot | undefined;
+    refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined>;
+  };
+  readonly status: PodStatusWriter;
+  readonly probes: { stopLivenessAndStartup(uid: PodUid): void; removePod(uid: PodUid): void };
+  readonly runtime: {
+    /** `pod` is absent for what only the runtime knows. */
+    kill(
+      pod: Pod | undefined,
+      snapshot: PodSnapshot,
+      graceSeconds: number | undefined,
+      signal: AbortSignal,
+    ): Promise<void>;
+  };
+  readonly events: EventRecorder;
+};
+
+export class TerminatePod {
+  readonly #deps: TerminatePodDeps;
+
+  constructor(deps: TerminatePodDeps) {
+    this.#deps = deps;
+  }
+
+  async terminate(
+    target: WorkerTarget,
+    state: WorkerState & { phase: 'terminating' },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { observed, status, probes, events } = this.#deps;
+    const { uid, pod } = target;
+    const snapshot = observed.get(uid);
+    const adjust = state.status === undefined ? {} : { adjust: state.status };
+    if (pod !== undefined) await status.write(pod, snapshot, adjust);
+    probes.stopLivenessAndStartup(uid);
+    try {
+      await this.#kill(target, snapshot, state.graceSeconds, signal);
+    } catch (err) {
+      if (pod !== undefined && !signal.aborted)
+        events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);
+      throw err;
+    }
+    probes.removePod(uid);
+    const after = await observed.refresh(podUid(uid), signal);
+    const running = after?.containers.filter((c) => c.state === 'running').map((c) => c.name) ?? [];
+    if (running.length > 0)
+      throw new KubeletError(
+        'internal',
+        `detected running containers after a successful KillPod, CRI violation: [${running.join(' ')}]`,
+      );
+    if (pod !== undefined) await status.write(pod, after, { terminal: true, ...adjust });
+  }
+
+  async #kill(
+    target: WorkerTarget,
+    snapshot: PodSnapshot | undefined,
+    graceSeconds: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (snapshot === undefined || snapshot.sandboxes.length + snapshot.containers.length === 0) return;
+    await this.#deps.runtime.kill(target.pod, snapshot, target.pod === undefined ? 1 : graceSeconds, signal);
+  }
+}

@@ -1,0 +1,127 @@
+// The pod conditions the kubelet owns. Pure; transition times are filled in by the store, which knows the last ones.
+import { isSidecar, type ContainerStatus, type Pod, type PodCondition, type PodPhase } from '../core/pod.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+
+export const OWNED_CONDITIONS: readonly string[] = [
+  'PodScheduled',
+  'Ready',
+  'Initialized',
+  'ContainersReady',
+  'PodResizeInProgress',
+  'PodResizePending',
+  'PodReadyToStartContainers',
+  'AllContainersRestarting',
+];
+
+export type ConditionInput = {
+  readonly pod: Pod;
+  readonly phase: PodPhase;
+  readonly snapshot: PodSnapshot;
+  readonly init: readonly ContainerStatus[];
+  readonly main: readonly ContainerStatus[];
+  /** The last conditions, for those that stay once true, and readiness gates written by others. */
+  readonly previous: readonly PodCondition[];
+};
+
+type Verdict = { readonly status: 'True' | 'False'; readonly reason?: string; readonly message?: string };
+const YES: Verdict = { status: 'True' };
+const no = (reason: string, message?: string): Verdict => ({
+  status: 'False',
+  reason,
+  ...(message === undefined ? {} : { message }),
+});
+
+/** In the order upstream lists them: networking, initialised, ready, containers ready, scheduled. */
+export function ownedConditions(input: ConditionInput): PodCondition[] {
+  const containersReady = containersReadyVerdict(input);
+  const all: [string, Verdict][] = [
+    ['PodReadyToStartContainers', sandboxIsReady(input.pod, input.snapshot) ? YES : { status: 'False' }],
+    ['Initialized', initializedVerdict(input)],
+    ['Ready', readyVerdict(input, containersReady)],
+    ['ContainersReady', containersReady],
+    ['PodScheduled', YES],
+  ];
+  return all.map(([type, verdict]) => condition(input.pod, type, verdict));
+}
+
+export function condition(pod: Pod, type: string, verdict: Verdict): PodCondition {
+  const generation = pod.metadata.generation ?? 0;
+  return { type, ...(generation > 0 ? { observedGeneration: generation } : {}), ...verdict, lastProbeTime: null };
+}
+
+/** Exactly one ready sandbox, with the right network and (unless it is the host's) an address. */
+export function sandboxIsReady(pod: Pod, snapshot: PodSnapshot): boolean {
+  const ready = snapshot.sandboxes.filter((s) => s.ready);
+  const [newest] = snapshot.sandboxes;
+  if (ready.length !== 1 || newest === undefined || !newest.ready) return false;
+  const hostNetwork = pod.spec.hostNetwork === true;
+  return newest.hostNetwork === hostNetwork && (hostNetwork || newest.ips.length > 0);
+}
+
+const byName = (statuses: readonly ContainerStatus[], name: string): ContainerStatus | undefined =>
+  statuses.find((s) => s.name === name);
+
+function initializedVerdict({ pod, phase, init, main, previous }: ConditionInput): Verdict {
+  const containers = pod.spec.initContainers ?? [];
+  if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' };
+  if (containers.length === 0) return YES;
+  const unknown: string[] = [];
+  const incomplete: string[] = [];
+  for (const c of containers) {
+    const status = byName(init, c.name);
+    if (status === undefined) unknown.push(c.name);
+    else if (isSidecar(c) ? status.started !== true : !status.ready) incomplete.push(c.name);
+  }
+  if (unknown.length + incomplete.length === 0 || hasStartedMain(main)) return YES;
+  if (previous.some((p) => p.type === 'Initialized' && p.status === 'True')) return YES;
+  return no(
+    'ContainersNotInitialized',
+    listMessage('containers with unknown status', unknown, 'containers with incomplete status', incomplete),
+  );
+}
+
+const hasStartedMain = (main: readonly ContainerStatus[]): boolean =>
+  main.some(
+    (s) =>
+      s.started === true ||
+      s.state.running !== undefined ||
+      s.state.terminated !== undefined ||
+      s.lastState.terminated !== undefined,
+  );
+
+function containersReadyVerdict({ pod, phase, init, main }: ConditionInput): Verdict {
+  if (phase === 'Succeeded') return no('PodCompleted');
+  if (phase === 'Failed') return no('PodFailed');
+  if (main.length === 0) return no('UnknownContainerStatuses');
+  const unknown: string[] = [];
+  const unready: string[] = [];
+  const check = (name: string, status: ContainerStatus | undefined): void => {
+    if (status === undefined) unknown.push(name);
+    else if (!status.ready) unready.push(name);
+  };
+  for (const c of pod.spec.initContainers ?? []) if (isSidecar(c)) check(c.name, byName(init, c.name));
+  for (const c of pod.spec.containers) check(c.name, byName(main, c.name));
+  if (unknown.length + unready.length === 0) return YES;
+  return no(
+    'ContainersNotReady',
+    listMessage('containers with unknown status', unknown, 'containers with unready status', unready),
+  );
+}
+
+const listMessage = (a: string, as: readonly string[], b: string, bs: readonly string[]): string =>
+  [as.length > 0 ? `${a}: [${as.join(' ')}]` : '', bs.length > 0 ? `${b}: [${bs.join(' ')}]` : '']
+    .filter((t) => t !== '')
+    .join(', ');
+
+function readyVerdict({ pod, previous }: ConditionInput, containersReady: Verdict): Verdict {
+  if (containersReady.status !== 'True') return containersReady;
+  const messages: string[] = [];
+  for (const { conditionType } of pod.spec.readinessGates ?? []) {
+    const gate = (pod.status?.conditions ?? previous).find((c) => c.type === conditionType);
+    if (gate === undefined)
+      messages.push(`corresponding condition of pod readiness gate "${conditionType}" does not exist.`);
+    else if (gate.status !== 'True')
+      messages.push(`the status of pod readiness gate "${conditionType}" is not "True", but ${gate.status}`);
+  }
+  return messages.length === 0 ? YES : no('ReadinessGatesNotReady', messages.join(', '));
+}

@@ -1,0 +1,206 @@
+// Observed container instances → API container statuses. Pure.
+import {
+  isSidecar,
+  type Container,
+  type ContainerKind,
+  type ContainerState,
+  type ContainerStatus,
+  type Pod,
+  type VolumeMountStatus,
+} from '../core/pod.ts';
+import { restartsAfterExit } from '../core/restart-policy.ts';
+import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
+import { nanosToApiTime } from '../core/time.ts';
+import { containerResources, type ActuatedResources } from './container-resources.ts';
+
+export type StartErrorLookup = (container: string) => { readonly reason: string; readonly message: string } | undefined;
+
+export type ContainerStatusInput = {
+  readonly pod: Pod;
+  readonly snapshot: PodSnapshot;
+  /** The runtime's name in container ids: `containerd://…`. */
+  readonly runtimeName: string;
+  readonly previous: readonly ContainerStatus[];
+  readonly startErrors: StartErrorLookup;
+  /** What a container left in its termination message file (or its log); empty for none. */
+  readonly terminationMessage: (container: ObservedContainer) => string;
+  readonly actuated: (container: string) => ActuatedResources | undefined;
+};
+
+const RESTART_COUNT = 'io.kubernetes.container.restartCount';
+
+/** Statuses of one kind of container: main and ephemeral ones sorted by name, init ones in spec order. */
+export function containerStatuses(
+  kind: ContainerKind,
+  containers: readonly Container[],
+  input: ContainerStatusInput,
+): ContainerStatus[] {
+  const statuses = containers.map((container) =>
+    withStartError(kind, container, statusOf(kind, container, input), input),
+  );
+  return kind === 'init' ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function statusOf(kind: ContainerKind, container: Container, input: ContainerStatusInput): ContainerStatus {
+  const old = input.previous.find((s) => s.name === container.name);
+  const [newest, before] = input.snapshot.containers.filter((c) => c.name === container.name);
+  if (newest === undefined) return missing(kind, container, old, input);
+  const status = fromInstance(kind, container, newest, old, input);
+  return before === undefined ? status : { ...status, lastState: stateOf(before, undefined, input) };
+}
+
+const waitingDefault = (pod: Pod): ContainerState => ({
+  waiting: { reason: (pod.spec.initContainers ?? []).length > 0 ? 'PodInitializing' : 'ContainerCreating' },
+});
+
+function missing(
+  kind: ContainerKind,
+  container: Container,
+  old: ContainerStatus | undefined,
+  input: ContainerStatusInput,
+): ContainerStatus {
+  if (old?.state.terminated !== undefined) return old;
+  const status: ContainerStatus = {
+    name: container.name,
+    state: waitingDefault(input.pod),
+    lastState: {},
+    ready: false,
+    restartCount: old?.restartCount ?? 0,
+    image: container.image ?? '',
+    imageID: '',
+    ...(kind === 'ephemeral' ? {} : { started: false }),
+    ...mountStatuses(container),
+  };
+  if (kind === 'init' && !isSidecar(container) && anyMainCreated(input)) {
+    const message =
+      'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
+    return {
+      ...status,
+      state: { terminated: { exitCode: 0, reason: 'Completed', message, startedAt: null, finishedAt: null } },
+    };
+  }
+  if (old?.state.running === undefined) return status;
+  const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
+  return {
+    ...status,
+    lastState: { terminated: unknownTermination(message) },
+    restartCount: status.restartCount + (input.pod.metadata.deletionTimestamp === undefined ? 1 : 0),
+  };
+}
+
+export const unknownTermination = (message: string): NonNullable<ContainerState['terminated']> => ({
+  exitCode: 137,
+  reason: 'ContainerStatusUnknown',
+  message,
+  startedAt: null,
+  finishedAt: null,
+});
+
+const anyMainCreated = ({ pod, snapshot }: ContainerStatusInput): boolean =>
+  pod.spec.containers.some((c) => newestOf(snapshot, c.name) !== undefined);
+
+function fromInstance(
+  kind: ContainerKind,
+  container: Container,
+  seen: ObservedContainer,
+  old: ContainerStatus | undefined,
+  input: ContainerStatusInput,
+): ContainerStatus {
+  const state = stateOf(seen, old, input);
+  const recorded = Number(seen.annotations[RESTART_COUNT] ?? 0) || 0;
+  const lost = seen.state === 'unknown' && state.terminated !== undefined;
+  const id = `${input.runtimeName}://${seen.id}`;
+  return {
+    name: container.name,
+    state,
+    lastState: {},
+    ready: false,
+    restartCount: lost ? (old?.restartCount ?? recorded) + 1 : recorded,
+    image: seen.image,
+    imageID: seen.imageRef,
+    containerID: id,
+    ...(kind === 'ephemeral' ? {} : { started: false }),
+    ...containerResources(container, seen, input.actuated(container.name), old?.containerID === id ? old : undefined),
+    ...(old?.volumeMounts === undefined ? mountStatuses(container) : { volumeMounts: old.volumeMounts }),
+    ...userStatus(seen),
+  };
+}
+
+function userStatus({ user }: ObservedContainer): Pick<ContainerStatus, 'user'> {
+  if (user === undefined) return {};
+  const groups = user.supplementalGroups.length > 0 ? { supplementalGroups: user.supplementalGroups } : {};
+  return { user: { linux: { uid: user.uid, gid: user.gid, ...groups } } };
+}
+
+function stateOf(
+  seen: ObservedContainer,
+  old: ContainerStatus | undefined,
+  input: ContainerStatusInput,
+): ContainerState {
+  switch (seen.state) {
+    case 'running':
+      return { running: { startedAt: nanosToApiTime(seen.startedAt) } };
+    case 'created':
+      return { waiting: {} };
+    case 'exited':
+      return { terminated: terminationOf(seen, input) };
+    case 'unknown':
+      if (old?.state.running === undefined) return waitingDefault(input.pod);
+      return { terminated: unknownTermination('The container could not be located when the pod was terminated') };
+    default:
+      return seen.state satisfies never;
+  }
+}
+
+function terminationOf(
+  seen: ObservedContainer,
+  input: ContainerStatusInput,
+): NonNullable<ContainerState['terminated']> {
+  const left = input.terminationMessage(seen);
+  const message = seen.message !== '' && left !== '' ? `${seen.message}: ${left}` : seen.message + left;
+  return {
+    exitCode: seen.exitCode,
+    ...(seen.reason === '' ? {} : { reason: seen.reason }),
+    ...(message === '' ? {} : { message }),
+    startedAt: nanosToApiTime(seen.startedAt),
+    finishedAt: nanosToApiTime(seen.finishedAt),
+    containerID: `${input.runtimeName}://${seen.id}`,
+  };
+}
+
+/** A container that will be started again but could not be, shows why instead of how it ended. */
+function withStartError(
+  kind: ContainerKind,
+  container: Container,
+  status: ContainerStatus,
+  input: ContainerStatusInput,
+): ContainerStatus {
+  const seen = newestOf(input.snapshot, container.name);
+  if (kind === 'init' && !isSidecar(container) && seen?.state === 'exited' && seen.exitCode === 0) return status;
+  if (!willStart(container, input.pod, seen)) return status;
+  const error = input.startErrors(container.name);
+  if (error === undefined) return status;
+  const moved = status.state.terminated === undefined ? {} : { lastState: { terminated: status.state.terminated } };
+  const message = error.message === '' ? {} : { message: error.message };
+  return { ...status, ...moved, state: { waiting: { reason: error.reason, ...message } } };
+}
+
+function willStart(container: Container, pod: Pod, seen: ObservedContainer | undefined): boolean {
+  if (pod.metadata.deletionTimestamp !== undefined) return false;
+  if (seen === undefined || seen.state === 'unknown' || seen.state === 'created') return true;
+  return seen.state === 'exited' && restartsAfterExit(container, pod, seen.exitCode);
+}
+
+function mountStatuses(container: Container): Pick<ContainerStatus, 'volumeMounts'> {
+  const mounts = container.volumeMounts ?? [];
+  if (mounts.length === 0) return {};
+  return {
+    volumeMounts: mounts.map((m): VolumeMountStatus => {
+      const readOnly =
+        m.readOnly === true
+          ? { readOnly: true, recursiveReadOnly: m.recursiveReadOnly === 'Enabled' ? 'Enabled' : 'Disabled' }
+          : {};
+      return { name: m.name, mountPath: m.mountPath, ...readOnly };
+    }),
+  };
+}

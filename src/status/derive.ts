@@ -1,0 +1,140 @@
+// A pod's status from what is desired, what is observed and what was said before. Pure; this is the one place where a
+// status is made from scratch.
+import { isSidecar, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '../core/pod.ts';
+import { podLimits, podRequests, resourceListOf } from '../core/pod-resources.ts';
+import { qosClassOf } from '../core/qos.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { parseTimeMs } from '../core/time.ts';
+import { ownedConditions, OWNED_CONDITIONS } from './conditions.ts';
+import { containerStatuses, type ContainerStatusInput } from './container-status.ts';
+import { phaseOf } from './phase.ts';
+import { readinessOf, type ProbeState } from './readiness.ts';
+
+export type DeriveInput = Omit<ContainerStatusInput, 'previous'> & {
+  readonly pod: Pod;
+  readonly snapshot: PodSnapshot;
+  /** Our last status for this pod, or the API server's when we have none. */
+  readonly previous: PodStatus;
+  readonly probes: ProbeState;
+  /** This node's addresses, primary first. */
+  readonly hostIPs: readonly string[];
+  /** All containers are stopped for good: phases become final whatever the restart policy says. */
+  readonly terminal: boolean;
+  readonly nowMs: number;
+};
+
+export const DEADLINE_REASON = 'DeadlineExceeded';
+export const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline';
+
+const FINAL: readonly (PodPhase | undefined)[] = ['Succeeded', 'Failed'];
+export const isFinalPhase = (phase: PodPhase | undefined): boolean => FINAL.includes(phase);
+
+export function derivePodStatus(input: DeriveInput): PodStatus {
+  const { pod, previous, snapshot } = input;
+  const statuses = withReadiness(input);
+  const computed = phaseOf(pod, statuses, input.terminal);
+  const overdue = pastDeadline(pod, previous, input.nowMs);
+  const phase = finalPhase(input, computed, overdue);
+  const conditions = ownedConditions({ pod, phase, snapshot, ...statuses, previous: previous.conditions ?? [] });
+  const kept = (previous.conditions ?? []).filter(
+    (c) => !OWNED_CONDITIONS.includes(c.type) || c.type.startsWith('PodResize'),
+  );
+  const generation = pod.metadata.generation ?? 0;
+  return {
+    ...(generation > 0 ? { observedGeneration: generation } : {}),
+    phase,
+    conditions: [...kept, ...conditions],
+    ...explanation(previous, phase, overdue),
+    ...addresses(input),
+    ...(previous.startTime === undefined ? {} : { startTime: previous.startTime }),
+    ...(statuses.init.length > 0 ? { initContainerStatuses: statuses.init } : {}),
+    containerStatuses: statuses.main,
+    ...(statuses.ephemeral.length > 0 ? { ephemeralContainerStatuses: statuses.ephemeral } : {}),
+    qosClass: qosClassOf(pod),
+    ...resources(pod),
+  };
+}
+
+type Statuses = { init: ContainerStatus[]; main: ContainerStatus[]; ephemeral: ContainerStatus[] };
+
+function withReadiness(input: DeriveInput): Statuses {
+  const { pod, previous } = input;
+  const init = containerStatuses('init', pod.spec.initContainers ?? [], {
+    ...input,
+    previous: previous.initContainerStatuses ?? [],
+  });
+  const main = containerStatuses('main', pod.spec.containers, { ...input, previous: previous.containerStatuses ?? [] });
+  const ephemeral = containerStatuses('ephemeral', pod.spec.ephemeralContainers ?? [], {
+    ...input,
+    previous: previous.ephemeralContainerStatuses ?? [],
+  });
+  const old = [...(previous.initContainerStatuses ?? []), ...(previous.containerStatuses ?? [])];
+  const sidecars = new Set((pod.spec.initContainers ?? []).filter(isSidecar).map((c) => c.name));
+  const judge = (status: ContainerStatus): ContainerStatus => ({
+    ...status,
+    ...readinessOf(
+      status,
+      old.find((s) => s.name === status.name),
+      input.probes,
+    ),
+  });
+  return {
+    main: main.map(judge),
+    init: init.map((s) =>
+      sidecars.has(s.name) ? judge(s) : { ...judge(s), ready: s.state.terminated?.exitCode === 0 },
+    ),
+    ephemeral,
+  };
+}
+
+/** A final phase never turns back; a pod past its deadline has failed. */
+function finalPhase(input: DeriveInput, computed: PodPhase, overdue: boolean): PodPhase {
+  const known = isFinalPhase(input.previous.phase) ? input.previous.phase : input.pod.status?.phase;
+  if (known !== undefined && isFinalPhase(known)) return known;
+  return overdue ? 'Failed' : computed;
+}
+
+export function pastDeadline(pod: Pod, status: PodStatus, nowMs: number): boolean {
+  const seconds = pod.spec.activeDeadlineSeconds;
+  if (seconds === undefined || status.startTime === undefined) return false;
+  return nowMs - parseTimeMs(status.startTime) >= seconds * 1000;
+}
+
+function explanation(previous: PodStatus, phase: PodPhase, overdue: boolean): Pick<PodStatus, 'reason' | 'message'> {
+  if (overdue && !isFinalPhase(previous.phase)) return { reason: DEADLINE_REASON, message: DEADLINE_MESSAGE };
+  if (previous.phase !== phase) return {};
+  return {
+    ...(previous.reason === undefined ? {} : { reason: previous.reason }),
+    ...(previous.message === undefined ? {} : { message: previous.message }),
+  };
+}
+
+function addresses({ pod, snapshot, hostIPs, previous }: DeriveInput): Partial<PodStatus> {
+  const [hostIP] = hostIPs;
+  const observed = pod.spec.hostNetwork === true ? hostIPs : oneOfEachFamily(snapshot.ips, hostIP);
+  const ips = observed.length > 0 ? observed : (previous.podIPs ?? []).map((p) => p.ip);
+  const [podIP] = ips;
+  return {
+    ...(hostIP === undefined ? {} : { hostIP, hostIPs: hostIPs.map((ip) => ({ ip })) }),
+    ...(podIP === undefined ? {} : { podIP, podIPs: ips.map((ip) => ({ ip })) }),
+  };
+}
+
+const isV6 = (ip: string): boolean => ip.includes(':');
+
+/** At most one address per family, the node's own family first. */
+function oneOfEachFamily(ips: readonly string[], hostIP: string | undefined): readonly string[] {
+  const primaryV6 = hostIP !== undefined && isV6(hostIP);
+  const first = ips.find((ip) => isV6(ip) === primaryV6);
+  const second = ips.find((ip) => isV6(ip) !== primaryV6);
+  return [first, second].filter((ip) => ip !== undefined);
+}
+
+function resources(pod: Pod): Pick<PodStatus, 'allocatedResources' | 'resources'> {
+  const requests = resourceListOf(podRequests(pod));
+  const limits = resourceListOf(podLimits(pod));
+  return {
+    ...(requests === undefined ? {} : { allocatedResources: requests }),
+    resources: { ...(limits === undefined ? {} : { limits }), ...(requests === undefined ? {} : { requests }) },
+  };
+}

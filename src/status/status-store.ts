@@ -1,0 +1,176 @@
+// The last status of every pod, by UID. Written by the pod's worker, read by everybody; a change is announced so that
+// status-sync.ts can send it. Times are stamped here because only the store knows what was said before.
+import { isDeepStrictEqual } from 'node:util';
+import type { PodUid } from '../core/ids.ts';
+import { isStaticPod, uidOf, type ContainerStatus, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
+import { effectivePolicy, restartsAfterExit } from '../core/restart-policy.ts';
+import { apiTime } from '../core/time.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import { unknownTermination } from './container-status.ts';
+import { isFinalPhase } from './derive.ts';
+
+export type StoredStatus = {
+  readonly pod: Pod;
+  readonly status: PodStatus;
+  /** Grows with every change; what was sent to the API server is remembered by version. */
+  readonly version: number;
+  /** The worker is done with the pod: the API object may be deleted once its phase is final. */
+  readonly finished: boolean;
+};
+
+export type StatusStoreDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onChange: (uid: PodUid) => void;
+};
+
+const MAX_MESSAGES_BYTES = 12_288;
+
+export class StatusStore {
+  readonly #deps: StatusStoreDeps;
+  readonly #entries = new Map<PodUid, StoredStatus>();
+
+  constructor(deps: StatusStoreDeps) {
+    this.#deps = deps;
+  }
+
+  get(uid: PodUid): StoredStatus | undefined {
+    return this.#entries.get(uid);
+  }
+
+  statusOf(uid: PodUid): PodStatus | undefined {
+    return this.#entries.get(uid)?.status;
+  }
+
+  all(): Iterable<[PodUid, StoredStatus]> {
+    return this.#entries.entries();
+  }
+
+  /** Records a status. Equal ones change nothing, except that a pod being deleted is announced again. */
+  set(pod: Pod, next: PodStatus): PodStatus {
+    const uid = uidOf(pod);
+    const old = this.#entries.get(uid);
+    const base = old?.status ?? pod.status ?? {};
+    const refused = old === undefined ? undefined : resurrected(pod, old.status, next);
+    if (refused !== undefined) {
+      this.#deps.log.warn('status refused: a container that ended for good would be alive again', {
+        container: refused,
+        uid,
+      });
+      return base;
+    }
+    const status = stamped(limitMessages(next), base, this.#deps.clock.now());
+    const changed = old === undefined || !isDeepStrictEqual(old.status, status);
+    this.#entries.set(uid, {
+      pod,
+      status,
+      version: (old?.version ?? 0) + (changed ? 1 : 0),
+      finished: old?.finished ?? false,
+    });
+    if (changed || pod.metadata.deletionTimestamp !== undefined) this.#deps.onChange(uid);
+    return status;
+  }
+
+  /** The worker has stopped everything and cleaned up: whatever is still open in the status is closed now. */
+  finish(pod: Pod): void {
+    const uid = uidOf(pod);
+    const old = this.#entries.get(uid);
+    const status = terminated(pod, old?.status ?? pod.status ?? {});
+    this.set(pod, status);
+    const entry = this.#entries.get(uid);
+    if (entry !== undefined) this.#entries.set(uid, { ...entry, finished: true });
+    this.#deps.onChange(uid);
+  }
+
+  delete(uid: PodUid): void {
+    this.#entries.delete(uid);
+  }
+}
+
+function stamped(next: PodStatus, old: PodStatus, nowMs: number): PodStatus {
+  const now = apiTime(nowMs);
+  const conditions = (next.conditions ?? []).map((c): PodCondition => {
+    const before = old.conditions?.find((o) => o.type === c.type);
+    const kept = before?.status === c.status ? before.lastTransitionTime : undefined;
+    return { ...c, lastTransitionTime: kept ?? c.lastTransitionTime ?? now };
+  });
+  const startTime = old.startTime ?? next.startTime ?? now;
+  return { ...next, startTime, ...(next.conditions === undefined ? {} : { conditions }) };
+}
+
+/** A container that ended and is not to be restarted must not come back to life in the status. */
+function resurrected(pod: Pod, old: PodStatus, next: PodStatus): string | undefined {
+  for (const c of pod.spec.containers) {
+    if (effectivePolicy(c, pod) === 'Always') continue;
+    const before = old.containerStatuses?.find((s) => s.name === c.name)?.state.terminated;
+    const after = next.containerStatuses?.find((s) => s.name === c.name);
+    if (before === undefined || after === undefined || after.state.terminated !== undefined) continue;
+    if (before.reason === 'RestartingAllContainers' || before.reason === 'ContainerStatusUnknown') continue;
+    if (!restartsAfterExit(c, pod, before.exitCode)) return c.name;
+  }
+  return undefined;
+}
+
+function terminated(pod: Pod, status: PodStatus): PodStatus {
+  const close = (s: ContainerStatus): ContainerStatus =>
+    s.state.terminated !== undefined
+      ? s
+      : {
+          ...s,
+          ready: false,
+          state: { terminated: unknownTermination('The container could not be located when the pod was terminated') },
+        };
+  const init = status.initContainerStatuses ?? [];
+  const initialised = init.every((s) => s.state.terminated !== undefined || s.started === true);
+  const out: PodStatus = {
+    ...status,
+    ...(init.length > 0
+      ? { initContainerStatuses: init.map((s, i) => (i === 0 || s.state.waiting === undefined ? close(s) : s)) }
+      : {}),
+    ...(status.containerStatuses === undefined || !initialised
+      ? {}
+      : { containerStatuses: status.containerStatuses.map(close) }),
+  };
+  if (isStaticPod(pod) || isFinalPhase(out.phase)) return out;
+  return { ...out, phase: 'Failed' };
+}
+
+/** A pod's termination messages share a fixed space. */
+function limitMessages(status: PodStatus): PodStatus {
+  const lists = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses];
+  const count = lists.reduce((sum, list) => sum + (list?.length ?? 0), 0);
+  const limit = Math.floor(MAX_MESSAGES_BYTES / Math.max(count, 1));
+  const tooLong = (s: ContainerStatus): boolean =>
+    [s.state, s.lastState].some((x) => Buffer.byteLength(x.terminated?.message ?? '') > limit);
+  if (!lists.some((list) => list?.some(tooLong))) return status;
+  const cut = (s: ContainerStatus): ContainerStatus => ({
+    ...s,
+    state: cutState(s.state, limit),
+    lastState: cutState(s.lastState, limit),
+  });
+  return {
+    ...status,
+    ...(status.initContainerStatuses === undefined
+      ? {}
+      : { initContainerStatuses: status.initContainerStatuses.map(cut) }),
+    ...(status.containerStatuses === undefined ? {} : { containerStatuses: status.containerStatuses.map(cut) }),
+    ...(status.ephemeralContainerStatuses === undefined
+      ? {}
+      : { ephemeralContainerStatuses: status.ephemeralContainerStatuses.map(cut) }),
+  };
+}
+
+function cutState(state: ContainerStatus['state'], limit: number): ContainerStatus['state'] {
+  const message = state.terminated?.message;
+  if (state.terminated === undefined || message === undefined) return state;
+  return {
+    terminated: {
+      ...state.terminated,
+      message: Buffer.from(message)
+        .subarray(0, limit)
+        .toString('utf8')
+        .replace(/\uFFFD+$/, ''),
+    },
+  };
+}

@@ -1,0 +1,62 @@
+// What a container left behind when it ended: the tail of its termination message file, or of its log. Read once per
+// container, in the background of the worker, and remembered until the container is gone.
+import { open } from 'node:fs/promises';
+import type { ContainerId } from '../core/ids.ts';
+import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
+import { errnoOf, messageOf } from '../lib/errors.ts';
+
+const PATH = 'io.kubernetes.container.terminationMessagePath';
+const POLICY = 'io.kubernetes.container.terminationMessagePolicy';
+const MAX_FILE_BYTES = 4096;
+const MAX_LOG_BYTES = 2048;
+const MAX_LOG_LINES = 80;
+
+/** Reads the end of a container log, without the runtime's line prefixes. */
+export type LogTail = (path: string, lines: number, maxBytes: number) => Promise<string>;
+
+export class TerminationMessages {
+  readonly #logTail: LogTail;
+  readonly #known = new Map<ContainerId, string>();
+
+  constructor(logTail: LogTail) {
+    this.#logTail = logTail;
+  }
+
+  /** Reads what is missing for the ended containers of a pod, and forgets containers that are gone. */
+  async load(snapshot: PodSnapshot, previous: PodSnapshot | undefined): Promise<void> {
+    const ended = snapshot.containers.filter((c) => c.state === 'exited' && !this.#known.has(c.id));
+    await Promise.all(ended.map(async (c) => this.#known.set(c.id, await this.#read(c))));
+    const alive = new Set(snapshot.containers.map((c) => c.id));
+    for (const c of previous?.containers ?? []) if (!alive.has(c.id)) this.#known.delete(c.id);
+  }
+
+  of(container: ObservedContainer): string {
+    return this.#known.get(container.id) ?? '';
+  }
+
+  async #read(container: ObservedContainer): Promise<string> {
+    const inContainer = container.annotations[PATH];
+    const mount = container.mounts.find((m) => m.containerPath === inContainer);
+    const fromFile = mount === undefined ? '' : await tailOf(mount.hostPath);
+    if (fromFile !== '') return fromFile;
+    const wantsLog = container.annotations[POLICY] === 'FallbackToLogsOnError' && container.exitCode !== 0;
+    if (!wantsLog || container.reason === 'ContainerCannotRun' || container.logPath === '') return '';
+    return this.#logTail(container.logPath, MAX_LOG_LINES, MAX_LOG_BYTES);
+  }
+}
+
+async function tailOf(path: string): Promise<string> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const { size } = await file.stat();
+      const length = Math.min(size, MAX_FILE_BYTES);
+      const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+      return buffer.toString('utf8');
+    } finally {
+      await file.close();
+    }
+  } catch (err) {
+    return errnoOf(err) === 'ENOENT' ? '' : `Error on reading termination log ${path}: ${messageOf(err)}`;
+  }
+}
