@@ -1,0 +1,87 @@
+// HTTP replies and socket failures as KubeletError kinds. Callers switch on the kind, `isGone` is the one extra question.
+import type { Status } from '../core/meta.ts';
+import { errnoOf, isFault, KubeletError, messageOf, type Fault } from '../lib/errors.ts';
+
+const KIND_OF: Readonly<Record<number, Fault>> = {
+  400: 'invalid',
+  401: 'denied',
+  403: 'denied',
+  404: 'notFound',
+  405: 'unimplemented',
+  406: 'unimplemented',
+  408: 'deadline',
+  409: 'conflict',
+  410: 'invalid',
+  413: 'invalid',
+  415: 'unimplemented',
+  422: 'invalid',
+  429: 'exhausted',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'deadline',
+};
+
+const kindOf = (code: number, reason: string | undefined): Fault => {
+  if (reason === 'AlreadyExists') return 'exists';
+  if (reason === 'ServerTimeout' || reason === 'Timeout') return 'deadline';
+  return KIND_OF[code] ?? 'internal';
+};
+
+const MAX_PLAIN_BODY = 1024;
+
+const asStatus = (body: string): Status | undefined => {
+  try {
+    const parsed = JSON.parse(body) as Status | null;
+    return parsed !== null && typeof parsed === 'object' && parsed.kind === 'Status' ? parsed : undefined;
+  } catch {
+    return undefined; // a proxy's HTML page or plain text: the caller shows it as it is
+  }
+};
+
+/** The error for an answer that is not a success. `what` is `GET /api/v1/…`, without the query. */
+export function replyError(what: string, code: number, body: string, retryAfterSeconds?: number): KubeletError {
+  const status = asStatus(body);
+  const plain = body.trim().slice(0, MAX_PLAIN_BODY);
+  const message = status?.message ?? (plain === '' ? `${what}: the server answered ${code}` : plain);
+  return new KubeletError(kindOf(code, status?.reason), message, {
+    detail: {
+      status: code,
+      ...(status?.reason === undefined ? {} : { reason: status.reason }),
+      ...(status?.details === undefined ? {} : { details: status.details }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
+  });
+}
+
+/** The error for a Status object inside a watch stream. */
+export const statusError = (status: Status): KubeletError =>
+  new KubeletError(kindOf(status.code ?? 500, status.reason), status.message ?? 'the watch reported an error', {
+    detail: { status: status.code ?? 500, ...(status.reason === undefined ? {} : { reason: status.reason }) },
+  });
+
+/** The error for a request that got no answer. An abort keeps its own reason. */
+export function transportError(what: string, err: unknown, signal: AbortSignal): Error {
+  if (signal.aborted) {
+    return signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', String(signal.reason));
+  }
+  if (isFault(err)) return err;
+  const errno = errnoOf(err);
+  return new KubeletError('unavailable', `${what}: ${messageOf(err)}`, {
+    cause: err,
+    detail: errno === undefined ? {} : { errno },
+  });
+}
+
+/** The resource version asked for is no longer served. */
+export const isGone = (err: unknown): boolean =>
+  isFault(err) &&
+  (err.detail['status'] === 410 || err.detail['reason'] === 'Expired' || err.detail['reason'] === 'Gone');
+
+/** True when the request never got an answer from an API server. */
+export const isUnreachable = (err: unknown): boolean =>
+  isFault(err, 'unavailable', 'deadline') && err.detail['status'] === undefined;
+
+export const retryAfterMs = (err: unknown): number | undefined => {
+  const seconds = isFault(err) ? err.detail['retryAfterSeconds'] : undefined;
+  return typeof seconds === 'number' ? seconds * 1000 : undefined;
+};

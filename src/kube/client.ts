@@ -1,0 +1,190 @@
+// The REST client: JSON in and out, a request budget (QPS and burst), a deadline per call, repeats where the server asks
+// for them with Retry-After. Several clients (main, events, heartbeat) share one transport and differ in their limits.
+import type { IncomingMessage } from 'node:http';
+import type { KubeList } from '../core/meta.ts';
+import { withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
+import type { TokenBucket } from '../lib/token-bucket.ts';
+import { replyError, retryAfterMs, transportError } from './api-error.ts';
+import { targetOf, type Resource, type Where } from './resources.ts';
+import type { HttpRequest, Transport } from './transport.ts';
+import { readWatch, type WatchEvent } from './watch.ts';
+
+export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly preconditions?: { readonly uid: string } };
+
+/** Told about every finished exchange; `code` is `<error>` without an answer. */
+export type RequestObserver = (call: { method: string; verb: string; code: string; host: string; ms: number }) => void;
+
+export type ClientDeps = { clock: Clock; transport: Transport; limiter: TokenBucket; observe?: RequestObserver };
+export type ClientOptions = {
+  /** Deadline of one exchange, watches excepted. */
+  timeoutMs?: number;
+  /** Adds `timeout=` to every call, as the heartbeat client does. */
+  sendTimeout?: string;
+};
+
+const TIMEOUT_MS = 60_000;
+const WATCH_HEAD_TIMEOUT_MS = 30_000;
+const MAX_REPEATS = 10;
+const MAX_RETRY_AFTER_MS = 30_000;
+const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
+
+type Named = Where & { readonly name: string };
+
+export class KubeClient {
+  readonly #deps: ClientDeps;
+  readonly #o: ClientOptions;
+
+  constructor(deps: ClientDeps, options: ClientOptions = {}) {
+    this.#deps = deps;
+    this.#o = options;
+  }
+
+  get<T>(resource: Resource<T>, where: Named, signal: AbortSignal): Promise<T> {
+    return this.#json<T>({ method: 'GET', target: this.#target(resource, where) }, signal);
+  }
+
+  list<T>(resource: Resource<T>, where: Where, signal: AbortSignal): Promise<KubeList<T>> {
+    return this.#json<KubeList<T>>({ method: 'GET', target: this.#target(resource, where) }, signal, 'LIST');
+  }
+
+  create<T>(resource: Resource<T>, where: Where, body: object, signal: AbortSignal): Promise<T> {
+    return this.#json<T>({ method: 'POST', target: this.#target(resource, where), body: JSON.stringify(body) }, signal);
+  }
+
+  replace<T>(resource: Resource<T>, where: Named, body: object, signal: AbortSignal): Promise<T> {
+    return this.#json<T>({ method: 'PUT', target: this.#target(resource, where), body: JSON.stringify(body) }, signal);
+  }
+
+  /** A strategic-merge patch, the only kind the kubelet sends. */
+  patch<T>(resource: Resource<T>, where: Named, body: object, signal: AbortSignal): Promise<T> {
+    const target = this.#target(resource, where);
+    return this.#json<T>({ method: 'PATCH', target, body: JSON.stringify(body), contentType: STRATEGIC_MERGE }, signal);
+  }
+
+  async delete(resource: Resource<unknown>, where: Where, options: DeleteOptions, signal: AbortSignal): Promise<void> {
+    const body = JSON.stringify({ kind: 'DeleteOptions', apiVersion: 'v1', ...options });
+    await this.#json<unknown>({ method: 'DELETE', target: this.#target(resource, where), body }, signal);
+  }
+
+  /** Plain text of a non-resource path such as `/healthz`. */
+  async text(path: string, signal: AbortSignal): Promise<string> {
+    return (await this.#exchange({ method: 'GET', target: path }, 'GET', signal)).toString('utf8');
+  }
+
+  /**
+   * One watch. Ends when the server ends it, throws when it breaks, is silent for `idleMs`, or `signal` aborts. The first
+   * `next()` sends the request.
+   */
+  async *watch<T>(
+    resource: Resource<T>,
+    where: Where,
+    idleMs: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const { clock, limiter, transport } = this.#deps;
+    const target = targetOf(resource, { ...where, query: { ...where.query, watch: true } });
+    await limiter.take(signal);
+    const from = clock.monotonic();
+    // The deadline covers only the response's head, so the signal of the exchange itself is ours.
+    const own = new AbortController();
+    const up = (): void => own.abort(signal.reason);
+    signal.addEventListener('abort', up, { once: true });
+    const head = clock.after(WATCH_HEAD_TIMEOUT_MS, () =>
+      own.abort(new KubeletError('deadline', `watch ${resource.plural}: no answer in ${WATCH_HEAD_TIMEOUT_MS}ms`)),
+    );
+    try {
+      signal.throwIfAborted();
+      const response = await transport.send({ method: 'GET', target, stream: true }, own.signal);
+      head.cancel();
+      this.#seen('GET', 'WATCH', response.statusCode, from);
+      await this.#requireSuccess('GET', target, response, own.signal);
+      yield* readWatch<T>(clock, response, resource.plural, idleMs, own.signal);
+    } finally {
+      head.cancel();
+      signal.removeEventListener('abort', up);
+      own.abort(new KubeletError('cancelled', 'the watch is over'));
+    }
+  }
+
+  #target(resource: Resource<unknown>, where: Where): string {
+    const timeout = this.#o.sendTimeout;
+    return targetOf(resource, timeout === undefined ? where : { ...where, query: { ...where.query, timeout } });
+  }
+
+  async #json<T>(request: HttpRequest, signal: AbortSignal, verb: string = request.method): Promise<T> {
+    const body = await this.#exchange(request, verb, signal);
+    try {
+      return JSON.parse(body.toString('utf8')) as T;
+    } catch (err) {
+      throw new KubeletError('unavailable', `${request.method} ${pathOf(request)}: the answer is not JSON`, {
+        cause: err,
+      });
+    }
+  }
+
+  async #exchange(request: HttpRequest, verb: string, signal: AbortSignal): Promise<Buffer> {
+    const { clock, limiter, transport } = this.#deps;
+    const timeoutMs = this.#o.timeoutMs ?? TIMEOUT_MS;
+    for (let attempt = 0; ; attempt++) {
+      await limiter.take(signal);
+      try {
+        return await withDeadline(clock, signal, timeoutMs, (s) => this.#once(request, verb, s));
+      } catch (err) {
+        if (signal.aborted) throw err;
+        const unauthorized = isFault(err, 'denied') && err.detail['status'] === 401;
+        if (unauthorized && attempt === 0 && transport.refused()) continue;
+        const waitMs = retryAfterMs(err);
+        if (waitMs === undefined || attempt >= MAX_REPEATS) throw err;
+        await clock.sleep(Math.min(waitMs, MAX_RETRY_AFTER_MS), signal);
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  async #once(request: HttpRequest, verb: string, signal: AbortSignal): Promise<Buffer> {
+    const from = this.#deps.clock.monotonic();
+    let code: number | undefined;
+    try {
+      const response = await this.#deps.transport.send(request, signal);
+      code = response.statusCode;
+      await this.#requireSuccess(request.method, request.target, response, signal);
+      return await bodyOf(request, response, signal);
+    } finally {
+      this.#seen(request.method, verb, code, from);
+    }
+  }
+
+  async #requireSuccess(
+    method: HttpRequest['method'],
+    target: string,
+    response: IncomingMessage,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const code = response.statusCode ?? 0;
+    if (code >= 200 && code < 300) return;
+    const body = (await bodyOf({ method, target }, response, signal)).toString('utf8');
+    const after = Number(response.headers['retry-after']);
+    const repeatable = (code === 429 || code >= 500) && Number.isFinite(after) && after >= 0;
+    throw replyError(`${method} ${pathOf({ method, target })}`, code, body, repeatable ? after : undefined);
+  }
+
+  #seen(method: string, verb: string, code: number | undefined, from: number): void {
+    const { clock, observe, transport } = this.#deps;
+    const ms = clock.monotonic() - from;
+    observe?.({ method, verb, code: code === undefined ? '<error>' : String(code), host: transport.host, ms });
+  }
+}
+
+const pathOf = (request: HttpRequest): string => request.target.split('?')[0] ?? '';
+
+async function bodyOf(request: HttpRequest, response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (err) {
+    throw transportError(`${request.method} ${pathOf(request)}`, err, signal);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,79 @@
+// Decides what becomes of an event before it is sent: dropped as spam, combined with similar ones, counted onto an
+// earlier one, or new. Time comes in as an argument, nothing is read from outside.
+import type { KubeEvent } from '../core/node.ts';
+import { Lru } from '../lib/lru.ts';
+
+const CACHE = 4096;
+const MAX_SIMILAR = 10;
+const SIMILAR_WINDOW_MS = 600_000;
+const SPAM_BURST = 25;
+const SPAM_REFILL_MS = 300_000;
+const COMBINED = '(combined from similar events): ';
+
+type Similar = { messages: Set<string>; lastMs: number };
+type Bucket = { tokens: number; atMs: number };
+
+/** What was last sent (or queued) under a key. */
+export type Sent = { readonly name: string; readonly count: number; readonly firstTimestamp: string };
+
+export type Verdict =
+  | { readonly do: 'drop' }
+  /** `previous` is set when the event only raises the count of an earlier one. */
+  | { readonly do: 'send'; readonly key: string; readonly message: string; readonly previous?: Sent };
+
+export class EventCorrelator {
+  readonly #similar = new Lru<string, Similar>(CACHE);
+  readonly #buckets = new Lru<string, Bucket>(CACHE);
+  readonly #sent = new Lru<string, Sent>(CACHE);
+
+  judge(event: KubeEvent, nowMs: number): Verdict {
+    const { key, message } = this.#aggregate(event, nowMs);
+    if (this.#isSpam(event, nowMs)) return { do: 'drop' };
+    const previous = this.#sent.get(key);
+    return { do: 'send', key, message, ...(previous === undefined ? {} : { previous }) };
+  }
+
+  /** Remembers what goes by `key` from now on. */
+  remember(key: string, sent: Sent): void {
+    this.#sent.set(key, sent);
+  }
+
+  forget(key: string): void {
+    this.#sent.delete(key);
+  }
+
+  /** Many different messages of one object and reason become one event whose text changes. */
+  #aggregate(event: KubeEvent, nowMs: number): { key: string; message: string } {
+    const group = groupKey(event);
+    const message = event.message ?? '';
+    let similar = this.#similar.get(group);
+    if (similar === undefined || nowMs - similar.lastMs > SIMILAR_WINDOW_MS) {
+      similar = { messages: new Set(), lastMs: nowMs };
+      this.#similar.set(group, similar);
+    }
+    similar.messages.add(message);
+    similar.lastMs = nowMs;
+    if (similar.messages.size < MAX_SIMILAR) return { key: eventKey(event), message };
+    const oldest = similar.messages.values().next();
+    if (oldest.done !== true) similar.messages.delete(oldest.value);
+    return { key: group, message: COMBINED + message };
+  }
+
+  #isSpam(event: KubeEvent, nowMs: number): boolean {
+    const key = spamKey(event);
+    const bucket = this.#buckets.get(key) ?? { tokens: SPAM_BURST, atMs: nowMs };
+    const tokens = Math.min(SPAM_BURST, bucket.tokens + Math.max(0, nowMs - bucket.atMs) / SPAM_REFILL_MS);
+    const spam = tokens < 1;
+    this.#buckets.set(key, { tokens: spam ? tokens : tokens - 1, atMs: nowMs });
+    return spam;
+  }
+}
+
+const joined = (...parts: readonly (string | undefined)[]): string => parts.map((p) => p ?? '').join('\u0000');
+
+const objectKey = ({ involvedObject: o }: KubeEvent): string =>
+  joined(o.kind, o.namespace, o.name, o.uid, o.apiVersion);
+const spamKey = (event: KubeEvent): string => joined(objectKey(event), event.type);
+const groupKey = (event: KubeEvent): string => joined('group', objectKey(event), event.type, event.reason);
+const eventKey = (event: KubeEvent): string =>
+  joined('event', objectKey(event), event.involvedObject.fieldPath, event.type, event.reason, event.message);

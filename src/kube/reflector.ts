@@ -1,0 +1,270 @@
+// Keeps an ObjectStore equal to what the API server has: list, replace, watch, for ever. 410, an ERROR event, a broken
+// line or an early end lead to a new watch or a new list. Changes are hints; whoever hears one reads the store.
+import type { KubeList, KubeObject } from '../core/meta.ts';
+import { abortable, childScope } from '../lib/abort.ts';
+import { Backoff } from '../lib/backoff.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { isGone, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import { compareVersions, ObjectStore, type Change } from './object-store.ts';
+import type { Query, Resource, Where } from './resources.ts';
+import type { WatchEvent } from './watch.ts';
+
+/** The part of KubeClient a reflector uses. */
+export interface ListWatchClient {
+  list<T>(resource: Resource<T>, where: Where, signal: AbortSignal): Promise<KubeList<T>>;
+  watch<T>(
+    resource: Resource<T>,
+    where: Where,
+    idleMs: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined>;
+}
+
+export type ReflectorDeps = { client: ListWatchClient; clock: Clock; log: Logger };
+export type ReflectorOptions<T> = {
+  name: string;
+  resource: Resource<T>;
+  namespace?: string;
+  fieldSelector?: string;
+  /** The watch asks to be ended after a random time in this range. */
+  timeoutSeconds?: readonly [number, number];
+  idleMs?: number;
+  /** Longest pause while the server cannot be reached, and while it answers with errors. */
+  maxBackoffMs?: { unreachable: number; refused: number };
+};
+
+export type ChangeListener<T> = (changes: readonly Change<T>[]) => void;
+
+const TIMEOUT_SECONDS = [300, 600] as const;
+const IDLE_MS = 150_000;
+const BACKOFF = { unreachable: 1000, refused: 5000 };
+const PAGE = 500;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+/** A server that ignores `sendInitialEvents` never says that the list is over. */
+const INITIAL_SILENCE_MS = 10_000;
+const SHORT_WATCH_MS = 1000;
+const FAILURES_BEFORE_LIST = 3;
+
+export class Reflector<T extends KubeObject> implements Runnable {
+  readonly name: string;
+  readonly store = new ObjectStore<T>();
+  readonly #deps: ReflectorDeps;
+  readonly #o: ReflectorOptions<T>;
+  readonly #listeners = new Set<ChangeListener<T>>();
+  readonly #backoffs: { unreachable: Backoff; refused: Backoff };
+  #waiting: (() => void)[] = [];
+  #version = '';
+  #synced = false;
+  #connected = false;
+  #streamingList = true;
+  #failures = 0;
+  #lastError: unknown;
+
+  constructor(deps: ReflectorDeps, options: ReflectorOptions<T>) {
+    this.#deps = deps;
+    this.#o = options;
+    this.name = options.name;
+    const max = options.maxBackoffMs ?? BACKOFF;
+    this.#backoffs = {
+      unreachable: new Backoff({ baseMs: 50, maxMs: max.unreachable }),
+      refused: new Backoff({ baseMs: 200, maxMs: max.refused }),
+    };
+  }
+
+  /** The store has held a complete list at least once. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** A watch stands right now. */
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  /** Why there is no watch, while there is none. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  /** Returns a function that ends the subscription. Listeners must not throw. */
+  subscribe(listener: ChangeListener<T>): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    if (this.#synced) return;
+    await abortable(signal, new Promise<void>((resolve) => this.#waiting.push(resolve)));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const startedAt = this.#deps.clock.monotonic();
+      let failure: unknown;
+      try {
+        await this.#follow(signal);
+      } catch (err) {
+        failure = err;
+      }
+      this.#connected = false;
+      if (signal.aborted) return;
+      const lastedMs = this.#deps.clock.monotonic() - startedAt;
+      await this.#deps.clock.sleep(this.#pauseAfter(failure, lastedMs), signal);
+    }
+  }
+
+  /** One list if needed, then one watch until it ends. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    if (this.#version === '' && this.#streamingList && this.#failures < FAILURES_BEFORE_LIST) {
+      await this.#followFromStart(signal);
+      return;
+    }
+    if (this.#version === '') await this.#list(signal);
+    const query = { allowWatchBookmarks: true, resourceVersion: this.#version };
+    for await (const event of this.#watch(query, this.#o.idleMs ?? IDLE_MS, signal)) this.#apply(event);
+  }
+
+  /** The streaming list: ADDED events up to a marked bookmark are the list, what follows is the watch. */
+  async #followFromStart(signal: AbortSignal): Promise<void> {
+    let initial: T[] | undefined = [];
+    const query = { allowWatchBookmarks: true, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
+    const scope = childScope(signal);
+    const listen = (): Timer =>
+      this.#deps.clock.after(INITIAL_SILENCE_MS, () =>
+        scope.abort(new KubeletError('unimplemented', `${this.name}: the streaming list does not end`)),
+      );
+    let silence = listen();
+    try {
+      for await (const event of this.#watch(query, this.#o.idleMs ?? IDLE_MS, scope.signal)) {
+        silence.cancel();
+        if (initial === undefined) {
+          this.#apply(event);
+          continue;
+        }
+        if (event.type === 'BOOKMARK' && isInitialEnd(event.object)) {
+          this.#replace(initial, event.object.metadata.resourceVersion ?? '');
+          initial = undefined;
+          continue;
+        } else if (event.type === 'ERROR') {
+          throw statusError(event.object);
+        } else if (event.type === 'ADDED' || event.type === 'MODIFIED') {
+          initial.push(event.object);
+        } else if (event.type === 'DELETED') {
+          const { uid } = event.object.metadata;
+          initial = initial.filter((o) => o.metadata.uid !== uid);
+        }
+        silence = listen();
+      }
+      if (initial !== undefined) throw new KubeletError('unavailable', `${this.name}: the list ended early`);
+    } catch (err) {
+      if (initial !== undefined && isRefusal(err)) this.#streamingList = false;
+      throw err;
+    } finally {
+      silence.cancel();
+      scope.release();
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const items: T[] = [];
+    let query: Query = { limit: PAGE, resourceVersion: '0' };
+    for (;;) {
+      let page: KubeList<T>;
+      try {
+        page = await this.#deps.client.list(this.#o.resource, this.#where(query), signal);
+      } catch (err) {
+        if (!isGone(err) || query['limit'] === undefined) throw err;
+        items.length = 0; // a page or the version is no longer served: everything at once, as it is now
+        query = {};
+        continue;
+      }
+      items.push(...page.items);
+      const next = page.metadata.continue ?? '';
+      if (next === '') {
+        this.#replace(items, page.metadata.resourceVersion ?? '');
+        return;
+      }
+      query = { limit: PAGE, continue: next };
+    }
+  }
+
+  async *#watch(query: Query, idleMs: number, signal: AbortSignal): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const [low, high] = this.#o.timeoutSeconds ?? TIMEOUT_SECONDS;
+    const timeoutSeconds = Math.floor(low + (high - low) * this.#deps.clock.random());
+    const where = this.#where({ ...query, timeoutSeconds });
+    for await (const event of this.#deps.client.watch(this.#o.resource, where, idleMs, signal)) {
+      this.#connected = true;
+      yield event;
+    }
+  }
+
+  #apply(event: WatchEvent<T>): void {
+    if (event.type === 'ERROR') throw statusError(event.object);
+    const version = event.object.metadata.resourceVersion ?? '';
+    this.#succeeded();
+    if (event.type === 'DELETED') this.#tell(this.store.delete(event.object));
+    else if (event.type !== 'BOOKMARK') this.#tell(this.store.set(event.object));
+    if (version !== '' && compareVersions(version, this.#version) > 0) this.#version = version;
+  }
+
+  #replace(objects: readonly T[], version: string): void {
+    this.#version = version;
+    this.#succeeded();
+    const changes = this.store.replace(objects);
+    const first = !this.#synced;
+    this.#synced = true;
+    if (first || changes.length > 0) this.#tell(changes, first);
+    if (first) for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #succeeded(): void {
+    this.#failures = 0;
+    this.#lastError = undefined;
+    this.#backoffs.unreachable.succeeded();
+    this.#backoffs.refused.succeeded();
+  }
+
+  #tell(changes: readonly Change<T>[], evenIfEmpty = false): void {
+    if (changes.length > 0 || evenIfEmpty) for (const listener of this.#listeners) listener(changes);
+  }
+
+  #where(query: Query): Where {
+    const { namespace, fieldSelector } = this.#o;
+    return {
+      ...(namespace === undefined ? {} : { namespace }),
+      query: fieldSelector === undefined ? query : { ...query, fieldSelector },
+    };
+  }
+
+  /** Milliseconds until the next attempt; decides also whether it starts with a list. */
+  #pauseAfter(failure: unknown, lastedMs: number): number {
+    const { clock, log } = this.#deps;
+    const now = clock.monotonic();
+    if (failure === undefined) {
+      // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
+      return lastedMs < SHORT_WATCH_MS ? this.#jittered(this.#backoffs.refused.failed(now)) : 0;
+    }
+    this.#lastError = failure;
+    log.debug('watch ended', { reflector: this.name, err: failure });
+    if (isUnreachable(failure) || isFault(failure, 'cancelled')) {
+      return this.#jittered(this.#backoffs.unreachable.failed(now));
+    }
+    this.#failures++;
+    if (isGone(failure)) {
+      this.#version = '';
+      return this.#failures === 1 ? 0 : this.#jittered(this.#backoffs.refused.failed(now));
+    }
+    if (this.#failures >= FAILURES_BEFORE_LIST) this.#version = '';
+    return retryAfterMs(failure) ?? this.#jittered(this.#backoffs.refused.failed(now));
+  }
+
+  #jittered(ms: number): number {
+    return ms * (0.5 + this.#deps.clock.random() / 2);
+  }
+}
+
+const isInitialEnd = (object: KubeObject): boolean => object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
+const isRefusal = (err: unknown): boolean => !isGone(err) && isFault(err, 'invalid', 'unimplemented');
