@@ -40,7 +40,7 @@ export function plain(value: unknown): Json {
 
 function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, path: string): JsonObject {
   const patch: Record<string, Json> = {};
-  for (const key of [...new Set([...Object.keys(before), ...Object.keys(after)])]) {
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [was, is] = [before[key], after[key]];
     const at = path === '' ? key : `${path}.${key}`;
     if (is === undefined) {

@@ -223,8 +223,6 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #succeeded(): void {
     this.#failures = 0;
     this.#lastError = undefined;
-    this.#backoffs.unreachable.succeeded();
-    this.#backoffs.refused.succeeded();
   }
 
   #tell(changes: readonly Change<T>[], evenIfEmpty = false): void {
@@ -243,6 +241,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #pauseAfter(failure: unknown, lastedMs: number): number {
     const { clock, log } = this.#deps;
     const now = clock.monotonic();
+    if (lastedMs >= SHORT_WATCH_MS) for (const backoff of Object.values(this.#backoffs)) backoff.succeeded();
     if (failure === undefined) {
       // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
       return lastedMs < SHORT_WATCH_MS ? this.#jittered(this.#backoffs.refused.failed(now)) : 0;
