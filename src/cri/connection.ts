@@ -1,0 +1,97 @@
+// The two CRI services of one node, on one connection or, with a separate image endpoint, on two. Connections are made
+// by the first call that needs them and made anew after the runtime restarts; there is nothing to keep alive here.
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError, isFault } from '../lib/errors.ts';
+import { GrpcChannel } from '../lib/grpc/channel.ts';
+import { fullErrorText } from '../lib/grpc/status.ts';
+import { parseEndpoint } from './endpoint.ts';
+import { CgroupDriver } from './gen/cri.ts';
+import { criImages, criRuntime, type Around, type CriImages, type CriRuntime } from './services.ts';
+
+export type CriOptions = {
+  readonly runtimeEndpoint: string;
+  /** Empty means the runtime's endpoint. */
+  readonly imageEndpoint: string;
+  /** `runtimeRequestTimeout`. */
+  readonly timeoutMs: number;
+  readonly around?: Around;
+};
+
+export interface CriConnection {
+  readonly runtime: CriRuntime;
+  readonly images: CriImages;
+  /** The runtime's own channel, for what it offers beside the CRI (containerd's events). */
+  readonly channel: GrpcChannel;
+  readonly runtimeEndpoint: string;
+  readonly imageEndpoint: string;
+  close(): void;
+}
+
+/** Lists of some ten thousand dead containers must still fit. */
+const MAX_RECEIVE_BYTES = 256 * 1024 * 1024;
+const CONNECT_TIMEOUT_MS = 5000;
+
+export function openCri(clock: Clock, options: CriOptions): CriConnection {
+  const open = (endpoint: string): GrpcChannel =>
+    new GrpcChannel(clock, {
+      target: parseEndpoint(endpoint),
+      maxReceiveBytes: MAX_RECEIVE_BYTES,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
+  const channel = open(options.runtimeEndpoint);
+  const shared = options.imageEndpoint === '' || options.imageEndpoint === options.runtimeEndpoint;
+  const imageChannel = shared ? channel : open(options.imageEndpoint);
+  const serviceOptions = {
+    timeoutMs: options.timeoutMs,
+    ...(options.around === undefined ? {} : { around: options.around }),
+  };
+  return {
+    runtime: criRuntime(channel, serviceOptions),
+    images: criImages(imageChannel, serviceOptions),
+    channel,
+    runtimeEndpoint: options.runtimeEndpoint,
+    imageEndpoint: shared ? options.runtimeEndpoint : options.imageEndpoint,
+    close: () => {
+      channel.close();
+      if (imageChannel !== channel) imageChannel.close();
+    },
+  };
+}
+
+export type RuntimeVersion = { readonly name: string; readonly version: string; readonly apiVersion: string };
+
+const CRI_VERSION = '0.1.0';
+
+/** What must work before a kubelet starts: both services answer and speak our version of the CRI. */
+export async function validateCri(cri: CriConnection, signal: AbortSignal): Promise<RuntimeVersion> {
+  const problem = (service: string, endpoint: string, text: string, cause?: unknown): KubeletError =>
+    new KubeletError(
+      'unavailable',
+      `validate CRI v1 ${service} API for endpoint ${JSON.stringify(endpoint)}: ${text}`,
+      cause === undefined ? {} : { cause },
+    );
+  const answer = await cri.runtime.version({ version: CRI_VERSION }, signal).catch((err: unknown) => {
+    throw problem('runtime', cri.runtimeEndpoint, fullErrorText(err), err);
+  });
+  if (answer.version !== CRI_VERSION || answer.runtimeName === '' || answer.runtimeVersion === '')
+    throw problem('runtime', cri.runtimeEndpoint, `not a CRI ${CRI_VERSION} runtime: ${JSON.stringify(answer)}`);
+  await cri.images.imageFsInfo({}, signal).catch((err: unknown) => {
+    throw problem('image', cri.imageEndpoint, fullErrorText(err), err);
+  });
+  return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
+}
+
+/** The runtime's cgroup driver; undefined where it does not say, and the configuration decides. */
+export async function readCgroupDriver(
+  runtime: Pick<CriRuntime, 'runtimeConfig'>,
+  signal: AbortSignal,
+): Promise<'systemd' | 'cgroupfs' | undefined> {
+  try {
+    const { linux } = await runtime.runtimeConfig({}, signal);
+    if (linux === undefined) return undefined;
+    return linux.cgroupDriver === CgroupDriver.SYSTEMD ? 'systemd' : 'cgroupfs';
+  } catch (err) {
+    if (isFault(err, 'unimplemented')) return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,212 @@
+// Keeps the pod cache true: runtime events are hints that cause the read of one pod; full relists are the net below,
+// slow while events flow and nothing is found, once a second while there are none. Knows when it last saw the runtime.
+import { subscribeContainerd } from '../cri/containerd-events.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import { formatDurationMs } from '../core/duration.ts';
+import { childScope, type Scope } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { GrpcChannel } from '../lib/grpc/channel.ts';
+import type { Logger } from '../lib/logger.ts';
+import { DEFAULT_BUCKETS, type Gauge, type Histogram, type Registry } from '../lib/metrics.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { HintFollower } from './hints.ts';
+import { PodCache } from './pod-cache.ts';
+import { RuntimeEvents, type StreamKind } from './runtime-events.ts';
+import { POD_UID_LABEL } from './snapshot-of.ts';
+
+export type ObserverDeps = {
+  readonly runtime: CriRuntime;
+  /** Where containerd's own events are asked for; undefined when the runtime cannot be containerd. */
+  readonly channel: GrpcChannel;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+};
+
+export type ObserverOptions = {
+  /** Between relists while there is no event stream. */
+  readonly withoutEventsMs?: number;
+  /** Between relists while events flow: the shortest and, when relists find nothing, the longest wait. */
+  readonly idleMs?: number;
+  readonly idleMaxMs?: number;
+  readonly readDeadlineMs?: number;
+};
+
+const UNHEALTHY_AFTER_MS = 3 * 60_000;
+/** Events between the subscription's request and its start are lost: look once more when it must have begun. */
+const SECOND_LOOK_MS = 1000;
+
+export class Observer implements Runnable {
+  readonly name = 'observe';
+  readonly cache: PodCache;
+  readonly #deps: ObserverDeps;
+  readonly #o: { withoutEventsMs: number; idleMs: number; idleMaxMs: number };
+  readonly #events: RuntimeEvents;
+  readonly #hints: HintFollower;
+  readonly #metrics: RelistMetrics;
+  #signal = AbortSignal.abort();
+  #live = false;
+  #periodMs: number;
+  #nap: Scope | undefined;
+  #wanted = false;
+  #lastOk: number | undefined;
+  #failing = false;
+
+  constructor(deps: ObserverDeps, options: ObserverOptions = {}) {
+    this.#deps = deps;
+    this.#o = {
+      withoutEventsMs: options.withoutEventsMs ?? 1000,
+      idleMs: options.idleMs ?? 10_000,
+      idleMaxMs: options.idleMaxMs ?? 60_000,
+    };
+    this.#periodMs = this.#o.idleMs;
+    this.#metrics = relistMetrics(deps.registry);
+    const { runtime, channel, clock, log } = deps;
+    this.cache = new PodCache(
+      { runtime, clock, log },
+      {
+        onRead: (ms) => this.#metrics.podRelist.observe(ms / 1000),
+        ...(options.readDeadlineMs === undefined ? {} : { readDeadlineMs: options.readDeadlineMs }),
+      },
+    );
+    this.#hints = new HintFollower({ clock, log, cache: this.cache, lookUp: (id, s) => this.#lookUp(id, s) });
+    this.#events = new RuntimeEvents({
+      sources: {
+        criEvents: (onEvent, signal) => runtime.containerEvents(onEvent, signal),
+        containerdEvents: (onEvent, signal) => subscribeContainerd(channel, onEvent, signal),
+      },
+      clock,
+      log,
+      metrics: eventMetrics(deps.registry),
+      onHint: (hint) => this.#hints.follow(hint, this.#signal),
+      onStream: (live) => this.#onStream(live),
+    });
+  }
+
+  /** Which event stream is open. */
+  get stream(): StreamKind {
+    return this.#events.kind;
+  }
+
+  /** Why the node is not to be trusted with pods, or undefined: the runtime's lists could not be read for too long. */
+  unhealthy(): string | undefined {
+    if (this.#lastOk === undefined) return 'PLEG is not healthy: pleg has yet to be successful';
+    const agoMs = this.#deps.clock.monotonic() - this.#lastOk;
+    if (agoMs <= UNHEALTHY_AFTER_MS) return undefined;
+    return `PLEG is not healthy: pleg was last seen active ${formatDurationMs(agoMs)} ago; threshold is ${formatDurationMs(UNHEALTHY_AFTER_MS)}`;
+  }
+
+  /** Asks for a full relist now, for instance because the runtime came back. */
+  relistSoon(): void {
+    this.#wanted = true;
+    this.#nap?.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    try {
+      await Promise.all([this.#events.run(signal), this.#relistLoop(signal)]);
+    } finally {
+      this.cache.close();
+      await this.#hints.idle();
+    }
+  }
+
+  async #relistLoop(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    let lastBegun: number | undefined;
+    while (!signal.aborted) {
+      this.#wanted = false;
+      const begun = clock.monotonic();
+      if (lastBegun !== undefined) this.#metrics.interval.observe((begun - lastBegun) / 1000);
+      lastBegun = begun;
+      await this.#relist(signal);
+      await this.#pause(signal);
+    }
+  }
+
+  async #relist(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const begun = clock.monotonic();
+    try {
+      const changed = await this.cache.relist(signal);
+      this.#lastOk = clock.monotonic();
+      this.#metrics.lastSeen.set(clock.now() / 1000);
+      this.#metrics.duration.observe((clock.monotonic() - begun) / 1000);
+      this.#periodMs = changed > 0 ? this.#o.idleMs : Math.min(this.#periodMs * 2, this.#o.idleMaxMs);
+      if (this.#failing) log.info('the runtime can be listed again');
+      this.#failing = false;
+    } catch (err) {
+      if (signal.aborted) return;
+      if (!this.#failing) log.error('the runtime cannot be listed', { err });
+      this.#failing = true;
+    }
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    if (this.#wanted) return;
+    const ms = this.#live && !this.#failing ? this.#periodMs : this.#o.withoutEventsMs;
+    const nap = childScope(signal);
+    this.#nap = nap;
+    try {
+      await this.#deps.clock.sleep(ms, nap.signal);
+    } finally {
+      this.#nap = undefined;
+      nap.release();
+    }
+  }
+
+  #onStream(live: boolean): void {
+    this.#live = live;
+    this.#periodMs = this.#o.idleMs;
+    this.relistSoon();
+    if (!live) return;
+    void this.#deps.clock.sleep(SECOND_LOOK_MS, this.#signal).then(() => {
+      if (!this.#signal.aborted) this.relistSoon();
+    });
+  }
+
+  async #lookUp(id: string, signal: AbortSignal): Promise<string | undefined> {
+    const { containers } = await this.#deps.runtime.listContainers({ filter: { id } }, signal);
+    if (containers[0] !== undefined) return containers[0].labels[POD_UID_LABEL];
+    const { items } = await this.#deps.runtime.listPodSandbox({ filter: { id } }, signal);
+    return items[0]?.metadata?.uid;
+  }
+}
+
+type RelistMetrics = {
+  readonly duration: Histogram;
+  readonly interval: Histogram;
+  readonly podRelist: Histogram;
+  readonly lastSeen: Gauge;
+};
+
+function relistMetrics(registry: Registry): RelistMetrics {
+  // Nothing is ever discarded here; the family is there because dashboards ask for it.
+  registry.counter('kubelet_pleg_discard_events', 'The number of discard events in PLEG.');
+  const histogram = (name: string, help: string): Histogram => registry.histogram(name, help, [], DEFAULT_BUCKETS);
+  return {
+    duration: histogram('kubelet_pleg_relist_duration_seconds', 'Duration in seconds for relisting pods in PLEG.'),
+    interval: histogram('kubelet_pleg_relist_interval_seconds', 'Interval in seconds between relisting in PLEG.'),
+    podRelist: histogram(
+      'kubelet_pleg_pod_relist_duration_seconds',
+      'Duration in seconds for re-reading a single pod in PLEG.',
+    ),
+    lastSeen: registry.gauge('kubelet_pleg_last_seen_seconds', 'Timestamp in seconds when PLEG was last seen active.'),
+  };
+}
+
+const eventMetrics = (registry: Registry) => ({
+  errors: registry.counter(
+    'kubelet_evented_pleg_connection_error_count',
+    'The number of errors encountered during the establishment of streaming connection with the CRI runtime.',
+  ),
+  successes: registry.counter(
+    'kubelet_evented_pleg_connection_success_count',
+    'The number of times a streaming client was obtained to receive CRI Events.',
+  ),
+  latency: registry.histogram(
+    'kubelet_evented_pleg_connection_latency_seconds',
+    'The latency of streaming connection with the CRI runtime, measured in seconds.',
+  ),
+});

@@ -1,0 +1,257 @@
+// What the runtime says about every pod: the only writer of observed state. Reads of one pod never overlap, a request
+// during a read causes exactly one more; a pod whose read hangs is set aside by name and hurts nobody else.
+import type { CriRuntime } from '../cri/services.ts';
+import type { PodUid } from '../core/ids.ts';
+import { emptySnapshot, type PodSnapshot } from '../core/snapshot.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
+import { Backoff } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { Semaphore } from '../lib/semaphore.ts';
+import { readPod } from './read-pod.ts';
+import { groupByPod, listingDiffers, type Listing } from './listing.ts';
+import { assembleSnapshot } from './snapshot-of.ts';
+import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
+
+export type PodCacheDeps = { readonly runtime: CriRuntime; readonly clock: Clock; readonly log: Logger };
+export type PodCacheOptions = {
+  /** After this long a pod's read is given up and the pod set aside. */
+  readonly readDeadlineMs?: number;
+  readonly parallelReads?: number;
+  /** Told how long each read of one pod took, in milliseconds. */
+  readonly onRead?: (tookMs: number) => void;
+};
+
+/** `events` is empty when something else than a life changed (an address, a container created). */
+export type PodChange = (uid: PodUid, events: readonly PlegEvent[]) => void;
+
+export type UnreadablePod = {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  /** Wall time of the first failed read. */
+  readonly sinceMs: number;
+  readonly error: string;
+};
+
+type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & { backoff: Backoff; retryAt: number };
+type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
+
+export class PodCache {
+  readonly #deps: PodCacheDeps;
+  readonly #o: Required<PodCacheOptions>;
+  readonly #pods = new Map<PodUid, PodSnapshot>();
+  readonly #reads = new Map<PodUid, Reads>();
+  readonly #troubled = new Map<PodUid, Trouble>();
+  readonly #owners = new Map<string, PodUid>();
+  readonly #listeners = new Set<PodChange>();
+  readonly #slots: Semaphore;
+  /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
+  readonly #inTurn = new Set<PodUid>();
+  readonly #lifetime = new AbortController();
+  #unlabelled: ReadonlyMap<PodUid, readonly string[]> = new Map();
+  #version = 0;
+  #ready = false;
+  #whenReady: (() => void)[] = [];
+
+  constructor(deps: PodCacheDeps, options: PodCacheOptions = {}) {
+    this.#deps = deps;
+    this.#o = {
+      readDeadlineMs: options.readDeadlineMs ?? 10_000,
+      parallelReads: options.parallelReads ?? 8,
+      onRead: options.onRead ?? (() => undefined),
+    };
+    this.#slots = new Semaphore(this.#o.parallelReads);
+  }
+
+  /** True once the first full relist is done: nothing may be deleted before. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** Resolves with the first full relist. */
+  whenReady(signal: AbortSignal): Promise<void> {
+    if (this.#ready) return Promise.resolve();
+    return abortable(signal, new Promise((resolve) => this.#whenReady.push(resolve)));
+  }
+
+  /** Undefined when the runtime has nothing of this pod, or it could not be read yet: see `unreadable`. */
+  get(uid: PodUid): PodSnapshot | undefined {
+    return this.#pods.get(uid);
+  }
+
+  all(): readonly PodSnapshot[] {
+    return [...this.#pods.values()];
+  }
+
+  /** The pod a container or sandbox belongs to, as far as seen. */
+  ownerOf(id: string): PodUid | undefined {
+    return this.#owners.get(id);
+  }
+
+  /** Pods whose last read failed for a reason of their own, longest first. */
+  unreadable(): readonly UnreadablePod[] {
+    return [...this.#troubled.values()]
+      .map(({ uid, name, namespace, sinceMs, error }) => ({ uid, name, namespace, sinceMs, error }))
+      .sort((a, b) => a.sinceMs - b.sinceMs);
+  }
+
+  /** Calls back after every read that found something new. Returns the way to stop that. */
+  onChange(listener: PodChange): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** A snapshot that was read entirely after this call. Rejects when the read fails; the cache then stays as it was. */
+  async refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot> {
+    signal.throwIfAborted();
+    return await abortable(signal, this.#request(uid));
+  }
+
+  /**
+   * Lists everything and re-reads the pods that changed since they were read. The first time it waits for those reads,
+   * later they go on by themselves. Says how many pods had changed unnoticed.
+   */
+  async relist(signal: AbortSignal): Promise<number> {
+    const { runtime } = this.#deps;
+    const [{ items }, { containers }] = await Promise.all([
+      runtime.listPodSandbox({}, signal),
+      runtime.listContainers({}, signal),
+    ]);
+    const listing = groupByPod(items, containers);
+    this.#unlabelled = listing.unlabelled;
+    const stale = this.#staleAgainst(listing);
+    const reads = Promise.all(stale.map((uid) => this.#readInTurn(uid, listing)));
+    if (!this.#ready) {
+      await abortable(signal, reads);
+      this.#ready = true;
+      for (const done of this.#whenReady.splice(0)) done();
+    }
+    return stale.length;
+  }
+
+  /** Gives up all reads under way; the cache answers from what it has. */
+  close(): void {
+    this.#lifetime.abort(new KubeletError('cancelled', 'the pod cache is closed'));
+  }
+
+  #staleAgainst(listing: Listing): PodUid[] {
+    const now = this.#deps.clock.monotonic();
+    const uids = new Set([...listing.pods.keys(), ...this.#pods.keys()]);
+    for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#troubled.delete(uid);
+    return [...uids].filter((uid) => {
+      if (this.#inTurn.has(uid)) return false;
+      const trouble = this.#troubled.get(uid);
+      if (trouble !== undefined) return now >= trouble.retryAt;
+      return listingDiffers(listing.pods.get(uid), this.#pods.get(uid));
+    });
+  }
+
+  /** Never rejects: a failed read is remembered in `#troubled` and tried again by a later relist. */
+  async #readInTurn(uid: PodUid, listing: Listing): Promise<void> {
+    this.#inTurn.add(uid);
+    try {
+      await this.#slots.run(this.#lifetime.signal, () => this.#request(uid));
+    } catch (err) {
+      const trouble = this.#troubled.get(uid);
+      const listed = listing.pods.get(uid);
+      if (trouble !== undefined && trouble.name === '' && listed !== undefined) {
+        trouble.name = listed.name;
+        trouble.namespace = listed.namespace;
+      }
+      this.#deps.log.debug('pod could not be read', { uid, err });
+    } finally {
+      this.#inTurn.delete(uid);
+    }
+  }
+
+  #request(uid: PodUid): Promise<PodSnapshot> {
+    const reads = this.#reads.get(uid);
+    if (reads === undefined) return this.#begin(uid);
+    const again = (): Promise<PodSnapshot> => this.#begin(uid);
+    reads.next ??= reads.current.then(again, again);
+    return reads.next;
+  }
+
+  #begin(uid: PodUid): Promise<PodSnapshot> {
+    const current = this.#read(uid).finally(() => {
+      const reads = this.#reads.get(uid);
+      if (reads?.next === undefined) this.#reads.delete(uid);
+    });
+    this.#reads.set(uid, { current, next: undefined });
+    return current;
+  }
+
+  async #read(uid: PodUid): Promise<PodSnapshot> {
+    const { clock, runtime } = this.#deps;
+    const previous = this.#pods.get(uid);
+    const begun = clock.monotonic();
+    try {
+      const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
+        readPod(runtime, uid, previous, this.#unlabelled.get(uid) ?? [], signal),
+      );
+      this.#o.onRead(clock.monotonic() - begun);
+      this.#recovered(uid);
+      return this.#store(assembleSnapshot(read, previous?.ips ?? [], ++this.#version), previous);
+    } catch (err) {
+      this.#failed(uid, previous, err);
+      throw err;
+    }
+  }
+
+  #store(snapshot: PodSnapshot, previous: PodSnapshot | undefined): PodSnapshot {
+    const { uid } = snapshot;
+    const exists = snapshot.sandboxes.length > 0 || snapshot.containers.length > 0;
+    const current = exists ? snapshot : undefined;
+    for (const id of idsOf(previous)) this.#owners.delete(id);
+    for (const id of idsOf(current)) this.#owners.set(id, uid);
+    if (current === undefined) this.#pods.delete(uid);
+    else this.#pods.set(uid, current);
+    const events = transitions(previous, current);
+    if (events.length > 0 || !sameObservation(previous, current)) this.#tell(uid, events);
+    return current ?? emptySnapshot(uid, snapshot.name, snapshot.namespace, snapshot.version);
+  }
+
+  #tell(uid: PodUid, events: readonly PlegEvent[]): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(uid, events);
+      } catch (err) {
+        this.#deps.log.error('pod change listener failed', { uid, err });
+      }
+    }
+  }
+
+  /** A runtime that is away is nobody's fault; everything else is remembered against the pod. */
+  #failed(uid: PodUid, previous: PodSnapshot | undefined, err: unknown): void {
+    if (isFault(err, 'unavailable', 'cancelled') || this.#lifetime.signal.aborted) return;
+    const { clock, log } = this.#deps;
+    let trouble = this.#troubled.get(uid);
+    if (trouble === undefined) {
+      trouble = {
+        uid,
+        name: previous?.name ?? '',
+        namespace: previous?.namespace ?? '',
+        sinceMs: clock.now(),
+        error: '',
+        backoff: new Backoff({ baseMs: 1000, maxMs: 60_000 }),
+        retryAt: 0,
+      };
+      this.#troubled.set(uid, trouble);
+      log.warn('pod set aside: the runtime cannot describe it', { uid, err });
+    }
+    trouble.error = messageOf(err);
+    const now = clock.monotonic();
+    trouble.retryAt = now + trouble.backoff.failed(now);
+  }
+
+  #recovered(uid: PodUid): void {
+    if (this.#troubled.delete(uid)) this.#deps.log.info('pod can be read again', { uid });
+  }
+}
+
+const idsOf = (snapshot: PodSnapshot | undefined): string[] => [
+  ...(snapshot?.sandboxes ?? []).map((s) => s.id),
+  ...(snapshot?.containers ?? []).map((c) => c.id),
+];

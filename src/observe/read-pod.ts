@@ -1,0 +1,89 @@
+// One read of one pod from the runtime: lists by its UID label, then the status of each part. What vanishes while we
+// read is left out; any other failure fails the read, so that a snapshot is never half a truth.
+import type { Container, PodSandbox } from '../cri/gen/cri.ts';
+import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import type { PodUid } from '../core/ids.ts';
+import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
+import { isFault } from '../lib/errors.ts';
+import {
+  observedContainer,
+  observedSandbox,
+  POD_NAME_LABEL,
+  POD_NAMESPACE_LABEL,
+  POD_UID_LABEL,
+  type PodRead,
+} from './snapshot-of.ts';
+
+export type PodReader = Pick<CriRuntime, 'listPodSandbox' | 'listContainers' | 'podSandboxStatus' | 'containerStatus'>;
+
+/** `unlabelled`: sandboxes that name the pod's UID in their metadata only (made by other tools). */
+export async function readPod(
+  runtime: PodReader,
+  uid: PodUid,
+  previous: PodSnapshot | undefined,
+  unlabelled: readonly string[],
+  signal: AbortSignal,
+): Promise<PodRead> {
+  const labelSelector = { [POD_UID_LABEL]: uid };
+  const [{ items }, { containers: listed }] = await Promise.all([
+    runtime.listPodSandbox({ filter: { labelSelector } }, signal),
+    runtime.listContainers({ filter: { labelSelector } }, signal),
+  ]);
+  const sandboxIds = new Set([...items.map((s) => s.id), ...unlabelled]);
+  const [sandboxes, containers] = await Promise.all([
+    readSandboxes(runtime, items, sandboxIds, previous, signal),
+    readContainers(runtime, listed, previous, signal),
+  ]);
+  const named = items[0]?.metadata;
+  const labels = listed[0]?.labels ?? {};
+  return {
+    uid,
+    name: named?.name ?? labels[POD_NAME_LABEL] ?? previous?.name ?? '',
+    namespace: named?.namespace ?? labels[POD_NAMESPACE_LABEL] ?? previous?.namespace ?? '',
+    sandboxes,
+    containers,
+  };
+}
+
+async function readSandboxes(
+  runtime: PodReader,
+  listed: readonly PodSandbox[],
+  ids: ReadonlySet<string>,
+  previous: PodSnapshot | undefined,
+  signal: AbortSignal,
+): Promise<ObservedSandbox[]> {
+  const dead = new Set(listed.filter((s) => s.state === PodSandboxState.SANDBOX_NOTREADY).map((s) => s.id));
+  const reads = [...ids].map(async (id): Promise<ObservedSandbox | undefined> => {
+    const known = previous?.sandboxes.find((s) => s.id === id);
+    if (known !== undefined && !known.ready && dead.has(id)) return known;
+    const answer = await unlessGone(runtime.podSandboxStatus({ podSandboxId: id }, signal));
+    return answer?.status === undefined ? undefined : observedSandbox(answer.status);
+  });
+  return (await Promise.all(reads)).filter((s) => s !== undefined);
+}
+
+async function readContainers(
+  runtime: PodReader,
+  listed: readonly Container[],
+  previous: PodSnapshot | undefined,
+  signal: AbortSignal,
+): Promise<ObservedContainer[]> {
+  const reads = listed.map(async (container): Promise<ObservedContainer | undefined> => {
+    const known = previous?.containers.find((c) => c.id === container.id);
+    // What a dead container says about itself does not change any more: a pile of them costs nothing to re-read.
+    if (known?.state === 'exited' && container.state === ContainerState.CONTAINER_EXITED) return known;
+    const answer = await unlessGone(runtime.containerStatus({ containerId: container.id }, signal));
+    return answer?.status === undefined ? undefined : observedContainer(answer.status, container.podSandboxId);
+  });
+  return (await Promise.all(reads)).filter((c) => c !== undefined);
+}
+
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (err) {
+    if (isFault(err, 'notFound')) return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,104 @@
+// The observer on real runtimes: with CRI events (2.1), with containerd's own events (1.6), over a runtime restart.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openCri, type CriConnection } from '../../src/cri/connection.ts';
+import { podUid } from '../../src/core/ids.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Registry } from '../../src/lib/metrics.ts';
+import { Observer } from '../../src/observe/observer.ts';
+import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
+import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { removePod, runPod } from '../harness/pods.ts';
+
+const forever = new AbortController().signal;
+
+for (const version of ['1.6', '2.1'] as const) {
+  describe(`observer on containerd ${version}`, () => {
+    let containerd: PrivateContainerd;
+    let cri: CriConnection;
+    let observer: Observer;
+    let health: RuntimeHealth;
+    let running: Promise<unknown>;
+    const stop = new AbortController();
+
+    before(async () => {
+      containerd = await startContainerd({ version });
+      cri = openCri(systemClock, { runtimeEndpoint: containerd.endpoint, imageEndpoint: '', timeoutMs: 60_000 });
+      const common = { clock: systemClock, log: silentLogger };
+      observer = new Observer({ ...common, runtime: cri.runtime, channel: cri.channel, registry: new Registry() });
+      health = new RuntimeHealth({ ...common, runtime: cri.runtime, relist: observer });
+      running = Promise.all([observer.run(stop.signal), health.run(stop.signal)]);
+      await observer.cache.whenReady(forever);
+    });
+    after(async () => {
+      stop.abort();
+      await running;
+      cri.close();
+      await containerd.stop();
+    });
+
+    it('opens the event stream the runtime has', async () => {
+      const expected = version === '1.6' ? 'containerd' : 'cri';
+      await eventually('the stream is open', 3000, () => Promise.resolve(observer.stream === expected));
+    });
+
+    it('sees a container die within 300 ms without a relist', async () => {
+      const pod = await runPod(containerd, 'dies', ['sh', '-c', 'sleep 0.3; exit 3']);
+      const uid = podUid(pod.uid);
+      await observer.cache.refresh(uid, forever);
+      const died = Promise.withResolvers<number>();
+      const off = observer.cache.onChange((who, events) => {
+        if (who === uid && events.some((e) => e.type === 'ContainerDied' && e.containerName === 'main'))
+          died.resolve(systemClock.now());
+      });
+      const seenAt = await died.promise;
+      off();
+      const container = observer.cache.get(uid)?.containers[0];
+      assert.equal(container?.state, 'exited');
+      assert.equal(container.exitCode, 3);
+      assert.ok(seenAt - Number(container.finishedAt / 1_000_000n) < 300, 'seen late');
+      assert.equal(observer.cache.get(uid)?.ips.length, 1);
+      await removePod(containerd, pod);
+      await eventually('the pod is gone', 2000, () => Promise.resolve(observer.cache.get(uid) === undefined));
+    });
+
+    it('sees what others start and stop', async () => {
+      const pod = await runPod(containerd, 'foreign', ['sleep', '1000']);
+      const uid = podUid(pod.uid);
+      const state = (): string | undefined => observer.cache.get(uid)?.containers[0]?.state;
+      await eventually('started', 2000, () => Promise.resolve(state() === 'running'));
+      await containerd.runtime.stopContainer({ containerId: pod.containerId, timeout: 0 }, forever);
+      await eventually('stopped', 2000, () => Promise.resolve(state() === 'exited'));
+      await removePod(containerd, pod);
+    });
+
+    it('goes on after a restart of the runtime, within 3 s', async () => {
+      const pod = await runPod(containerd, 'survivor', ['sleep', '1000']);
+      const uid = podUid(pod.uid);
+      await observer.cache.refresh(uid, forever);
+      const inFlight = cri.runtime.stopContainer({ containerId: pod.containerId, timeout: 20 }, forever);
+      const lost = assert.rejects(inFlight, { kind: 'unavailable' });
+      await containerd.kill('SIGKILL');
+      await lost;
+      await assert.rejects(cri.runtime.version({}, forever), { kind: 'unavailable' });
+      await health.check(forever);
+      await containerd.start();
+      assert.equal((await cri.runtime.version({}, forever)).runtimeName, 'containerd');
+      await eventually('the stream is back', 3500, () => Promise.resolve(observer.stream !== 'none'));
+      assert.equal((await observer.cache.refresh(uid, forever)).containers[0]?.state, 'running');
+      assert.equal((await health.check(forever)).ready, true);
+      await removePod(containerd, pod);
+      await eventually('the pod is gone', 2000, () => Promise.resolve(observer.cache.get(uid) === undefined));
+    });
+
+    it('reports the runtime healthy', async () => {
+      const state = await health.check(forever);
+      assert.deepEqual(
+        [state.ready, state.networkReady, state.runtimeErrors, state.networkErrors],
+        [true, true, [], []],
+      );
+      assert.equal(state.handlers.length > 0, version === '2.1');
+    });
+  });
+}
