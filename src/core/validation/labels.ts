@@ -1,0 +1,48 @@
+// Labels, annotations and label selectors.
+import type { LabelSelector } from '../meta.ts';
+import { labelValue, qualifiedName } from '../names.ts';
+import { item, key, type Findings } from './field-error.ts';
+
+type StringMap = Readonly<Record<string, string>>;
+
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+export function checkLabels(f: Findings, field: string, labels: StringMap | undefined): void {
+  for (const [name, value] of Object.entries(labels ?? {})) {
+    f.reasons(key(field, name), name, qualifiedName(name));
+    f.reasons(key(field, name), value, labelValue(value));
+  }
+}
+
+export function checkAnnotations(f: Findings, field: string, annotations: StringMap | undefined): void {
+  let bytes = 0;
+  for (const [name, value] of Object.entries(annotations ?? {})) {
+    f.reasons(key(field, name), name, qualifiedName(name.toLowerCase()));
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+  }
+  if (bytes > MAX_ANNOTATIONS_BYTES) f.tooLong(field, MAX_ANNOTATIONS_BYTES);
+}
+
+export function checkLabelSelector(f: Findings, field: string, selector: LabelSelector | undefined): void {
+  if (selector === undefined) return;
+  checkLabels(f, `${field}.matchLabels`, selector.matchLabels);
+  (selector.matchExpressions ?? []).forEach((expression, i) => {
+    const at = item(`${field}.matchExpressions`, i);
+    const values = expression.values ?? [];
+    switch (expression.operator) {
+      case 'In':
+      case 'NotIn':
+        if (values.length === 0) f.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+        break;
+      case 'Exists':
+      case 'DoesNotExist':
+        if (values.length > 0)
+          f.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+        break;
+      default:
+        f.invalid(`${at}.operator`, expression.operator, 'not a valid selector operator');
+    }
+    f.reasons(`${at}.key`, expression.key, qualifiedName(expression.key ?? ''));
+    values.forEach((value, j) => f.reasons(item(`${at}.values`, j), value, labelValue(value)));
+  });
+}
