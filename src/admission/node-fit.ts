@@ -1,0 +1,57 @@
+// Whether the pod's requests fit beside those of the pods already here.
+import type { Node } from '../core/node.ts';
+import type { Pod } from '../core/pod.ts';
+import { podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
+import { quantity, toMilli, toNumber } from '../core/quantity.ts';
+
+/** Amounts are whole units, thousandths for `cpu`. */
+export type Shortage = {
+  readonly resource: string;
+  readonly requested: number;
+  readonly used: number;
+  readonly capacity: number;
+};
+
+export const amountOf = (resources: Resources, name: string): number => {
+  const q = resources.get(name) ?? quantity('0');
+  return name === 'cpu' ? toMilli(q) : toNumber(q);
+};
+
+/** What a pod takes of a resource; every pod takes one of `pods`. */
+export const requestOf = (pod: Pod, name: string): number => (name === 'pods' ? 1 : amountOf(podRequests(pod), name));
+
+const FIRST = ['cpu', 'memory', 'ephemeral-storage'];
+
+/** In upstream's order: pods, cpu, memory, ephemeral-storage, then the others by name. */
+export function shortagesOf(pod: Pod, others: readonly Pod[], node: Node): readonly Shortage[] {
+  const allocatable = resourcesOf(node.status?.allocatable);
+  const shortages: Shortage[] = [];
+  const allowed = amountOf(allocatable, 'pods');
+  if (others.length + 1 > allowed)
+    shortages.push({ resource: 'pods', requested: 1, used: others.length, capacity: allowed });
+  const requests = podRequests(pod);
+  const names = [...requests.keys()].filter((name) => isAccounted(name) && amountOf(requests, name) > 0);
+  if (names.length === 0) return shortages;
+  const theirs = others.map((other) => podRequests(other));
+  names.sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+  for (const resource of names) {
+    if (isExtended(resource) && !allocatable.has(resource)) continue;
+    const requested = amountOf(requests, resource);
+    const used = theirs.reduce((sum, list) => sum + amountOf(list, resource), 0);
+    const capacity = amountOf(allocatable, resource);
+    if (requested > capacity - used) shortages.push({ resource, requested, used, capacity });
+  }
+  return shortages;
+}
+
+const rankOf = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+
+const isAccounted = (name: string): boolean =>
+  FIRST.includes(name) || name.startsWith('hugepages-') || name.startsWith('attachable-volumes-') || name.includes('/');
+
+/** Resources of somebody else's domain; one this node does not offer at all is not this node's business. */
+const isExtended = (name: string): boolean =>
+  name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+
+export const shortageMessage = (s: Shortage): string =>
+  `Node didn't have enough resource: ${s.resource}, requested: ${s.requested}, used: ${s.used}, capacity: ${s.capacity}`;

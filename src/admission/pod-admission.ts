@@ -1,0 +1,95 @@
+// Asks every check in upstream's order; the first objection decides.
+import type { Node } from '../core/node.ts';
+import { podKey, type Pod } from '../core/pod.ts';
+import { messageOf } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Counter } from '../lib/metrics.ts';
+import { checkAppArmor } from './app-armor.ts';
+import { checkEvictionConditions } from './eviction-conditions.ts';
+import { checkShutdown } from './node-shutdown.ts';
+import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
+import { checkPredicates, onlyNodeAffinityFails } from './predicates.ts';
+import type { SysctlAllowlist } from './sysctls.ts';
+import type { Rejection, Verdict } from './verdict.ts';
+
+interface NodeSource {
+  /** The node as last seen; undefined while unknown. */
+  node(): Node | undefined;
+  /** Reads it anew: its labels may have changed a moment ago. */
+  fresh(signal: AbortSignal): Promise<Node | undefined>;
+}
+
+interface ResourceHooks {
+  admit(pod: Pod, signal: AbortSignal): Promise<{ readonly ok: true } | ({ readonly ok: false } & Rejection)>;
+}
+
+export type PodAdmissionDeps = {
+  readonly node: NodeSource;
+  readonly hooks: ResourceHooks;
+  readonly sysctls: SysctlAllowlist;
+  /** Pressures the eviction manager reports, in its order. */
+  readonly nodeConditions: () => readonly string[];
+  readonly shuttingDown: () => boolean;
+  readonly log: Logger;
+  /** `kubelet_admission_rejections_total{reason}`. */
+  readonly rejections?: Counter;
+};
+
+export type PodAdmissionOptions = {
+  readonly podLevelResources: boolean;
+  readonly declaredFeatures: readonly string[];
+  readonly appArmorProblem: string | undefined;
+};
+
+export class PodAdmission {
+  readonly #deps: PodAdmissionDeps;
+  readonly #o: PodAdmissionOptions;
+
+  constructor(deps: PodAdmissionDeps, options: PodAdmissionOptions) {
+    this.#deps = deps;
+    this.#o = options;
+  }
+
+  /** `others`: the pods admitted before and not yet terminated, without this one; all with their allocated resources. */
+  async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+    const verdict = await this.#decide(pod, others, signal);
+    if (!verdict.ok) {
+      this.#deps.log.info('pod rejected', { pod: podKey(pod), reason: verdict.reason, message: verdict.message });
+      this.#deps.rejections?.inc({ reason: verdict.reason });
+    }
+    return verdict;
+  }
+
+  async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+    const { nodeConditions, sysctls, shuttingDown } = this.#deps;
+    const early =
+      checkEvictionConditions(pod, nodeConditions()) ?? sysctls.check(pod) ?? (await this.#hooks(pod, signal));
+    if (early !== undefined) return { ok: false, ...early };
+    const verdict = await this.#predicates(pod, others, signal);
+    if (!verdict.ok) return verdict;
+    const late =
+      checkAppArmor(pod, this.#o.appArmorProblem) ??
+      checkPodLevelResources(pod, this.#o.podLevelResources) ??
+      checkDeclaredFeatures(pod, this.#o.declaredFeatures) ??
+      checkShutdown(shuttingDown());
+    return late === undefined ? verdict : { ok: false, ...late };
+  }
+
+  async #hooks(pod: Pod, signal: AbortSignal): Promise<Rejection | undefined> {
+    const verdict = await this.#deps.hooks.admit(pod, signal);
+    return verdict.ok ? undefined : verdict;
+  }
+
+  async #predicates(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+    let node = this.#deps.node.node();
+    if (node !== undefined && onlyNodeAffinityFails(pod, others, node)) {
+      try {
+        node = (await this.#deps.node.fresh(signal)) ?? node;
+      } catch (err) {
+        signal.throwIfAborted();
+        this.#deps.log.warn('the node could not be read again, judging by what is known', { err: messageOf(err) });
+      }
+    }
+    return checkPredicates(pod, others, node);
+  }
+}

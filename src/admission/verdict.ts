@@ -1,0 +1,12 @@
+// What a check says. Absence of a rejection means "no objection".
+import type { Pod } from '../core/pod.ts';
+
+export type Rejection = { readonly reason: string; readonly message: string };
+
+export type Verdict =
+  | {
+      readonly ok: true;
+      /** Pods to evict (and to see gone) before this one starts; only critical pods have any. */
+      readonly victims: readonly Pod[];
+    }
+  | ({ readonly ok: false } & Rejection);

@@ -1,0 +1,157 @@
+// cgroup v2: one tree. A parent hands its controllers down through cgroup.subtree_control before a child is made.
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import {
+  hugePageName,
+  sharesOfWeight,
+  UNLIMITED,
+  weightOfShares,
+  type CgroupReading,
+  type Cgroups,
+  type CgroupSettings,
+} from './cgroups.ts';
+import { childDirs, isGone, killPids, pidsBelow, removeCgroup } from './remove-tree.ts';
+
+/** A pod's cgroup counts as present when it has all of these that the root has. */
+const REQUIRED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
+const DEFAULT_PERIOD_US = 100_000;
+
+export class CgroupV2 implements Cgroups {
+  readonly version = 2;
+  readonly #clock: Clock;
+  readonly #mountPoint: string;
+
+  constructor(clock: Clock, mountPoint: string) {
+    this.#clock = clock;
+    this.#mountPoint = mountPoint;
+  }
+
+  async create(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const available = await controllersOf(this.#mountPoint);
+    await this.#ensure(path, available);
+    await this.update(path, settings, signal);
+  }
+
+  async update(path: string, s: CgroupSettings, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const dir = this.#dir(path);
+    const writes: [string, string][] = Object.entries(s.unified ?? {});
+    if (s.cpuShares !== undefined) writes.push(['cpu.weight', String(weightOfShares(s.cpuShares))]);
+    if (s.cpuQuotaUs !== undefined)
+      writes.push(['cpu.max', `${limitText(s.cpuQuotaUs)} ${s.cpuPeriodUs ?? DEFAULT_PERIOD_US}`]);
+    if (s.memoryBytes !== undefined) writes.push(['memory.max', limitText(s.memoryBytes)]);
+    if (s.pidsMax !== undefined) writes.push(['pids.max', limitText(s.pidsMax)]);
+    if (s.hugePages !== undefined && s.hugePages.size > 0 && (await controllersOf(dir)).includes('hugetlb'))
+      for (const [size, limit] of s.hugePages) writes.push([`hugetlb.${hugePageName(size)}.max`, limitText(limit)]);
+    await Promise.all(writes.map(([file, value]) => writeFile(join(dir, file), value)));
+  }
+
+  async exists(path: string, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const [root, own] = await Promise.all([
+      controllersOf(this.#mountPoint),
+      controllersOf(this.#dir(path)).catch((err: unknown) => {
+        if (isGone(err)) return undefined;
+        throw err;
+      }),
+    ]);
+    return own !== undefined && root.every((c) => !REQUIRED.includes(c) || own.includes(c));
+  }
+
+  async read(path: string, signal: AbortSignal): Promise<CgroupReading> {
+    signal.throwIfAborted();
+    const dir = this.#dir(path);
+    if (!(await isThere(dir))) throw new KubeletError('notFound', `no cgroup ${path}`);
+    const [weight, max, limit, usage, pids] = await Promise.all(
+      ['cpu.weight', 'cpu.max', 'memory.max', 'memory.current', 'pids.max'].map((f) => readValue(join(dir, f))),
+    );
+    const [quota, period] = max?.split(' ') ?? [];
+    return {
+      ...(weight !== undefined && { cpuShares: sharesOfWeight(Number(weight)) }),
+      ...(quota !== undefined && { cpuQuotaUs: limitOf(quota) }),
+      ...(period !== undefined && { cpuPeriodUs: Number(period) }),
+      ...(limit !== undefined && { memoryLimitBytes: limit === 'max' ? -1n : BigInt(limit) }),
+      ...(usage !== undefined && { memoryUsageBytes: BigInt(usage) }),
+      ...(pids !== undefined && { pidsMax: limitOf(pids) }),
+    };
+  }
+
+  async children(path: string, signal: AbortSignal): Promise<readonly string[]> {
+    signal.throwIfAborted();
+    return childDirs(this.#dir(path));
+  }
+
+  async pids(path: string, signal: AbortSignal): Promise<readonly number[]> {
+    signal.throwIfAborted();
+    return pidsBelow(this.#dir(path));
+  }
+
+  async destroy(path: string, signal: AbortSignal): Promise<void> {
+    const kill = async (): Promise<void> => {
+      try {
+        await writeFile(join(this.#dir(path), 'cgroup.kill'), '1');
+      } catch (err) {
+        // Kernels before 5.14 have no such file; a cgroup that is gone needs no kill.
+        if (!isGone(err) && errnoOf(err) !== 'EACCES') throw err;
+        killPids(await this.pids(path, signal));
+      }
+    };
+    await removeCgroup({ clock: this.#clock, dirs: [this.#dir(path)], kill }, signal);
+  }
+
+  /** Makes the cgroup and, before it, its parents; every parent passes on all controllers it may. */
+  async #ensure(path: string, available: readonly string[]): Promise<void> {
+    const parent = dirname(path);
+    if (parent !== path) {
+      await this.#ensure(parent, available);
+      await this.#delegate(this.#dir(parent), available);
+    }
+    try {
+      await mkdir(this.#dir(path));
+    } catch (err) {
+      if (errnoOf(err) !== 'EEXIST') throw err;
+    }
+  }
+
+  async #delegate(dir: string, available: readonly string[]): Promise<void> {
+    const enabled = await wordsOf(join(dir, 'cgroup.subtree_control'));
+    const missing = available.filter((c) => !enabled.includes(c));
+    if (missing.length === 0) return;
+    const file = join(dir, 'cgroup.subtree_control');
+    try {
+      await writeFile(file, missing.map((c) => `+${c}`).join(' '));
+    } catch {
+      // One controller that cannot be passed on must not withhold the others; `exists` tells whether it mattered.
+      for (const controller of missing) await writeFile(file, `+${controller}`).catch(() => undefined);
+    }
+  }
+
+  #dir(path: string): string {
+    return join(this.#mountPoint, path);
+  }
+}
+
+const limitText = (value: number): string => (value === UNLIMITED ? 'max' : String(value));
+const limitOf = (text: string): number => (text === 'max' ? UNLIMITED : Number(text));
+
+const wordsOf = async (file: string): Promise<string[]> =>
+  (await readFile(file, 'utf8')).trim().split(/\s+/).filter(Boolean);
+const controllersOf = (dir: string): Promise<string[]> => wordsOf(join(dir, 'cgroup.controllers'));
+
+async function readValue(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (err) {
+    if (isGone(err)) return undefined;
+    throw err;
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

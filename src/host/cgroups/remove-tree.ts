@@ -1,0 +1,98 @@
+// Removing a cgroup: directories bottom up, and the processes that hold them. Shared by v1 and v2.
+import { readdir, readFile, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
+
+const TRIES = 5;
+const FIRST_WAIT_MS = 5;
+
+/** Directories right below; empty when the cgroup is gone. */
+export async function childDirs(dir: string): Promise<string[]> {
+  try {
+    const entries = await readdir(dir, { withFileTypes: true });
+    return entries.filter((e) => e.isDirectory()).map((e) => e.name);
+  } catch (err) {
+    if (isGone(err)) return [];
+    throw err;
+  }
+}
+
+/** Processes in `dir` and below; threads are not listed apart. */
+export async function pidsBelow(dir: string): Promise<number[]> {
+  const [own, children] = await Promise.all([procsOf(dir), childDirs(dir)]);
+  const below = await Promise.all(children.map((child) => pidsBelow(join(dir, child))));
+  return [...own, ...below.flat()];
+}
+
+async function procsOf(dir: string): Promise<number[]> {
+  try {
+    const text = await readFile(join(dir, 'cgroup.procs'), 'utf8');
+    return text.split('\n').filter(Boolean).map(Number);
+  } catch (err) {
+    if (isGone(err)) return [];
+    throw err;
+  }
+}
+
+export type RemoveOptions = {
+  readonly clock: Clock;
+  /** The same cgroup in each hierarchy. */
+  readonly dirs: readonly string[];
+  /** Kills everything below, once. */
+  readonly kill: () => Promise<void>;
+};
+
+/** Tries the plain removal first: the runtime has usually emptied the cgroup already. */
+export async function removeCgroup({ clock, dirs, kill }: RemoveOptions, signal: AbortSignal): Promise<void> {
+  let left = dirs;
+  let waitMs = FIRST_WAIT_MS;
+  for (let attempt = 0; ; attempt++) {
+    signal.throwIfAborted();
+    const gone = await Promise.all(left.map(removeDir));
+    left = left.filter((_, i) => gone[i] === false);
+    if (left.length === 0) return;
+    if (attempt === TRIES)
+      throw new KubeletError('conflict', `failed to remove cgroup ${left[0] ?? ''}: device or resource busy`);
+    await kill();
+    await clock.sleep(waitMs, signal);
+    waitMs *= 3;
+  }
+}
+
+/** False when something still holds it. */
+async function removeDir(dir: string): Promise<boolean> {
+  try {
+    await rmdir(dir);
+    return true;
+  } catch (err) {
+    if (isGone(err)) return true;
+    if (errnoOf(err) !== 'EBUSY' && errnoOf(err) !== 'ENOTEMPTY') throw err;
+  }
+  const children = await childDirs(dir);
+  if (children.length === 0) return false;
+  const gone = await Promise.all(children.map((child) => removeDir(join(dir, child))));
+  if (gone.includes(false)) return false;
+  try {
+    await rmdir(dir);
+    return true;
+  } catch (err) {
+    if (isGone(err)) return true;
+    if (errnoOf(err) === 'EBUSY') return false;
+    throw err;
+  }
+}
+
+/** Never the kubelet itself nor init, wherever somebody put them. */
+export function killPids(pids: Iterable<number>): void {
+  for (const pid of new Set(pids)) {
+    if (pid <= 1 || pid === process.pid) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (err) {
+      if (errnoOf(err) !== 'ESRCH') throw err;
+    }
+  }
+}
+
+export const isGone = (err: unknown): boolean => errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENODEV';

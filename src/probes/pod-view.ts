@@ -1,0 +1,43 @@
+// What a probe worker needs to know about its pod, out of the pod and its last computed status. Pure.
+import { isSidecar, type Container, type Pod, type PodStatus } from '../core/pod.ts';
+import { parseTimeMs } from '../core/time.ts';
+import type { PodView } from './probe-state.ts';
+
+/** A container this much older than the kubelet was running under the previous one. */
+const OLDER_BY_MS = 10_000;
+
+/** `containerd://abc` → `abc`. */
+export const bareContainerId = (id: string | undefined): string | undefined => {
+  const bare = id === undefined ? '' : id.replace(/^[^:]*:\/\//, '');
+  return bare === '' ? undefined : bare;
+};
+
+export const isOlderThanKubelet = (containerStartedMs: number, kubeletStartedMs: number): boolean =>
+  containerStartedMs > 0 && containerStartedMs < kubeletStartedMs - OLDER_BY_MS;
+
+export function viewOf(pod: Pod, container: Container, status: PodStatus, kubeletStartedMs: number): PodView {
+  const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
+  const own = all.find((c) => c.name === container.name);
+  const startedAtMs = parseTimeMs(own?.state.running?.startedAt);
+  return {
+    over: status.phase === 'Failed' || status.phase === 'Succeeded',
+    beingDeleted: pod.metadata.deletionTimestamp !== undefined,
+    container:
+      own === undefined
+        ? undefined
+        : {
+            containerId: bareContainerId(own.containerID),
+            running: own.state.running !== undefined,
+            terminated: own.state.terminated !== undefined,
+            mayRestart: mayRestart(pod, container),
+            startedAtMs,
+            started: own.started === true,
+            sidecar: isSidecar(container) && (pod.spec.initContainers ?? []).includes(container),
+            olderThanKubelet: isOlderThanKubelet(startedAtMs, kubeletStartedMs),
+          },
+  };
+}
+
+const mayRestart = (pod: Pod, container: Container): boolean =>
+  (container.restartPolicy ?? pod.spec.restartPolicy ?? 'Always') !== 'Never' ||
+  (container.restartPolicyRules?.length ?? 0) > 0;

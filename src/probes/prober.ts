@@ -1,0 +1,54 @@
+// One probe run: picks the means, retries what could not be asked at all.
+import { isFault, KubeletError } from '../lib/errors.ts';
+import type { Container, Probe } from '../core/pod.ts';
+
+/** What a container answered. `warning` counts as success and is told to people. */
+export type Answer = { readonly result: 'success' | 'warning' | 'failure'; readonly output: string };
+
+export const MAX_OUTPUT_BYTES = 10 * 1024;
+
+export type ProbeTarget = {
+  readonly probe: Probe;
+  readonly container: Container;
+  readonly containerId: string;
+  readonly podIp: string;
+  readonly timeoutMs: number;
+};
+
+/** Rejects when the question could not be asked; an unhealthy container is an answer. */
+export type Prober = (target: ProbeTarget, signal: AbortSignal) => Promise<Answer>;
+
+export type Probers = {
+  readonly exec: Prober;
+  readonly httpGet: Prober;
+  readonly tcpSocket: Prober;
+  readonly grpc: Prober;
+};
+
+const TRIES = 3;
+
+export const probeOnce =
+  (probers: Probers): Prober =>
+  async (target, signal) => {
+    const kind = (['exec', 'httpGet', 'tcpSocket', 'grpc'] as const).find((k) => target.probe[k] !== undefined);
+    if (kind === undefined) throw new KubeletError('invalid', `missing probe handler for ${target.container.name}`);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await probers[kind](target, signal);
+      } catch (err) {
+        if (signal.aborted || attempt === TRIES || isFault(err, 'invalid')) throw err;
+      }
+    }
+  };
+
+/** A number, or a name among the container's ports. */
+export function portOf(port: number | string, container: Container): number {
+  const found =
+    typeof port === 'number'
+      ? port
+      : (container.ports?.find((p) => p.name === port)?.containerPort ??
+        (/^\d+$/.test(port) ? Number(port) : undefined));
+  if (found === undefined) throw new KubeletError('invalid', `couldn't find port: ${port} in container ports`);
+  if (found <= 0 || found > 65_535) throw new KubeletError('invalid', `invalid port number: ${found}`);
+  return found;
+}

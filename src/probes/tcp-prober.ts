@@ -1,0 +1,29 @@
+// A TCP probe succeeds when somebody accepts the connection.
+import { connect } from 'node:net';
+import type { Clock } from '../lib/clock.ts';
+import { dialErrorText, hostPort } from './net-errors.ts';
+import { portOf, type Answer, type Prober } from './prober.ts';
+
+export const tcpProber =
+  (clock: Clock): Prober =>
+  ({ probe, container, podIp, timeoutMs }, signal) => {
+    const host = probe.tcpSocket?.host || podIp;
+    const port = portOf(probe.tcpSocket?.port ?? 0, container);
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host, port, autoSelectFamily: false });
+      const finish = (answer: Answer | undefined): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', onAbort);
+        socket.destroy();
+        if (answer !== undefined) resolve(answer);
+        else reject(signal.reason as Error);
+      };
+      const onAbort = (): void => finish(undefined);
+      const timer = clock.after(timeoutMs, () =>
+        finish({ result: 'failure', output: `dial tcp ${hostPort(host, port)}: i/o timeout` }),
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      socket.once('connect', () => finish({ result: 'success', output: '' }));
+      socket.once('error', (err) => finish({ result: 'failure', output: dialErrorText(err, host, port) }));
+    });
+  };

@@ -1,0 +1,103 @@
+// The node's capacity and allocatable as node status, admission and the cgroup tree see them. Facts are read anew on
+// `refresh`; between refreshes everybody sees the same numbers.
+import { statfs } from 'node:fs/promises';
+import type { ResourceList } from '../core/pod.ts';
+import { resourceListOf, type Resources } from '../core/pod-resources.ts';
+import { fromUnits, type Quantity } from '../core/quantity.ts';
+import type { MachineFacts } from '../host/machine.ts';
+import { KubeletError } from '../lib/errors.ts';
+import {
+  checkReservations,
+  nodeAllocatable,
+  nodeCapacity,
+  podsLimit,
+  reservedOf,
+  type Reservations,
+} from './allocatable.ts';
+
+export type NodeResourcesOptions = {
+  readonly rootDir: string;
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  /** `reservedSystemCPUs`, parsed. */
+  readonly reservedCpus: readonly number[];
+  readonly evictionHard: Readonly<Record<string, string>>;
+  /** `localStorageCapacityIsolation`: without it no ephemeral storage is reported. */
+  readonly reportEphemeralStorage: boolean;
+};
+
+export type NodeResourcesDeps = {
+  readonly machine: () => Promise<MachineFacts>;
+  /** Capacity and allocatable of plugged-in resources; a plugin that left reports zero. */
+  readonly devices?: () => { readonly capacity: Resources; readonly allocatable: Resources };
+};
+
+export class NodeResources {
+  readonly #deps: NodeResourcesDeps;
+  readonly #o: NodeResourcesOptions;
+  readonly #reservations: Reservations;
+  #machine: MachineFacts | undefined;
+  #capacity: Resources = new Map();
+
+  constructor(deps: NodeResourcesDeps, options: NodeResourcesOptions) {
+    this.#deps = deps;
+    this.#o = options;
+    this.#reservations = {
+      ...reservedOf(options.kubeReserved, options.systemReserved, options.reservedCpus),
+      evictionHard: options.evictionHard,
+    };
+  }
+
+  /** Reads the machine. Call it once before anything else asks; rejects when more is reserved than there is. */
+  async refresh(): Promise<void> {
+    const [machine, rootFsBytes] = await Promise.all([this.#deps.machine(), this.#rootFsBytes()]);
+    const capacity = nodeCapacity(machine, rootFsBytes, this.#o);
+    checkReservations(capacity, this.#reservations);
+    this.#machine = machine;
+    this.#capacity = capacity;
+  }
+
+  get machine(): MachineFacts {
+    if (this.#machine === undefined) throw new KubeletError('internal', 'the machine has not been read yet');
+    return this.#machine;
+  }
+
+  capacity(): Resources {
+    return merged(this.#capacity, this.#deps.devices?.().capacity);
+  }
+
+  allocatable(): Resources {
+    return merged(nodeAllocatable(this.#capacity, this.#reservations), this.#deps.devices?.().allocatable);
+  }
+
+  /** As node status wants them. */
+  capacityList(): ResourceList {
+    return resourceListOf(this.capacity()) ?? {};
+  }
+
+  allocatableList(): ResourceList {
+    return resourceListOf(this.allocatable()) ?? {};
+  }
+
+  get reservations(): Reservations {
+    return this.#reservations;
+  }
+
+  /** What the kubepods cgroup is set to; process ids count here though no node status shows them. */
+  kubepodsLimit(enforced: boolean): Resources {
+    const { maxPids } = this.machine;
+    const withPids = merged(this.#capacity, maxPids > 0 ? new Map([['pid', fromUnits(maxPids)]]) : undefined);
+    return podsLimit(withPids, this.#reservations, enforced);
+  }
+
+  async #rootFsBytes(): Promise<number | undefined> {
+    if (!this.#o.reportEphemeralStorage) return undefined;
+    const fs = await statfs(this.#o.rootDir);
+    return fs.blocks * fs.bsize;
+  }
+}
+
+const merged = (base: Resources, more: Resources | undefined): Resources =>
+  more === undefined ? base : new Map<string, Quantity>([...base, ...more]);

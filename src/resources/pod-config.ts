@@ -1,0 +1,85 @@
+// What a pod's cgroup is set to. Pure.
+import { UNLIMITED, type CgroupSettings } from '../host/cgroups/cgroups.ts';
+import { podLimits, podRequests, type Resources } from '../core/pod-resources.ts';
+import type { Container, Pod } from '../core/pod.ts';
+import { qosClassOf } from '../core/qos.ts';
+import { quantity, toMilli, toNumber } from '../core/quantity.ts';
+import { MIN_SHARES, quotaOfMilli, sharesOfMilli } from './formulas.ts';
+
+export type PodConfigOptions = {
+  /** `cpuCFSQuota`; false also for pods that own their processors. */
+  readonly enforceCpuLimits: boolean;
+  readonly cpuPeriodUs: number;
+  /** `podPidsLimit`; not positive means none. */
+  readonly podPidsLimit: number;
+  /** Page sizes the machine knows, in bytes. */
+  readonly hugePageSizes: readonly number[];
+};
+
+export function podCgroupSettings(pod: Pod, options: PodConfigOptions): CgroupSettings {
+  const requests = podRequests(pod);
+  return {
+    ...computeSettings(pod, requests, options),
+    hugePages: hugePageLimits(requests, options.hugePageSizes),
+    ...(options.podPidsLimit > 0 && { pidsMax: options.podPidsLimit }),
+  };
+}
+
+function computeSettings(pod: Pod, requests: Resources, options: PodConfigOptions): CgroupSettings {
+  const qos = qosClassOf(pod);
+  if (qos === 'BestEffort') return { cpuShares: MIN_SHARES };
+  const limits = podLimits(pod);
+  const cpuLimited = qos === 'Guaranteed' || declaresLimit(pod, 'cpu');
+  const memoryLimited = qos === 'Guaranteed' || declaresLimit(pod, 'memory');
+  const quota = cpuLimited ? quotaOfMilli(toMilli(limits.get('cpu') ?? quantity('0')), options.cpuPeriodUs) : 0;
+  const memory = memoryLimited ? toNumber(limits.get('memory') ?? quantity('0')) : 0;
+  return {
+    cpuShares: sharesOfMilli(toMilli(requests.get('cpu') ?? quantity('0'))),
+    cpuQuotaUs: options.enforceCpuLimits && quota > 0 ? quota : UNLIMITED,
+    cpuPeriodUs: options.cpuPeriodUs,
+    memoryBytes: memory > 0 ? memory : UNLIMITED,
+  };
+}
+
+/** A limit binds the pod only when the pod itself or every one of its containers has one. */
+function declaresLimit(pod: Pod, name: 'cpu' | 'memory'): boolean {
+  const limited = (resources: Container['resources']): boolean => quantity(resources?.limits?.[name]).nano > 0n;
+  if (limited(pod.spec.resources)) return true;
+  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every((c) => limited(c.resources));
+}
+
+/** Huge pages are never overcommitted: sizes a pod did not ask for are closed to it. */
+function hugePageLimits(requests: Resources, sizes: readonly number[]): ReadonlyMap<number, number> {
+  const limits = new Map<number, number>(sizes.map((size) => [size, 0]));
+  for (const [name, amount] of requests) {
+    if (!name.startsWith('hugepages-')) continue;
+    const size = toNumber(quantity(name.slice('hugepages-'.length)));
+    if (limits.has(size)) limits.set(size, toNumber(amount));
+  }
+  return limits;
+}
+
+/** cpu.shares of the burstable tier: what all its pods asked for together. */
+export const burstableShares = (pods: readonly Pod[]): number =>
+  sharesOfMilli(
+    pods
+      .filter((pod) => qosClassOf(pod) === 'Burstable')
+      .reduce((sum, pod) => sum + toMilli(podRequests(pod).get('cpu') ?? quantity('0')), 0),
+  );
+
+/** Settings from a plain resource list: the kubepods tier and the reserved cgroups. */
+export function settingsOfResources(resources: Resources, compressibleOnly = false): CgroupSettings {
+  const [cpu, memory, pids] = [resources.get('cpu'), resources.get('memory'), resources.get('pid')];
+  if (compressibleOnly) return cpu === undefined ? {} : { cpuShares: sharesOfMilli(toMilli(cpu)) };
+  const hugePages = new Map(
+    [...resources]
+      .filter(([name]) => name.startsWith('hugepages-'))
+      .map(([name, amount]) => [toNumber(quantity(name.slice('hugepages-'.length))), toNumber(amount)]),
+  );
+  return {
+    ...(cpu !== undefined && { cpuShares: sharesOfMilli(toMilli(cpu)) }),
+    ...(memory !== undefined && { memoryBytes: toNumber(memory) }),
+    ...(pids !== undefined && { pidsMax: toNumber(pids) }),
+    ...(hugePages.size > 0 && { hugePages }),
+  };
+}
