@@ -1,0 +1,115 @@
+// The few libc calls that Node itself does not offer, through node:ffi, loaded on first use. Every function throws a
+// KubeletError with the errno's name in `detail.errno`, and kind `unimplemented` where this Node has no FFI.
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { KubeletError, type Fault } from '../lib/errors.ts';
+
+const SIGNATURES = {
+  flock: { arguments: ['i32', 'i32'], return: 'i32' },
+  socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
+  sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
+  close: { arguments: ['i32'], return: 'i32' },
+  inotify_init1: { arguments: ['i32'], return: 'i32' },
+  inotify_add_watch: { arguments: ['i32', 'buffer', 'u32'], return: 'i32' },
+  prlimit: { arguments: ['i32', 'i32', 'buffer', 'buffer'], return: 'i32' },
+  __errno_location: { arguments: [], return: 'pointer' },
+} as const;
+
+type Call = (...args: unknown[]) => number | bigint;
+type Libc = { readonly [K in keyof typeof SIGNATURES]: Call };
+type Ffi = typeof import('node:ffi');
+type Loaded = { readonly libc: Libc; readonly ffi: Ffi };
+
+let loaded: Loaded | undefined;
+
+function load(): Loaded {
+  if (loaded !== undefined) return loaded;
+  try {
+    const ffi = createRequire(import.meta.url)('node:ffi') as Ffi;
+    const { functions } = ffi.dlopen(null, SIGNATURES);
+    loaded = { libc: functions as Libc, ffi };
+    return loaded;
+  } catch (err) {
+    throw new KubeletError('unimplemented', 'this Node offers no foreign function calls', { cause: err });
+  }
+}
+
+const ERRNO_NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
+
+const KINDS: Readonly<Record<string, Fault>> = {
+  EACCES: 'denied',
+  EPERM: 'denied',
+  ENOENT: 'notFound',
+  EEXIST: 'exists',
+  EAGAIN: 'conflict',
+  EWOULDBLOCK: 'conflict',
+  EBUSY: 'conflict',
+  ENOSYS: 'unimplemented',
+};
+
+/** Calls libc and turns -1 into an error. The errno is read before anything else can change it. */
+function call(name: Exclude<keyof Libc, '__errno_location'>, ...args: unknown[]): number {
+  const { libc, ffi } = load();
+  const result = Number(libc[name](...args));
+  if (result >= 0) return result;
+  const number = ffi.getInt32(libc.__errno_location() as bigint);
+  const errno = ERRNO_NAMES.get(number) ?? `errno ${number}`;
+  throw new KubeletError(KINDS[errno] ?? 'internal', `${name}: ${errno}`, { detail: { errno } });
+}
+
+const LOCK_EX = 2;
+const LOCK_NB = 4;
+
+/** Takes the exclusive lock of an open file, or throws `conflict` at once when another process holds it. */
+export const flockExclusive = (fd: number): void => void call('flock', fd, LOCK_EX | LOCK_NB);
+
+const IN_NONBLOCK = 0x800;
+const IN_CLOEXEC = 0x80000;
+const IN_OPEN = 0x20;
+const IN_DELETE_SELF = 0x400;
+
+/** A descriptor that becomes readable, without blocking, once somebody opens or deletes the file. */
+export function watchOpens(path: string): number {
+  const fd = call('inotify_init1', IN_NONBLOCK | IN_CLOEXEC);
+  call('inotify_add_watch', fd, Buffer.from(`${path}\0`), IN_OPEN | IN_DELETE_SELF);
+  return fd;
+}
+
+const RLIMIT_NOFILE = 7;
+
+/** Sets the limit of open files of this process; raising the hard one needs CAP_SYS_RESOURCE. */
+export function setOpenFileLimit(soft: bigint, hard: bigint): void {
+  const value = Buffer.alloc(16);
+  value.writeBigUInt64LE(soft, 0);
+  value.writeBigUInt64LE(hard, 8);
+  call('prlimit', 0, RLIMIT_NOFILE, value, Buffer.alloc(16));
+}
+
+export function openFileLimit(): { soft: bigint; hard: bigint } {
+  const value = Buffer.alloc(16);
+  call('prlimit', 0, RLIMIT_NOFILE, null, value);
+  return { soft: value.readBigUInt64LE(0), hard: value.readBigUInt64LE(8) };
+}
+
+const AF_UNIX = 1;
+const SOCK_DGRAM = 2;
+const SOCK_CLOEXEC = 0x80000;
+const MSG_NOSIGNAL = 0x4000;
+const MSG_DONTWAIT = 0x40;
+const SUN_PATH_MAX = 107;
+
+/** Sends one datagram to a unix socket. A path that begins with `@` names an abstract socket. */
+export function sendUnixDatagram(path: string, payload: string): void {
+  const name = Buffer.from(path.startsWith('@') ? `\0${path.slice(1)}` : path);
+  if (name.length > SUN_PATH_MAX) throw new KubeletError('invalid', 'socket path is too long');
+  const address = Buffer.alloc(2 + name.length + (path.startsWith('@') ? 0 : 1));
+  address.writeUInt16LE(AF_UNIX, 0);
+  name.copy(address, 2);
+  const data = Buffer.from(payload);
+  const fd = call('socket', AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  try {
+    call('sendto', fd, data, BigInt(data.length), MSG_NOSIGNAL | MSG_DONTWAIT, address, address.length);
+  } finally {
+    call('close', fd);
+  }
+}

@@ -1,0 +1,48 @@
+// The directories a kubelet keeps, and their modes.
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { KubeletError, messageOf } from '../../lib/errors.ts';
+
+export type DataDirectories = {
+  readonly root: string;
+  readonly pods: string;
+  readonly plugins: string;
+  readonly pluginsRegistry: string;
+  readonly podResources: string;
+  readonly checkpoints: string;
+};
+
+export const dataDirectories = (root: string): DataDirectories => ({
+  root,
+  pods: join(root, 'pods'),
+  plugins: join(root, 'plugins'),
+  pluginsRegistry: join(root, 'plugins_registry'),
+  podResources: join(root, 'pod-resources'),
+  checkpoints: join(root, 'checkpoints'),
+});
+
+const CONTAINER_LOGS = '/var/log/containers';
+
+/** Makes what is missing. Directories that exist keep their mode. */
+export function ensureDataDirectories(
+  root: string,
+  podLogsDir: string,
+  containerLogs = CONTAINER_LOGS,
+): DataDirectories {
+  const dirs = dataDirectories(root);
+  for (const path of [dirs.root, dirs.pods, dirs.plugins, dirs.pluginsRegistry, dirs.podResources]) make(path, 0o750);
+  make(dirs.checkpoints, 0o700);
+  make(podLogsDir, 0o755);
+  make(containerLogs, 0o755);
+  return dirs;
+}
+
+function make(path: string, mode: number): void {
+  try {
+    const first = mkdirSync(path, { recursive: true, mode });
+    // The umask took its share of the mode.
+    if (first !== undefined) chmodSync(path, mode);
+  } catch (err) {
+    throw new KubeletError('denied', `error creating directory ${path}: ${messageOf(err)}`, { cause: err });
+  }
+}

@@ -1,0 +1,236 @@
+// The process: arguments in, exit code out. The only place that touches process.exit and process.on. The first signal
+// stops everything in order, the second ends the process at once.
+import { readCommand, type Command, type Configuration } from './config/configure.ts';
+import { toVersionedJson } from './config/convert.ts';
+import { helpText } from './config/help.ts';
+import { maskConfig } from './config/mask.ts';
+import { ConfigUpdates } from './config/updates.ts';
+import { KUBELET_VERSION, versionText } from './config/version.ts';
+import { quantity, toNumber } from './core/quantity.ts';
+import { acquireLockFile, lockContended } from './host/process/lock-file.ts';
+import { LogLevels } from './host/process/log-levels.ts';
+import { LogOutput } from './host/process/log-output.ts';
+import { cgroupVersion } from './host/process/host-checks.ts';
+import { prepareHost } from './host/process/prepare.ts';
+import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
+import { runKubelet } from './kubelet.ts';
+import { systemClock, type Clock } from './lib/clock.ts';
+import { isFault, KubeletError, messageOf } from './lib/errors.ts';
+import { LeveledLogger, type Logger } from './lib/logger.ts';
+import { runEvery } from './lib/loop.ts';
+
+export type MainIo = {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly columns: number;
+};
+
+/** What the command line asks for; undefined after a complaint about it was printed. */
+export async function understand(argv: readonly string[], io: MainIo): Promise<Command | undefined> {
+  try {
+    return await readCommand(argv, { cgroupVersion: cgroupVersion() });
+  } catch (err) {
+    io.err(complaint(err));
+    return undefined;
+  }
+}
+
+/** One message for a person: each problem on its own line, never a stack. */
+function complaint(err: unknown): string {
+  const problems = isFault(err) ? err.detail['problems'] : undefined;
+  if (!Array.isArray(problems) || problems.length < 2) return `kubelet: ${messageOf(err)}\n`;
+  const { prefix, suffix } = (err as KubeletError).detail;
+  const head = `${String(prefix).replace(/(, error)?: $/, '')}${String(suffix)}`;
+  return `kubelet: ${head}\n${problems.map((problem) => `  - ${String(problem)}\n`).join('')}`;
+}
+
+/** Runs one command to its end and gives the exit code. */
+export async function main(argv: readonly string[], io: MainIo, signals: Signals): Promise<number> {
+  const command = await understand(argv, io);
+  if (command === undefined) return 1;
+  if (command.do === 'help') io.out(helpText(io.columns));
+  else if (command.do === 'version') io.out(versionText(command.raw));
+  else return new Process(argv, command.configuration, signals).run();
+  return 0;
+}
+
+/** The signals of the operating system, as callbacks. */
+export type Signals = {
+  readonly onStop: (fn: (name: string) => void) => void;
+  readonly onReload: (fn: () => void) => void;
+  readonly onCrash: (fn: (err: unknown) => void) => void;
+  readonly exitNow: (code: number) => void;
+};
+
+class Process {
+  readonly #argv: readonly string[];
+  readonly #signals: Signals;
+  readonly #clock: Clock = systemClock;
+  readonly #stop = new AbortController();
+  readonly #levels: LogLevels;
+  readonly #output: LogOutput;
+  readonly #log: Logger;
+  readonly #systemd: Systemd;
+  readonly #updates: ConfigUpdates;
+  readonly #configuration: Configuration;
+
+  constructor(argv: readonly string[], configuration: Configuration, signals: Signals) {
+    const { logging } = configuration.config;
+    const stream = logging.options[logging.format];
+    this.#argv = argv;
+    this.#configuration = configuration;
+    this.#signals = signals;
+    this.#levels = new LogLevels(logging.verbosity, logging.vmodule);
+    this.#output = new LogOutput(this.#clock, {
+      format: logging.format,
+      splitStream: stream.splitStream,
+      infoBufferBytes: toNumber(quantity(stream.infoBufferSize)),
+      pid: process.pid,
+    });
+    this.#log = new LeveledLogger(this.#clock, this.#output, this.#levels.of);
+    this.#systemd = systemdOf(process.env, process.pid, this.#log);
+    this.#updates = new ConfigUpdates(configuration.config);
+  }
+
+  async run(): Promise<number> {
+    this.#listen();
+    this.#announce();
+    const flushing = new AbortController();
+    const flush = this.#flushLoop(flushing.signal);
+    try {
+      await this.#runLocked();
+      this.#log.info('kubelet stopped');
+      return 0;
+    } catch (err) {
+      if (this.#stop.signal.aborted && err === this.#stop.signal.reason) return 0;
+      this.#log.error('kubelet failed', { err });
+      return 1;
+    } finally {
+      flushing.abort();
+      await flush;
+      this.#output.flush();
+    }
+  }
+
+  #announce(): void {
+    const { config, flagValues, warnings } = this.#configuration;
+    const log = this.#log;
+    for (const warning of warnings) log.warn('configuration warning', { warning });
+    log.info('kubelet starts', { version: KUBELET_VERSION, node: process.version, pid: process.pid });
+    if (log.enabled(1)) for (const [name, value] of flagValues) log.info('FLAG', { name, value });
+    if (log.enabled(2))
+      log.info('configuration in force', { config: JSON.stringify(maskConfig(toVersionedJson(config))) });
+    if (process.getuid?.() !== 0) log.error('kubelet running with insufficient permissions: it needs to be root');
+  }
+
+  async #runLocked(): Promise<void> {
+    const { flags } = this.#configuration;
+    const stop = this.#stop.signal;
+    if (flags.lockFile === '') return this.#runKubelet();
+    const lock = await acquireLockFile(flags.lockFile, this.#clock, this.#log, stop);
+    const contention = flags.exitOnLockContention ? this.#leaveOnContention(flags.lockFile) : undefined;
+    try {
+      await this.#runKubelet();
+    } finally {
+      this.#stop.abort();
+      await contention;
+      lock.release();
+    }
+  }
+
+  async #leaveOnContention(path: string): Promise<void> {
+    if (!(await lockContended(path, this.#clock, this.#stop.signal))) return;
+    this.#log.info('somebody else wants the lock file, leaving', { path });
+    this.#stop.abort(new KubeletError('cancelled', 'the lock file is contended'));
+  }
+
+  async #runKubelet(): Promise<void> {
+    const { config, flags, gates, flagValues } = this.#configuration;
+    prepareHost(config, flags, gates, this.#log);
+    await runKubelet(
+      {
+        config,
+        flags,
+        flagValues,
+        gates,
+        log: this.#log,
+        logLevels: this.#levels,
+        logOutput: this.#output,
+        clock: this.#clock,
+        systemd: this.#systemd,
+        updates: this.#updates,
+      },
+      this.#stop.signal,
+    );
+  }
+
+  #flushLoop(signal: AbortSignal): Promise<void> {
+    const everyMs = Math.max(100, this.#configuration.config.logging.flushFrequencyMs);
+    return runEvery(
+      this.#clock,
+      this.#log,
+      { name: 'log-flush', everyMs, delayFirst: true },
+      () => this.#output.flush(),
+      signal,
+    );
+  }
+
+  #listen(): void {
+    this.#signals.onStop((name) => {
+      if (this.#stop.signal.aborted) {
+        this.#log.error('second signal, exiting at once', { signal: name });
+        this.#output.flush();
+        this.#signals.exitNow(1);
+        return;
+      }
+      this.#log.info('stopping', { signal: name });
+      this.#systemd.notify('STOPPING=1');
+      this.#stop.abort(new KubeletError('cancelled', `stopped by ${name}`));
+    });
+    this.#signals.onCrash((err) => {
+      this.#log.error('unexpected failure, exiting', { err, stack: err instanceof Error ? err.stack : undefined });
+      this.#output.flush();
+      this.#signals.exitNow(1);
+    });
+    this.#signals.onReload(() => void this.#reload());
+  }
+
+  async #reload(): Promise<void> {
+    try {
+      const command = await readCommand(this.#argv, { cgroupVersion: cgroupVersion() });
+      if (command.do !== 'run') return;
+      const { live, needRestart } = this.#updates.offer(command.configuration.config);
+      const { logging } = this.#updates.current;
+      this.#levels.set(logging.verbosity, logging.vmodule);
+      this.#log.info('configuration read again', { applied: live.join(','), needRestart: needRestart.join(',') });
+    } catch (err) {
+      this.#log.error('configuration is not usable, the old one stays in force', { err });
+    }
+  }
+}
+
+const processSignals: Signals = {
+  onStop: (fn) => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => fn(name));
+  },
+  onReload: (fn) => void process.on('SIGHUP', fn),
+  onCrash: (fn) => {
+    process.on('uncaughtException', fn);
+    process.on('unhandledRejection', fn);
+  },
+  // oxlint-disable-next-line eslint/no-restricted-properties -- this is main.ts
+  exitNow: (code) => process.exit(code),
+};
+
+if (import.meta.main) {
+  const code = await main(
+    process.argv.slice(2),
+    {
+      out: (text) => void process.stdout.write(text),
+      err: (text) => void process.stderr.write(text),
+      columns: process.stdout.columns ?? 100,
+    },
+    processSignals,
+  );
+  process.exitCode = code;
+}

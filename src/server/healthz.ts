@@ -1,0 +1,71 @@
+// The local health endpoint: /healthz and /healthz/ping on a port of its own, and nothing else there, ever.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Clock } from '../lib/clock.ts';
+import { errnoOf } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+
+type HealthzDeps = { readonly clock: Clock; readonly log: Logger };
+type HealthzOptions = { readonly address: string; readonly port: number };
+
+const RETRY_MS = 5000;
+
+export class HealthzServer {
+  readonly name = 'healthz';
+  readonly #deps: HealthzDeps;
+  readonly #options: HealthzOptions;
+  /** The port in use; differs from the option only when that is 0 in tests. */
+  boundPort: number | undefined;
+
+  constructor(deps: HealthzDeps, options: HealthzOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** A port that is taken is tried again until it is free. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#serve(signal);
+      } catch (err) {
+        this.#deps.log.error('failed to start healthz server', { ...this.#options, errno: errnoOf(err), err });
+        await this.#deps.clock.sleep(RETRY_MS, signal);
+      }
+    }
+  }
+
+  #serve(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const server = createServer({ maxHeaderSize: 16 * 1024 }, respond);
+      const stop = (): void => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      };
+      server.once('error', (err) => {
+        signal.removeEventListener('abort', stop);
+        reject(err);
+      });
+      server.once('close', () => signal.removeEventListener('abort', stop));
+      server.listen(this.#options.port, this.#options.address, () => {
+        const bound = server.address();
+        this.boundPort = typeof bound === 'object' && bound !== null ? bound.port : undefined;
+        if (signal.aborted) stop();
+        else signal.addEventListener('abort', stop, { once: true });
+      });
+    });
+  }
+}
+
+function respond(request: IncomingMessage, response: ServerResponse): void {
+  const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  if (path === '/healthz') {
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    const params = new URLSearchParams(query);
+    const ping = params.getAll('exclude').includes('ping') ? '[+]ping excluded: ok' : '[+]ping ok';
+    response.end(params.has('verbose') ? `${ping}\nhealthz check passed\n` : 'ok');
+  } else if (path === '/healthz/ping') response.end('ok');
+  else {
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    response.writeHead(404).end('404 page not found\n');
+  }
+}
