@@ -1,0 +1,143 @@
+// Which addresses the node has. The choice is pure; reading interfaces, routes and names is at the end.
+import { lookup } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
+import { BlockList, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { NodeAddress } from '../core/node.ts';
+import { KubeletError } from '../lib/errors.ts';
+
+export type Family = 4 | 6;
+export type HostNetwork = {
+  /** Every address of every interface. */
+  readonly local: readonly string[];
+  /** What the node's name resolves to, in the resolver's order. */
+  readonly resolved: readonly string[];
+  /** First usable address of the interface with the default route. */
+  readonly defaultRoute: Readonly<Partial<Record<Family, string>>>;
+};
+
+export type AddressOptions = {
+  readonly hostname: string;
+  /** `--node-ip`, parsed: at most two, of different families. */
+  readonly nodeIps: readonly string[];
+  readonly externalCloud: boolean;
+};
+
+const familyOf = (ip: string): Family => (isIP(ip) === 6 ? 6 : 4);
+
+const SPECIAL: readonly [string, number, 'ipv4' | 'ipv6', string][] = [
+  ['127.0.0.0', 8, 'ipv4', 'loopback address'],
+  ['::1', 128, 'ipv6', 'loopback address'],
+  ['224.0.0.0', 4, 'ipv4', 'a multicast address'],
+  ['ff00::', 8, 'ipv6', 'a multicast address'],
+  ['169.254.0.0', 16, 'ipv4', 'a link-local unicast address'],
+  ['fe80::', 10, 'ipv6', 'a link-local unicast address'],
+];
+const LISTS = SPECIAL.map(([net, bits, type, what]) => {
+  const list = new BlockList();
+  list.addSubnet(net, bits, type);
+  return { list, what };
+});
+
+export const isUnspecified = (ip: string): boolean => ip === '0.0.0.0' || ip === '::';
+
+/** Undefined when `ip` may be a node's address. */
+export function whyNotNodeIp(ip: string, local: readonly string[]): string | undefined {
+  if (isIP(ip) === 0) return `node IP: "${ip}" is not an IP address`;
+  const type = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  for (const { list, what } of LISTS) if (list.check(ip, type)) return `nodeIP can't be ${what}`;
+  if (isUnspecified(ip)) return "nodeIP can't be an all zeros address";
+  if (!local.includes(ip)) return `node IP: "${ip}" not found in the host's network interfaces`;
+  return undefined;
+}
+
+/** Throws where the configured address is wrong or none can be found. */
+export function nodeAddresses(
+  options: AddressOptions,
+  network: HostNetwork,
+  existing: readonly NodeAddress[],
+): readonly NodeAddress[] {
+  const { hostname, nodeIps, externalCloud } = options;
+  const named: NodeAddress = { type: 'Hostname', address: hostname };
+  if (externalCloud) {
+    if (existing.length > 0) return existing;
+    if (nodeIps.length === 0) return [named];
+  }
+  for (const ip of nodeIps.filter((ip) => !isUnspecified(ip))) {
+    const why = whyNotNodeIp(ip, network.local);
+    if (why !== undefined) throw new KubeletError('invalid', `failed to validate nodeIP: ${why}`);
+  }
+  const ips = nodeIps.length === 2 ? nodeIps : [primaryIp(hostname, nodeIps[0], network)];
+  return [...ips.map((address) => ({ type: 'InternalIP', address })), named];
+}
+
+function primaryIp(hostname: string, wanted: string | undefined, network: HostNetwork): string {
+  if (wanted !== undefined && !isUnspecified(wanted)) return wanted;
+  if (isIP(hostname) !== 0) return hostname;
+  const family = wanted === undefined ? 4 : familyOf(wanted);
+  const usable = network.resolved.filter((ip) => whyNotNodeIp(ip, network.local) === undefined);
+  const other: Family = family === 4 ? 6 : 4;
+  const found =
+    usable.find((ip) => familyOf(ip) === family) ??
+    usable[0] ??
+    network.defaultRoute[family] ??
+    network.defaultRoute[other];
+  if (found === undefined) throw new KubeletError('unavailable', `can't get ip address of node ${hostname}`);
+  return found;
+}
+
+/** `--node-ip` as a list. Entries that are no IP are ignored, as upstream does. */
+export function parseNodeIps(flag: string): readonly string[] {
+  const entries = flag.split(',').map((ip) => ip.trim());
+  const ips = entries.filter((ip) => isIP(ip) !== 0);
+  const dual = ips.length === 2 && familyOf(ips[0] ?? '') !== familyOf(ips[1] ?? '');
+  if (ips.length > 2 || (ips.length === 2 && !dual)) {
+    throw new KubeletError(
+      'invalid',
+      `bad --node-ip "${flag}": must contain either a single IP or a dual-stack pair of IPs`,
+    );
+  }
+  if (ips.length === 2 && ips.some(isUnspecified)) {
+    throw new KubeletError('invalid', `dual-stack node IP cannot include '0.0.0.0' or '::'`);
+  }
+  return ips;
+}
+
+export async function readHostNetwork(nodeName: string): Promise<HostNetwork> {
+  const interfaces = networkInterfaces();
+  const local = Object.values(interfaces).flatMap((list) => (list ?? []).map((entry) => entry.address));
+  const resolved = await lookup(nodeName, { all: true, order: 'verbatim' }).then(
+    (list) => list.map((entry) => entry.address),
+    () => [], // no name service for the node: the default route decides
+  );
+  const addressOf = (device: string | undefined, family: Family): string | undefined =>
+    (device === undefined ? [] : (interfaces[device] ?? []))
+      .map((entry) => entry.address)
+      .find((ip) => familyOf(ip) === family && whyNotNodeIp(ip, local) === undefined);
+  const v4 = addressOf(defaultDevice4(await readFile('/proc/net/route', 'utf8').catch(() => '')), 4);
+  const v6 = addressOf(defaultDevice6(await readFile('/proc/net/ipv6_route', 'utf8').catch(() => '')), 6);
+  return {
+    local,
+    resolved,
+    defaultRoute: { ...(v4 === undefined ? {} : { 4: v4 }), ...(v6 === undefined ? {} : { 6: v6 }) },
+  };
+}
+
+/** Device of the default route in /proc/net/route. */
+export function defaultDevice4(table: string): string | undefined {
+  for (const row of table.split('\n').slice(1)) {
+    const [device, destination, , , , , , mask] = row.trim().split(/\s+/);
+    if (destination === '00000000' && mask === '00000000') return device;
+  }
+  return undefined;
+}
+
+/** Device of the default route in /proc/net/ipv6_route. */
+export function defaultDevice6(table: string): string | undefined {
+  for (const row of table.split('\n')) {
+    const columns = row.trim().split(/\s+/);
+    const device = columns[9];
+    if (columns[0] === '0'.repeat(32) && columns[1] === '00' && device !== undefined && device !== 'lo') return device;
+  }
+  return undefined;
+}

@@ -1,0 +1,249 @@
+// The Node object from facts: pure. `initialNode` is what registration posts, `nodeStatus` what every report says,
+// `reconciledNode` what registration changes on a node that already exists, `nodeStatusPatch` how a change is sent.
+import type { Node, NodeAddress, NodeStatus, RuntimeHandlerStatus, Taint } from '../core/node.ts';
+import type { ResourceList } from '../core/pod.ts';
+import { apiTime } from '../core/time.ts';
+import { NODE_MERGE_KEYS, plain, sameJson, strategicMergeDiff, type JsonObject } from '../kube/patch.ts';
+import { nodeConditions, type Pressure } from './conditions.ts';
+import type { HostFacts } from './host-facts.ts';
+
+export type NodeOptions = {
+  readonly nodeName: string;
+  readonly hostname: string;
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly registerSchedulable: boolean;
+  readonly providerId: string;
+  readonly externalCloud: boolean;
+  /** `--node-ip` entries, as given. */
+  readonly nodeIps: readonly string[];
+  readonly controllerAttachDetach: boolean;
+  readonly port: number;
+  /** -1 means all. */
+  readonly maxImages: number;
+  readonly kubeletVersion: string;
+};
+
+export type ImageFact = {
+  readonly repoDigests: readonly string[];
+  readonly repoTags: readonly string[];
+  readonly sizeBytes: number;
+};
+export type RuntimeFacts = {
+  readonly name: string;
+  readonly version: string;
+  readonly handlers: readonly RuntimeHandlerStatus[];
+  readonly supplementalGroupsPolicy?: boolean;
+};
+
+/** Everything a status report says. What could not be found out is absent, and the report keeps what it said before. */
+export type NodeFacts = {
+  readonly host: HostFacts;
+  readonly capacity: ResourceList;
+  readonly allocatable: ResourceList;
+  readonly addresses?: readonly NodeAddress[];
+  readonly runtime?: RuntimeFacts;
+  readonly images?: readonly ImageFact[];
+  readonly pressure: Pressure;
+  /** Every reason against readiness, in upstream's wording: runtime, network, storage, shutdown. */
+  readonly notReady: readonly string[];
+  /** Absent until the volume manager knows its state. */
+  readonly volumesInUse?: readonly string[];
+  readonly declaredFeatures: readonly string[];
+};
+
+export type StatusReport = { readonly status: NodeStatus; readonly events: readonly string[] };
+
+const ATTACH_DETACH = 'volumes.kubernetes.io/controller-managed-attach-detach';
+const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
+const CLOUD_TAINT: Taint = {
+  key: 'node.cloudprovider.kubernetes.io/uninitialized',
+  value: 'true',
+  effect: 'NoSchedule',
+};
+const REQUIRED = ['cpu', 'memory', 'pods', 'ephemeral-storage'];
+const MAX_IMAGE_NAMES = 5;
+
+export function initialNode(
+  options: NodeOptions,
+  facts: NodeFacts,
+  nowMs: number,
+): { node: Node; events: readonly string[] } {
+  const taints = [...options.taints, ...(options.externalCloud ? [CLOUD_TAINT] : [])];
+  const annotations = annotationsOf(options, {});
+  const { status, events } = nodeStatus({}, options, facts, nowMs);
+  const node: Node = {
+    kind: 'Node',
+    apiVersion: 'v1',
+    metadata: {
+      name: options.nodeName,
+      labels: { ...defaultLabels(options, facts.host.architecture), ...options.nodeLabels },
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    spec: {
+      ...(options.providerId === '' ? {} : { providerID: options.providerId }),
+      ...(options.registerSchedulable ? {} : { unschedulable: true }),
+      ...(taints.length === 0 ? {} : { taints }),
+    },
+    status,
+  };
+  return { node, events };
+}
+
+export const defaultLabels = (options: NodeOptions, architecture: string): Record<string, string> => ({
+  'beta.kubernetes.io/arch': architecture,
+  'beta.kubernetes.io/os': 'linux',
+  'kubernetes.io/arch': architecture,
+  'kubernetes.io/hostname': options.hostname,
+  'kubernetes.io/os': 'linux',
+});
+
+function annotationsOf(options: NodeOptions, before: Readonly<Record<string, string>>): Record<string, string> {
+  const annotations = { ...before };
+  if (options.controllerAttachDetach) annotations[ATTACH_DETACH] = 'true';
+  if (options.externalCloud && options.nodeIps.length > 0) annotations[PROVIDED_NODE_IP] = options.nodeIps.join(',');
+  else delete annotations[PROVIDED_NODE_IP];
+  return annotations;
+}
+
+/** The status of the next report, built on the last one. Events name the conditions that moved. */
+export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: NodeFacts, nowMs: number): StatusReport {
+  const { host, runtime } = facts;
+  const missing = REQUIRED.filter((name) => facts.capacity[name] === undefined);
+  const notReady =
+    missing.length === 0
+      ? facts.notReady
+      : [...facts.notReady, `missing node capacity for resources: ${missing.join(', ')}`];
+  const { conditions, events } = nodeConditions(before.conditions ?? [], facts.pressure, notReady, apiTime(nowMs));
+  const images = facts.images === undefined ? before.images : imageList(facts.images, options.maxImages);
+  const handlers = runtime === undefined ? before.runtimeHandlers : handlerList(runtime.handlers);
+  const policy = runtime?.supplementalGroupsPolicy;
+  const features = policy === undefined ? before.features : { supplementalGroupsPolicy: policy };
+  const addresses = facts.addresses ?? before.addresses;
+  const volumesInUse = facts.volumesInUse ?? before.volumesInUse;
+  const status: NodeStatus = {
+    ...before,
+    capacity: facts.capacity,
+    allocatable: facts.allocatable,
+    conditions,
+    ...(addresses === undefined ? {} : { addresses }),
+    daemonEndpoints: { kubeletEndpoint: { Port: options.port } },
+    nodeInfo: {
+      machineID: host.machineId,
+      systemUUID: host.systemUuid,
+      bootID: host.bootId,
+      kernelVersion: host.kernelVersion,
+      osImage: host.osImage,
+      containerRuntimeVersion: runtime === undefined ? 'Unknown' : `${runtime.name}://${runtime.version}`,
+      kubeletVersion: options.kubeletVersion,
+      kubeProxyVersion: '',
+      operatingSystem: 'linux',
+      architecture: host.architecture,
+      ...(host.swapBytes > 0 ? { swap: { capacity: host.swapBytes } } : {}),
+    },
+    ...(images === undefined ? {} : { images }),
+    ...(volumesInUse === undefined ? {} : { volumesInUse }),
+    ...(handlers === undefined ? {} : { runtimeHandlers: handlers }),
+    ...(features === undefined ? {} : { features }),
+    declaredFeatures: [...facts.declaredFeatures].sort(),
+  };
+  return { status, events };
+}
+
+const imageList = (images: readonly ImageFact[], max: number): NonNullable<NodeStatus['images']> =>
+  [...images]
+    .sort((a, b) => b.sizeBytes - a.sizeBytes)
+    .slice(0, max < 0 ? images.length : max)
+    .map((image) => ({
+      names: [...image.repoDigests, ...image.repoTags].slice(0, MAX_IMAGE_NAMES),
+      sizeBytes: image.sizeBytes,
+    }));
+
+const handlerList = (handlers: readonly RuntimeHandlerStatus[]): readonly RuntimeHandlerStatus[] =>
+  [...handlers]
+    .sort((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1))
+    .map(({ name, features }) => ({
+      name: name ?? '',
+      features: {
+        recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+        userNamespaces: features?.userNamespaces ?? false,
+      },
+    }));
+
+/** Labels that registration sets right on a node that exists already. Nothing else of it is ours to change. */
+const RECONCILED_LABELS = [
+  'kubernetes.io/hostname',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'node.kubernetes.io/instance-type',
+  'beta.kubernetes.io/instance-type',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+  'node.kubernetes.io/windows-build',
+];
+
+const isExtended = (name: string): boolean =>
+  name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+const isHugepage = (name: string): boolean => name.startsWith('hugepages-');
+
+/** `existing` as registration wants it. `zeroExtended`: the device plugins' state is lost, so their counts are too. */
+export function reconciledNode(existing: Node, initial: Node, options: NodeOptions, zeroExtended: boolean): Node {
+  const labels: Record<string, string> = { ...existing.metadata.labels };
+  for (const key of RECONCILED_LABELS) {
+    const wanted = initial.metadata.labels?.[key];
+    if (wanted === undefined) continue;
+    if (wanted === '') delete labels[key];
+    else labels[key] = wanted;
+  }
+  const lists = (which: 'capacity' | 'allocatable'): ResourceList => {
+    const fresh = initial.status?.[which] ?? {};
+    const list: Record<string, string> = {};
+    for (const [name, value] of Object.entries(existing.status?.[which] ?? {})) {
+      if (isHugepage(name)) continue;
+      list[name] = zeroExtended && isExtended(name) ? '0' : value;
+    }
+    for (const [name, value] of Object.entries(fresh)) if (isHugepage(name)) list[name] = value;
+    return list;
+  };
+  return {
+    ...existing,
+    metadata: {
+      ...existing.metadata,
+      labels,
+      annotations: annotationsOf(options, existing.metadata.annotations ?? {}),
+    },
+    status: { ...existing.status, capacity: lists('capacity'), allocatable: lists('allocatable') },
+  };
+}
+
+/** The body for PATCH nodes/N/status; `{}` when nothing differs. The spec is never part of it. */
+export function nodeStatusPatch(before: Node, after: Node): JsonObject {
+  const strip = ({ metadata, status }: Node, addresses: readonly NodeAddress[] | undefined): object => ({
+    metadata: { labels: metadata.labels, annotations: metadata.annotations },
+    status: { ...status, addresses },
+  });
+  const was = before.status?.addresses ?? [];
+  const is = after.status?.addresses ?? [];
+  // The API merges addresses by type, which two addresses of one type do not survive: the list is replaced instead.
+  const replaceAddresses = was.length > 0 && !sameJson(plain(was), plain(is));
+  const patch = strategicMergeDiff(strip(before, was), strip(after, replaceAddresses ? was : is), NODE_MERGE_KEYS);
+  if (!replaceAddresses) return patch;
+  const status = { ...(patch['status'] as JsonObject | undefined), addresses: plain([...is, { $patch: 'replace' }]) };
+  return { ...patch, status };
+}
+
+/** Whether a report says anything new. Heartbeat times alone do not count. */
+export function statusChanged(before: NodeStatus, after: NodeStatus): boolean {
+  const comparable = (status: NodeStatus): JsonObject =>
+    plain({
+      ...status,
+      conditions: [...(status.conditions ?? [])]
+        .map((c) => ({ ...c, lastHeartbeatTime: null }))
+        .sort((a, b) => (a.type < b.type ? -1 : 1)),
+    }) as JsonObject;
+  return !sameJson(comparable(before), comparable(after));
+}

@@ -1,0 +1,202 @@
+// Reports the node's status: quickly until it is Ready for the first time, then when something changed, and at the latest
+// after the report period. Woken by its period and by `wake()`.
+import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
+import { abortable } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { isUnreachable } from '../kube/api-error.ts';
+import { NODES } from '../kube/resources.ts';
+import type { KnownNode } from './known-node.ts';
+import { nodeStatus, nodeStatusPatch, statusChanged, type NodeFacts, type NodeOptions } from './node-object.ts';
+import type { FactsReader, NodeClient, NodeRegistration } from './registration.ts';
+
+export type NodeStatusDeps = {
+  /** The heartbeat client: its own budget, short deadline. */
+  client: NodeClient;
+  known: KnownNode;
+  /** Absent with `registerNode: false`. */
+  registration?: NodeRegistration;
+  facts: FactsReader;
+  events: EventRecorder;
+  clock: Clock;
+  log: Logger;
+  listeners?: NodeStatusListeners;
+};
+
+export type NodeStatusListeners = {
+  /** From the second request without an answer on: connections may be dead without having said so. */
+  onRepeatedFailure?: () => void;
+  /** `10.0.0.0/24,fd00::/64` whenever it changed. */
+  onPodCidr?: (cidr: string) => void;
+  /** The server has these in its Node object now: attachable volumes may be mounted. */
+  onVolumesReported?: (names: readonly string[]) => void;
+};
+
+export type NodeStatusOptions = NodeOptions & { readonly updateMs: number; readonly reportMs: number };
+
+const FAST_MS = 100;
+const FAST_FOR_MS = 120_000;
+const JITTER = 0.04;
+const ATTEMPTS = 5;
+const OS_LABELS = ['kubernetes.io/os', 'kubernetes.io/arch', 'beta.kubernetes.io/os', 'beta.kubernetes.io/arch'];
+
+export class NodeStatusReporter implements Runnable {
+  readonly name = 'node-status';
+  readonly #deps: NodeStatusDeps;
+  readonly #o: NodeStatusOptions;
+  #registered = false;
+  #wasReady = false;
+  #reportedAt = -Infinity;
+  #reportDelayMs = 0;
+  #unschedulable = false;
+  #rebootTold = false;
+  #podCidr = '';
+  #wakeLoop: () => void = () => undefined;
+
+  constructor(deps: NodeStatusDeps, options: NodeStatusOptions) {
+    this.#deps = deps;
+    this.#o = options;
+  }
+
+  /** Registered in this process, so that the API server knows our node. */
+  get registered(): boolean {
+    return this.#registered;
+  }
+
+  /** Reports now if something changed: readiness, shutdown, pressure. */
+  wake(): void {
+    this.#wakeLoop();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
+    let nextFullAt = startedAt;
+    while (!signal.aborted) {
+      const fast = !this.#wasReady && clock.monotonic() - startedAt < FAST_FOR_MS;
+      const due = clock.monotonic() >= nextFullAt;
+      if (due) nextFullAt = clock.monotonic() + this.#o.updateMs * (1 + JITTER * clock.random());
+      try {
+        await this.#round(due || !fast, signal);
+      } catch (err) {
+        if (!signal.aborted) this.#deps.log.error('unable to update node status', { err });
+      }
+      const untilFull = Math.max(0, nextFullAt - clock.monotonic());
+      await this.#pause(this.#wasReady || !fast ? untilFull : Math.min(FAST_MS, untilFull), signal);
+    }
+  }
+
+  /** While waiting for the first Ready only a round that can say Ready is worth a request. */
+  async #round(always: boolean, signal: AbortSignal): Promise<void> {
+    if (!this.#registered && this.#deps.registration !== undefined) await this.#deps.registration.register(signal);
+    this.#registered = true;
+    const facts = await this.#deps.facts(signal);
+    if (!always && facts.notReady.length > 0) return;
+    await this.#update(facts, signal);
+  }
+
+  async #update(facts: NodeFacts, signal: AbortSignal): Promise<void> {
+    const { log, listeners } = this.#deps;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      try {
+        await this.#tryUpdate(facts, attempt > 0, signal);
+        return;
+      } catch (err) {
+        signal.throwIfAborted();
+        log.warn('error updating node status, will retry', { attempt, err });
+        if (attempt > 0 && isUnreachable(err)) listeners?.onRepeatedFailure?.();
+        if (isFault(err, 'notFound')) this.#nodeIsGone();
+      }
+    }
+    throw new KubeletError('unavailable', 'update node status exceeds retry count');
+  }
+
+  /** Somebody deleted our Node. It stays deleted until we are restarted; one created for us is reported to in full. */
+  #nodeIsGone(): void {
+    this.#deps.known.forget();
+    this.#reportedAt = -Infinity;
+  }
+
+  async #tryUpdate(facts: NodeFacts, live: boolean, signal: AbortSignal): Promise<void> {
+    const { client, clock, known } = this.#deps;
+    const { nodeName: name } = this.#o;
+    const before = (live ? undefined : known.get()) ?? (await client.get(NODES, { name }, signal));
+    this.#tellBoot(before, facts);
+    const cidrChanged = this.#takePodCidr(before);
+    const { status, events } = nodeStatus(before.status ?? {}, this.#o, facts, clock.now());
+    const after: Node = {
+      ...before,
+      metadata: { ...before.metadata, labels: { ...before.metadata.labels, ...missingOsLabels(before, facts) } },
+      status,
+    };
+    this.#tellConditions(before, events);
+    const labelsMissing = OS_LABELS.some((key) => before.metadata.labels?.[key] === undefined);
+    const changed = cidrChanged || labelsMissing || statusChanged(before.status ?? {}, status);
+    const now = clock.monotonic();
+    if (!changed && now - this.#reportedAt < this.#o.reportMs + this.#reportDelayMs) {
+      this.#reported(before, facts);
+      return;
+    }
+    const patch = nodeStatusPatch(before, after);
+    const answer = await client.patch(NODES, { name, subresource: 'status' }, patch, signal);
+    known.answered(answer);
+    // Nodes that changed together must not report together for ever after.
+    const spread = changed || this.#reportedAt === -Infinity;
+    this.#reportDelayMs = spread ? this.#o.reportMs * (clock.random() - 0.5) : 0;
+    this.#reportedAt = now;
+    this.#reported(answer, facts);
+  }
+
+  #reported(node: Node, facts: NodeFacts): void {
+    if (facts.notReady.length === 0) this.#wasReady = true;
+    this.#deps.listeners?.onVolumesReported?.(node.status?.volumesInUse ?? []);
+  }
+
+  #takePodCidr(node: Node): boolean {
+    const cidrs = node.spec?.podCIDRs ?? (node.spec?.podCIDR === undefined ? [] : [node.spec.podCIDR]);
+    const cidr = cidrs.join(',');
+    if (cidr === '' || cidr === this.#podCidr) return false;
+    this.#podCidr = cidr;
+    this.#deps.listeners?.onPodCidr?.(cidr);
+    return true;
+  }
+
+  #tellConditions(before: Node, moved: readonly string[]): void {
+    const { events } = this.#deps;
+    const tell = (reason: string): void =>
+      events.node('Normal', reason, `Node ${this.#o.nodeName} status is now: ${reason}`);
+    for (const reason of moved) tell(reason);
+    const unschedulable = before.spec?.unschedulable === true;
+    if (unschedulable !== this.#unschedulable) tell(unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable');
+    this.#unschedulable = unschedulable;
+  }
+
+  #tellBoot(before: Node, facts: NodeFacts): void {
+    const known = before.status?.nodeInfo?.bootID ?? '';
+    const { bootId } = facts.host;
+    if (this.#rebootTold || known === '' || known === bootId) return;
+    this.#rebootTold = true;
+    const message = `Node ${this.#o.nodeName} has been rebooted, boot id: ${bootId}`;
+    this.#deps.events.node('Warning', 'Rebooted', message);
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new Promise<void>((resolve) => (this.#wakeLoop = resolve));
+    const timer = this.#deps.clock.after(ms, () => this.#wakeLoop());
+    await abortable(signal, woken).catch(() => undefined); // an abort ends the loop, which looks at the signal itself
+    timer.cancel();
+  }
+}
+
+const missingOsLabels = (node: Node, facts: NodeFacts): Record<string, string> => {
+  const wanted: Record<string, string> = {
+    'kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': facts.host.architecture,
+    'beta.kubernetes.io/os': 'linux',
+    'beta.kubernetes.io/arch': facts.host.architecture,
+  };
+  return Object.fromEntries(Object.entries(wanted).filter(([key]) => node.metadata.labels?.[key] === undefined));
+};
