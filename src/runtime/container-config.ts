@@ -1,0 +1,110 @@
+// The CreateContainer request, from a container's spec and everything that was made ready for it.
+import { Signal, type CDIDevice, type ContainerConfig, type Device, type Mount } from '../cri/gen/cri.ts';
+import type { Container, Pod } from '../core/pod.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import { expand } from './expansion.ts';
+import { containerAnnotations, containerLabels } from './labels.ts';
+import { containerResources, type ContainerResourceOptions, type ResourceFacts } from './linux-resources.ts';
+import { containerLogPath } from './log-paths.ts';
+import { blockDevices, idMappings, type MountedVolumes } from './mounts.ts';
+import type { UserNamespaceMapping } from './namespaces.ts';
+import {
+  containerSecurityContext,
+  verifyRunAsNonRoot,
+  type ImageUser,
+  type SecurityFacts,
+} from './security-context.ts';
+
+/** What device plugins and claims add to a container. */
+export type DeviceOptions = {
+  readonly envs?: ReadonlyMap<string, string>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly mounts?: readonly Partially<Mount>[];
+  readonly devices?: readonly Partially<Device>[];
+  readonly cdiDevices?: readonly Partially<CDIDevice>[];
+};
+
+export type ContainerInput = {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly restartCount: number;
+  /** What the runtime calls the image. */
+  readonly imageRef: string;
+  readonly imageUser: ImageUser;
+  readonly env: ReadonlyMap<string, string>;
+  readonly volumes: MountedVolumes;
+  readonly volumeMounts: readonly Partially<Mount>[];
+  /** Host path of the hosts file; undefined when the pod has no address yet. */
+  readonly hostsFile: string | undefined;
+  readonly terminationLog: string | undefined;
+  readonly devices: DeviceOptions;
+  readonly cpu: ContainerResourceOptions;
+  readonly userns: UserNamespaceMapping | undefined;
+  /** Runtime id of the container a debug container looks into. */
+  readonly targetId?: string;
+};
+export type ContainerFacts = ResourceFacts & SecurityFacts & { readonly stopSignals: boolean };
+
+const HOSTS_PATH = '/etc/hosts';
+
+export function containerConfig(input: ContainerInput, facts: ContainerFacts): Partially<ContainerConfig> {
+  const { pod, container, restartCount } = input;
+  verifyRunAsNonRoot(pod, container, input.imageUser);
+  const env = new Map([...(input.devices.envs ?? []), ...input.env]);
+  const lookup = (name: string): string | undefined => env.get(name);
+  const devices = [...(input.devices.devices ?? []), ...blockDevices(container, input.volumes)];
+  return {
+    metadata: { name: container.name, attempt: restartCount },
+    image: { image: input.imageRef, userSpecifiedImage: container.image ?? '' },
+    command: (container.command ?? []).map((part) => expand(part, lookup)),
+    args: (container.args ?? []).map((part) => expand(part, lookup)),
+    workingDir: container.workingDir ?? '',
+    envs: [...env].map(([key, value]) => ({ key, value: Buffer.from(value) })),
+    mounts: mounts(input),
+    ...(devices.length === 0 ? {} : { devices }),
+    ...(input.devices.cdiDevices === undefined ? {} : { CDIDevices: input.devices.cdiDevices }),
+    labels: containerLabels(pod, container),
+    annotations: { ...input.devices.annotations, ...containerAnnotations(pod, container, restartCount) },
+    logPath: containerLogPath(container.name, restartCount),
+    stdin: container.stdin === true,
+    stdinOnce: container.stdinOnce === true,
+    tty: container.tty === true,
+    linux: {
+      resources: containerResources(pod, container, facts, input.cpu),
+      securityContext: containerSecurityContext(
+        pod,
+        container,
+        {
+          image: input.imageUser,
+          extraGroups: extraGroupsOf(input.volumes),
+          userns: input.userns,
+          ...(input.targetId === undefined ? {} : { targetId: input.targetId }),
+        },
+        facts,
+      ),
+    },
+    ...(facts.stopSignals ? { stopSignal: signalOf(container.lifecycle?.stopSignal) } : {}),
+  };
+}
+
+function mounts(input: ContainerInput): Partially<Mount>[] {
+  const { container, userns } = input;
+  const own = [...input.volumeMounts];
+  const mountsHosts = own.some((mount) => mount.containerPath === HOSTS_PATH);
+  if (input.hostsFile !== undefined && !mountsHosts)
+    own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, ...idMappings(userns) });
+  own.push(...(input.devices.mounts ?? []));
+  const path = container.terminationMessagePath;
+  if (input.terminationLog !== undefined && path)
+    own.push({ containerPath: path, hostPath: input.terminationLog, ...idMappings(userns) });
+  return own;
+}
+
+/** Groups of all volumes of the pod, each once. */
+export function extraGroupsOf(volumes: MountedVolumes): number[] {
+  return [...new Set([...volumes.values()].map((v) => v.gid).filter((gid) => gid !== undefined))];
+}
+
+/** `SIGRTMIN+1` in the API is `SIGRTMINPLUS1` on the wire. */
+const signalOf = (name: string | undefined): Signal =>
+  (Signal as Record<string, Signal>)[(name ?? '').replace('+', 'PLUS').replace('-', 'MINUS')] ?? Signal.RUNTIME_DEFAULT;

@@ -1,0 +1,48 @@
+// Removing a container that ended: from the runtime, its logs, and the link to them.
+import { readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { CriRuntime } from '../cri/services.ts';
+import type { ObservedContainer } from '../core/snapshot.ts';
+import { errnoOf, isFault } from '../lib/errors.ts';
+import { POD_NAME, POD_NAMESPACE } from './labels.ts';
+import { logLinkName } from './log-paths.ts';
+import type { ResourceManager } from './needs.ts';
+
+export type RemoverDeps = { readonly cri: CriRuntime; readonly resources: ResourceManager };
+
+export class ContainerRemover {
+  readonly #deps: RemoverDeps;
+  readonly #containerLogsDir: string;
+
+  constructor(deps: RemoverDeps, opts: { readonly containerLogsDir: string }) {
+    this.#deps = deps;
+    this.#containerLogsDir = opts.containerLogsDir;
+  }
+
+  async remove(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void> {
+    this.#deps.resources.postStop?.(container.id);
+    if (!keepLogs) await this.#removeLogs(container);
+    try {
+      await this.#deps.cri.removeContainer({ containerId: container.id }, signal);
+    } catch (err) {
+      if (!isFault(err, 'notFound')) throw err;
+    }
+  }
+
+  /** The log, what was rotated away from it, and the link. */
+  async #removeLogs({ id, name, labels, logPath }: ObservedContainer): Promise<void> {
+    const link = logLinkName(labels[POD_NAME] ?? '', labels[POD_NAMESPACE] ?? '', name, id);
+    const files = logPath === '' ? [] : await siblings(logPath);
+    await Promise.all([...files, join(this.#containerLogsDir, link)].map((file) => rm(file, { force: true })));
+  }
+}
+
+async function siblings(logPath: string): Promise<string[]> {
+  const dir = dirname(logPath);
+  try {
+    return (await readdir(dir)).filter((file) => file.startsWith(basename(logPath))).map((file) => join(dir, file));
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return [];
+    throw err;
+  }
+}

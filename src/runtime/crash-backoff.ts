@@ -1,0 +1,59 @@
+// How long a container that keeps ending waits before its next start. One value per container definition; the wait runs
+// from the moment the container ended, so its end is an exact point in time.
+import { fullName, type Container, type Pod } from '../core/pod.ts';
+
+export type CrashBackoffOptions = { readonly initialMs: number; readonly maxMs: number };
+
+type Entry = { delayMs: number; updatedAt: number };
+
+export class CrashBackoff {
+  readonly #options: CrashBackoffOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: CrashBackoffOptions) {
+    this.#options = { ...options, initialMs: Math.min(options.initialMs, options.maxMs) };
+  }
+
+  /** The wait that still holds for a container that ended at `endedAt`; undefined when it may start. */
+  waiting(key: string, endedAt: number, now: number): { delayMs: number; retryAt: number } | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || this.#forgotten(entry, endedAt)) return undefined;
+    if (now - endedAt >= entry.delayMs) return undefined;
+    // A clock set back must not stretch the wait beyond the delay itself.
+    return { delayMs: entry.delayMs, retryAt: Math.min(endedAt, now) + entry.delayMs };
+  }
+
+  /** A start after an end at `endedAt`: the next end waits longer. */
+  started(key: string, endedAt: number, now: number): void {
+    const entry = this.#entries.get(key);
+    const delayMs =
+      entry === undefined || this.#forgotten(entry, endedAt)
+        ? this.#options.initialMs
+        : Math.min(entry.delayMs * 2, this.#options.maxMs);
+    this.#entries.set(key, { delayMs, updatedAt: now });
+  }
+
+  forgetPod(pod: Pod): void {
+    const prefix = podPrefix(pod);
+    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#entries.delete(key);
+  }
+
+  /** Drops what no longer influences anything. */
+  prune(now: number): void {
+    for (const [key, entry] of this.#entries) if (this.#forgotten(entry, now)) this.#entries.delete(key);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  #forgotten(entry: Entry, at: number): boolean {
+    return at - entry.updatedAt > 2 * this.#options.maxMs;
+  }
+}
+
+const podPrefix = (pod: Pod): string => `${fullName(pod)}\n${pod.metadata.uid ?? ''}\n`;
+
+/** A changed image or changed resources start over. */
+export const backoffKey = (pod: Pod, container: Container): string =>
+  `${podPrefix(pod)}${container.name}\n${container.image ?? ''}\n${JSON.stringify(container.resources ?? {})}`;

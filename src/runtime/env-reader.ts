@@ -1,0 +1,65 @@
+// Reads what a container's environment refers to, all at once, and builds it.
+import { readFile, realpath } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
+import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
+import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
+import type { MountedVolumes } from './mounts.ts';
+import type { ClusterView } from './needs.ts';
+
+export class EnvReader {
+  readonly #cluster: ClusterView;
+
+  constructor(cluster: ClusterView) {
+    this.#cluster = cluster;
+  }
+
+  async read(
+    pod: Pod,
+    container: Container,
+    volumes: MountedVolumes,
+    facts: EnvFacts,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const references = envReferences(container);
+    const namespace = namespaceOf(pod);
+    const all = async <T>(names: Iterable<string>, get: (name: string) => Promise<T | undefined>) =>
+      new Map(await Promise.all([...names].map(async (name) => [name, await absentAsUndefined(get(name))] as const)));
+    const [configMaps, secrets, files] = await Promise.all([
+      all(references.configMaps, (name) => this.#cluster.configMap(namespace, name, signal)),
+      all(references.secrets, (name) => this.#cluster.secret(namespace, name, signal)),
+      Promise.all(references.files.map(async (file) => [fileKey(file), await readInVolume(volumes, file)] as const)),
+    ]);
+    const objects = { configMaps, secrets, files: new Map(files), services: this.#cluster.services() };
+    return containerEnv(pod, container, objects, facts);
+  }
+}
+
+async function absentAsUndefined<T>(reading: Promise<T | undefined>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (err) {
+    if (isFault(err, 'notFound')) return undefined;
+    throw err;
+  }
+}
+
+/** The file's text, looked up without leaving the volume. */
+async function readInVolume(
+  volumes: MountedVolumes,
+  { volumeName, path }: { readonly volumeName: string; readonly path: string },
+): Promise<string | undefined> {
+  const volume = volumes.get(volumeName);
+  if (volume === undefined || volume.hostPath === '')
+    throw new KubeletError('invalid', `cannot find the volume "${volumeName}" referenced by FileKeyRef`);
+  try {
+    const root = await realpath(volume.hostPath);
+    const file = await realpath(join(root, path));
+    if (!file.startsWith(root + sep))
+      throw new KubeletError('denied', `file "${path}" is outside of volume "${volumeName}"`);
+    return await readFile(file, 'utf8');
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return undefined;
+    throw err;
+  }
+}

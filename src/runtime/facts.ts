@@ -1,0 +1,22 @@
+// What is fixed for the life of the process: configuration and machine.
+import { join } from 'node:path';
+import type { ContainerFacts } from './container-config.ts';
+import type { SandboxFacts } from './sandbox-config.ts';
+
+export type RuntimeFacts = SandboxFacts &
+  ContainerFacts & {
+    readonly rootDir: string;
+    /** `/var/log/containers`. */
+    readonly containerLogsDir: string;
+    readonly clusterDns: readonly string[];
+    /** Path of the node's resolver file; empty to use none. */
+    readonly resolvConf: string;
+    /** `/etc/hosts` of the node. */
+    readonly nodeHostsFile: string;
+    readonly selinux: boolean;
+    readonly maxContainerRestartPeriodMs: number;
+    /** `1.36`. */
+    readonly kubernetesVersion: string;
+  };
+
+export const podDir = (rootDir: string, uid: string): string => join(rootDir, 'pods', uid);

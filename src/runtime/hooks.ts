@@ -1,0 +1,120 @@
+// Lifecycle hooks. A hook that fails throws; the text goes to the container's status, never to an event, because what a
+// hook prints may be secret.
+import type { CriRuntime } from '../cri/services.ts';
+import type { EventRecorder } from '../core/events.ts';
+import { podRef, type Container, type HttpGetAction, type LifecycleHandler, type Pod } from '../core/pod.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
+import type { Kit } from './needs.ts';
+
+export type HookTarget = {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly containerId: string;
+  readonly podIps: readonly string[];
+};
+export type HookDeps = { readonly cri: CriRuntime; readonly events: EventRecorder; readonly kit: Kit };
+
+/** The other side answered HTTPS with plain HTTP. */
+const PLAIN_HTTP_CODES = [
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_UNKNOWN_PROTOCOL',
+  'EPROTO',
+];
+
+export class HookRunner {
+  readonly #deps: HookDeps;
+  readonly #userAgent: string;
+
+  constructor(deps: HookDeps, opts: { readonly kubernetesVersion: string }) {
+    this.#deps = deps;
+    this.#userAgent = `kube-lifecycle/${opts.kubernetesVersion}`;
+  }
+
+  async run(handler: LifecycleHandler, target: HookTarget, signal: AbortSignal): Promise<void> {
+    if (handler.exec !== undefined) return this.#exec(handler.exec.command ?? [], target, signal);
+    if (handler.httpGet !== undefined) return this.#http(handler.httpGet, target, signal);
+    if (handler.sleep !== undefined) {
+      await this.#deps.kit.clock.sleep(handler.sleep.seconds * 1000, signal);
+      return signal.throwIfAborted();
+    }
+    throw new KubeletError('invalid', 'invalid handler');
+  }
+
+  async #exec(command: readonly string[], target: HookTarget, signal: AbortSignal): Promise<void> {
+    let output = '';
+    try {
+      const done = await this.#deps.cri.execSync({ containerId: target.containerId, cmd: command, timeout: 0 }, signal);
+      output = Buffer.concat([done.stdout, done.stderr]).toString();
+      if (done.exitCode === 0) return;
+      throw new KubeletError(
+        'internal',
+        `command '${command.join(' ')}' exited with ${done.exitCode}: ${Buffer.from(done.stderr).toString()}`,
+      );
+    } catch (err) {
+      throw failure(`Exec lifecycle hook ([${command.join(' ')}])`, target, err, output);
+    }
+  }
+
+  async #http(action: HttpGetAction, target: HookTarget, signal: AbortSignal): Promise<void> {
+    const url = hookUrl(action, target);
+    const headers: Record<string, string> = { 'User-Agent': this.#userAgent, Accept: '*/*' };
+    for (const { name, value } of action.httpHeaders ?? []) {
+      const known = Object.keys(headers).find((key) => key.toLowerCase() === name.toLowerCase());
+      if (known !== undefined) delete headers[known];
+      if (!(name.toLowerCase() === 'accept' && value === '')) headers[name] = value;
+    }
+    try {
+      await this.#get(url, headers, target, signal);
+    } catch (err) {
+      throw failure(`HTTP lifecycle hook (${action.path ?? ''})`, target, err, '');
+    }
+  }
+
+  async #get(url: URL, headers: Record<string, string>, target: HookTarget, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.kit.http.get(url, headers, signal);
+    } catch (err) {
+      if (url.protocol !== 'https:' || !spokePlainHttp(err)) throw err;
+      const plain = new URL(url);
+      plain.protocol = 'http:';
+      const { Authorization: _, authorization: __, ...rest } = headers;
+      await this.#deps.kit.http.get(plain, rest, signal);
+      this.#deps.events.pod(
+        target.pod,
+        'Warning',
+        'LifecycleHTTPFallback',
+        `request to HTTPS lifecycle hook ${url.host} got HTTP response, retry with HTTP succeeded`,
+      );
+    }
+  }
+}
+
+const spokePlainHttp = (err: unknown): boolean =>
+  err instanceof Error && 'code' in err && PLAIN_HTTP_CODES.includes(String(err.code));
+
+function hookUrl(action: HttpGetAction, { container, podIps }: HookTarget): URL {
+  const host = action.host || podIps[0];
+  if (host === undefined) throw new KubeletError('invalid', 'failed to find networking container: no pod IP');
+  const port = portOf(action.port, container);
+  const scheme = (action.scheme ?? 'HTTP').toLowerCase();
+  const authority = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+  const path = action.path ?? '';
+  return new URL(`${scheme}://${authority}:${port}${path.startsWith('/') ? '' : '/'}${path}`);
+}
+
+/** A number, a number as text, or the name of one of the container's ports. */
+function portOf(port: number | string, container: Container): number {
+  const named = (container.ports ?? []).find((p) => p.name === port)?.containerPort;
+  const number = typeof port === 'number' ? port : (named ?? Number(port));
+  if (Number.isInteger(number) && number > 0 && number < 65536) return number;
+  throw new KubeletError('invalid', `couldn't find port: "${port}" in container "${container.name}"`);
+}
+
+const failure = (what: string, { pod, container }: HookTarget, err: unknown, output: string): KubeletError =>
+  new KubeletError(
+    'internal',
+    `${what} for Container ${JSON.stringify(container.name)} in Pod ${JSON.stringify(podRef(pod))} failed - error: ${messageOf(err)}, message: ${JSON.stringify(output)}`,
+    { cause: err },
+  );

@@ -1,0 +1,184 @@
+// Requests and limits as the runtime wants them: shares, quota, bytes and the order in which the kernel kills.
+import type { LinuxContainerResources } from '../cri/gen/cri.ts';
+import { isSidecar, type Container, type Pod, type ResourceList } from '../core/pod.ts';
+import { podLimits, podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
+import { qosClassOf } from '../core/qos.ts';
+import { quantity, toMilli, toNumber, type Quantity } from '../core/quantity.ts';
+
+export type LinuxResources = Partial<LinuxContainerResources>;
+
+export type ResourceFacts = {
+  readonly cgroupVersion: 1 | 2;
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsPeriodUs: number;
+  readonly memoryCapacityBytes: number;
+  readonly swapCapacityBytes: number;
+  readonly swapBehavior: 'NoSwap' | 'LimitedSwap';
+  /** Whether the node can limit swap at all. */
+  readonly swapAccounting: boolean;
+  readonly singleProcessOomKill: boolean;
+  /** As the runtime names them: `2MB`, `1GB`. */
+  readonly hugePageSizes: readonly string[];
+};
+
+const MIN_SHARES = 2;
+const MAX_SHARES = 262_144;
+const MIN_QUOTA_US = 1000;
+const GUARANTEED_OOM = -997;
+const BEST_EFFORT_OOM = 1000;
+const SYSTEM_NODE_CRITICAL = 2_000_001_000;
+
+export const milliToShares = (milli: number): number =>
+  milli === 0 ? MIN_SHARES : Math.min(Math.max(Math.trunc((milli * 1024) / 1000), MIN_SHARES), MAX_SHARES);
+
+export const milliToQuota = (milli: number, periodUs: number): number =>
+  milli === 0 ? 0 : Math.max(Math.trunc((milli * periodUs) / 1000), MIN_QUOTA_US);
+
+const milli = (q: Quantity | undefined): number => (q === undefined ? 0 : toMilli(q));
+const bytes = (q: Quantity | undefined): number => (q === undefined ? 0 : toNumber(q));
+
+/** Shares come from the request; a limit without a request counts as one. */
+function cpuAndMemory(requests: Resources, limits: Resources, facts: ResourceFacts): LinuxResources {
+  const requested = requests.get('cpu') ?? limits.get('cpu');
+  return {
+    cpuShares: milliToShares(milli(requested)),
+    ...(facts.cpuCfsQuota
+      ? { cpuPeriod: facts.cpuCfsPeriodUs, cpuQuota: milliToQuota(milli(limits.get('cpu')), facts.cpuCfsPeriodUs) }
+      : {}),
+    memoryLimitInBytes: bytes(limits.get('memory')),
+  };
+}
+
+const unifiedOom = (facts: ResourceFacts): Record<string, string> =>
+  facts.cgroupVersion === 2 && !facts.singleProcessOomKill ? { 'memory.oom.group': '1' } : {};
+
+/** What the pod as a whole gets, without its overhead. */
+export function sandboxResources(pod: Pod, facts: ResourceFacts): LinuxResources {
+  const base = cpuAndMemory(
+    podRequests(pod, { withoutOverhead: true }),
+    podLimits(pod, { withoutOverhead: true }),
+    facts,
+  );
+  return { ...base, ...(facts.cgroupVersion === 2 ? { unified: unifiedOom(facts) } : {}) };
+}
+
+/** Request and limit are the same thing for the overhead; without one the message is empty. */
+export function sandboxOverhead(pod: Pod, facts: ResourceFacts): LinuxResources {
+  const overhead = resourcesOf(pod.spec.overhead);
+  return overhead.size === 0 ? {} : cpuAndMemory(overhead, overhead, facts);
+}
+
+export type ContainerResourceOptions = {
+  /** Pinned containers are not throttled. */
+  readonly exclusiveCpus?: boolean;
+  readonly cpusetCpus?: string;
+  readonly cpusetMems?: string;
+};
+
+export function containerResources(
+  pod: Pod,
+  container: Container,
+  facts: ResourceFacts,
+  options: ContainerResourceOptions = {},
+): LinuxResources {
+  const requests = resourcesOf(container.resources?.requests);
+  const limits = new Map(resourcesOf(container.resources?.limits));
+  for (const name of ['cpu', 'memory']) {
+    const shared = pod.spec.resources?.limits?.[name];
+    if ((limits.get(name)?.nano ?? 0n) === 0n && shared !== undefined) limits.set(name, quantity(shared));
+  }
+  const base = cpuAndMemory(requests, limits, facts);
+  const memory = base.memoryLimitInBytes ?? 0;
+  return {
+    ...base,
+    ...(options.exclusiveCpus === true && facts.cpuCfsQuota ? { cpuQuota: -1 } : {}),
+    oomScoreAdj: oomScoreAdj(pod, container, facts.memoryCapacityBytes),
+    hugepageLimits: hugePageLimits(container.resources?.limits, facts.hugePageSizes),
+    ...(options.cpusetCpus ? { cpusetCpus: options.cpusetCpus } : {}),
+    ...(options.cpusetMems ? { cpusetMems: options.cpusetMems } : {}),
+    ...swapAndOom(pod, container, memory, facts),
+  };
+}
+
+function swapAndOom(pod: Pod, container: Container, memoryLimit: number, facts: ResourceFacts): LinuxResources {
+  if (facts.cgroupVersion === 1) return memoryLimit > 0 ? { memorySwapLimitInBytes: memoryLimit } : {};
+  const swap = facts.swapAccounting ? { 'memory.swap.max': String(swapBytes(pod, container, facts)) } : {};
+  return { unified: { ...unifiedOom(facts), ...swap } };
+}
+
+/** A Burstable container may swap in proportion to its memory request. */
+function swapBytes(pod: Pod, container: Container, facts: ResourceFacts): number {
+  const request = bytes(resourcesOf(container.resources?.requests).get('memory'));
+  const limit = bytes(resourcesOf(container.resources?.limits).get('memory'));
+  const swaps =
+    facts.swapBehavior === 'LimitedSwap' &&
+    qosClassOf(pod) === 'Burstable' &&
+    (pod.spec.priority ?? 0) < 2_000_000_000 &&
+    request > 0 &&
+    request !== limit &&
+    facts.memoryCapacityBytes > 0;
+  return swaps ? Math.floor((request / facts.memoryCapacityBytes) * facts.swapCapacityBytes) : 0;
+}
+
+const PAGE_UNITS: readonly (readonly [suffix: string, bytes: number])[] = [
+  ['GB', 2 ** 30],
+  ['MB', 2 ** 20],
+  ['KB', 2 ** 10],
+];
+
+/** `hugepages-2Mi` → `2MB`. */
+export function pageSizeOf(resource: string): string | undefined {
+  const size = bytes(quantity(resource.slice('hugepages-'.length)));
+  const unit = PAGE_UNITS.find(([, scale]) => size >= scale && size % scale === 0);
+  return unit === undefined ? undefined : `${size / unit[1]}${unit[0]}`;
+}
+
+function hugePageLimits(
+  limits: ResourceList | undefined,
+  sizes: readonly string[],
+): { pageSize: string; limit: number }[] {
+  const asked = new Map<string, number>();
+  for (const [name, text] of Object.entries(limits ?? {})) {
+    const size = name.startsWith('hugepages-') ? pageSizeOf(name) : undefined;
+    if (size !== undefined) asked.set(size, bytes(quantity(text)));
+  }
+  return sizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0 }));
+}
+
+/** The kernel kills the highest first: those who asked for little memory before those who asked for much. */
+export function oomScoreAdj(pod: Pod, container: Container, capacityBytes: number): number {
+  const critical =
+    (pod.spec.priority ?? 0) >= SYSTEM_NODE_CRITICAL || pod.spec.priorityClassName === 'system-node-critical';
+  if (critical) return GUARANTEED_OOM;
+  switch (qosClassOf(pod)) {
+    case 'Guaranteed':
+      return GUARANTEED_OOM;
+    case 'BestEffort':
+      return BEST_EFFORT_OOM;
+    default:
+      break;
+  }
+  const own = burstableScore(pod, memoryRequest(container), capacityBytes);
+  if (!(pod.spec.initContainers ?? []).some((c) => c.name === container.name && isSidecar(c))) return own;
+  const smallest = Math.min(...pod.spec.containers.map(memoryRequest));
+  return Math.min(own, burstableScore(pod, Number.isFinite(smallest) ? smallest : 0, capacityBytes));
+}
+
+const memoryRequest = (container: Container): number => bytes(resourcesOf(container.resources?.requests).get('memory'));
+
+function burstableScore(pod: Pod, requestBytes: number, capacityBytes: number): number {
+  if (capacityBytes <= 0) return BEST_EFFORT_OOM - 1;
+  const score = BEST_EFFORT_OOM - Math.trunc((1000 * (requestBytes + podLevelShare(pod))) / capacityBytes);
+  if (score < 1000 + GUARANTEED_OOM) return 1000 + GUARANTEED_OOM;
+  return score === BEST_EFFORT_OOM ? BEST_EFFORT_OOM - 1 : score;
+}
+
+/** What the pod-level request leaves over its containers' own, in equal parts. */
+function podLevelShare(pod: Pod): number {
+  const podLevel = bytes(resourcesOf(pod.spec.resources?.requests).get('memory'));
+  if (podLevel === 0) return 0;
+  const sidecars = (pod.spec.initContainers ?? []).filter(isSidecar);
+  const sharing = [...pod.spec.containers, ...sidecars];
+  const own = sharing.reduce((sum, c) => sum + memoryRequest(c), 0);
+  return Math.max(0, Math.trunc((podLevel - own) / sharing.length));
+}

@@ -1,0 +1,104 @@
+// Pods in the runtime: brings one to what its spec asks for, or to an end. The caller serialises calls per pod.
+import type { CriRuntime } from '../cri/services.ts';
+import type { EventRecorder } from '../core/events.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
+import type { ObservedContainer } from '../core/snapshot.ts';
+import { ContainerRemover } from './container-remover.ts';
+import { CrashBackoff } from './crash-backoff.ts';
+import { EnvReader } from './env-reader.ts';
+import type { RuntimeFacts } from './facts.ts';
+import { HookRunner } from './hooks.ts';
+import type { ClusterView, ImageEnsurer, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import { planPod } from './plan.ts';
+import type { ProbeResults } from './plan-steps.ts';
+import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
+import { Resizer } from './resize.ts';
+import { Sandboxes } from './sandbox.ts';
+import { ContainerStarter } from './start-container.ts';
+import { ContainerStopper } from './stop-container.ts';
+import { PodStopper, type StopPodRequest } from './stop-pod.ts';
+import { aggregate, type PodSyncResult } from './sync-result.ts';
+import type { UserNamespaces } from './user-namespaces.ts';
+
+export type PodRuntimeDeps = {
+  readonly cri: CriRuntime;
+  readonly images: ImageEnsurer;
+  readonly volumes: VolumeProvider;
+  readonly resources: ResourceManager;
+  readonly cluster: ClusterView;
+  readonly events: EventRecorder;
+  readonly kit: Kit & { readonly userns: UserNamespaces };
+};
+
+export type PodSyncRequest = SyncRequest & {
+  readonly probes: ProbeResults;
+  readonly restartingAll?: boolean;
+};
+
+const INITIAL_BACKOFF_MS = 10_000;
+
+export class PodRuntime {
+  readonly #deps: PodRuntimeDeps;
+  readonly #parts: PodSyncParts;
+
+  constructor(deps: PodRuntimeDeps, facts: RuntimeFacts) {
+    const { cri, volumes, resources, cluster, events } = deps;
+    const kit = { ...deps.kit, log: deps.kit.log.child({ component: 'runtime' }) };
+    const hooks = new HookRunner({ cri, events, kit }, facts);
+    const stopper = new ContainerStopper({ cri, hooks, events, kit });
+    this.#deps = deps;
+    this.#parts = {
+      ...deps,
+      kit,
+      doers: {
+        sandboxes: new Sandboxes({ cri, volumes, resources, cluster, userns: deps.kit.userns, events, kit }, facts),
+        starter: new ContainerStarter(
+          {
+            cri,
+            volumes,
+            resources,
+            cluster,
+            env: new EnvReader(cluster),
+            lifecycle: { hooks, stopper },
+            kit: { ...kit, events },
+          },
+          facts,
+        ),
+        stopper,
+        podStopper: new PodStopper({ cri, stopper }),
+        remover: new ContainerRemover({ cri, resources }, facts),
+        resizer: new Resizer({ cri, resources }, facts),
+        backoff: new CrashBackoff({ initialMs: INITIAL_BACKOFF_MS, maxMs: facts.maxContainerRestartPeriodMs }),
+      },
+    };
+  }
+
+  /** One step of the pod towards its spec. Failures are in the result; it rejects only when aborted. */
+  async syncPod(request: PodSyncRequest, signal: AbortSignal): Promise<PodSyncResult> {
+    const { pod, snapshot, probes, restartingAll = false } = request;
+    const actuated = this.#deps.resources.resize?.actuatedOf(uidOf(pod));
+    const plan = planPod({ pod, snapshot, probes, restartingAll, ...(actuated === undefined ? {} : { actuated }) });
+    const result = await new PodSync(this.#parts, request, plan).run(signal);
+    signal.throwIfAborted();
+    return result;
+  }
+
+  /** Stops all containers and sandboxes of a pod. Rejects with what failed, in upstream's words. */
+  async killPod(request: StopPodRequest, signal: AbortSignal): Promise<void> {
+    const error = aggregate(await this.#parts.doers.podStopper.stop(request, signal));
+    signal.throwIfAborted();
+    if (error !== undefined) throw error;
+  }
+
+  /** Removes an ended container, with its logs unless they are to be kept. */
+  removeContainer(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void> {
+    return this.#parts.doers.remover.remove(container, keepLogs, signal);
+  }
+
+  /** Drops what is remembered of a pod that is gone for good. */
+  async forget(pod: Pod): Promise<void> {
+    this.#parts.doers.backoff.forgetPod(pod);
+    this.#parts.doers.backoff.prune(this.#deps.kit.clock.now());
+    await this.#deps.kit.userns.release(pod.metadata.uid ?? '');
+  }
+}

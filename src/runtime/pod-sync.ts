@@ -1,0 +1,393 @@
+// One sync of one pod: the plan's steps, done in order. Lives for one call.
+import type { CriRuntime } from '../cri/services.ts';
+import type { ImageSpec } from '../cri/gen/cri.ts';
+import type { EventRecorder } from '../core/events.ts';
+import type { Secret } from '../core/node.ts';
+import {
+  containerFieldPath,
+  findContainer,
+  podRef,
+  type ContainerKind,
+  type Pod,
+  type PodContainer,
+} from '../core/pod.ts';
+import { formatDurationMs } from '../core/duration.ts';
+import { ContainerStartError } from '../core/reasons.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { nanosToMs } from '../core/time.ts';
+import { messageOf } from '../lib/errors.ts';
+import { fullErrorText } from '../lib/grpc/status.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import type { ContainerRemover } from './container-remover.ts';
+import { backoffKey, type CrashBackoff } from './crash-backoff.ts';
+import type { ClusterView, ContainerType, EnsuredImage, ImageEnsurer, Kit, ResourceManager } from './needs.ts';
+import type { PodPlan, PodStep } from './plan-steps.ts';
+import type { Resizer } from './resize.ts';
+import type { Sandboxes, SandboxSetting } from './sandbox.ts';
+import type { ContainerStarter } from './start-container.ts';
+import type { ContainerStopper } from './stop-container.ts';
+import type { PodStopper } from './stop-pod.ts';
+import type { SyncContext } from './sync-context.ts';
+import { SyncLedger, type PodSyncResult } from './sync-result.ts';
+
+export type SyncRequest = {
+  readonly pod: Pod;
+  readonly snapshot: PodSnapshot;
+  readonly pullSecrets: readonly Secret[];
+  /** Called as soon as a new sandbox is up. */
+  readonly onSandboxReady?: (sandboxId: string, ips: readonly string[]) => void;
+  /** Whether the pod was asked to stop meanwhile: then a failing sandbox is nobody's news. */
+  readonly isTerminating?: () => boolean;
+};
+
+export type PodSyncParts = {
+  readonly cri: CriRuntime;
+  readonly images: ImageEnsurer;
+  readonly cluster: ClusterView;
+  readonly resources: ResourceManager;
+  readonly events: EventRecorder;
+  readonly kit: Kit;
+  readonly doers: {
+    readonly sandboxes: Sandboxes;
+    readonly starter: ContainerStarter;
+    readonly stopper: ContainerStopper;
+    readonly podStopper: PodStopper;
+    readonly remover: ContainerRemover;
+    readonly resizer: Resizer;
+    readonly backoff: CrashBackoff;
+  };
+};
+
+/** Whether the sync goes on with the next step. */
+type Outcome = 'next' | 'stop';
+type Executors = {
+  readonly [K in PodStep['do']]: (step: Extract<PodStep, { do: K }>, signal: AbortSignal) => Promise<Outcome>;
+};
+
+const TYPE: Record<ContainerKind, ContainerType> = {
+  main: 'container',
+  init: 'init_container',
+  ephemeral: 'ephemeral_container',
+};
+
+export class PodSync {
+  readonly #parts: PodSyncParts;
+  readonly #request: SyncRequest;
+  readonly #plan: PodPlan;
+  readonly #ledger = new SyncLedger();
+  readonly #images = new Map<string, Promise<EnsuredImage>>();
+  #context: SyncContext | undefined;
+
+  constructor(parts: PodSyncParts, request: SyncRequest, plan: PodPlan) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#plan = plan;
+  }
+
+  async run(signal: AbortSignal): Promise<PodSyncResult> {
+    const executors: Executors = {
+      killPod: () => this.#killPod(signal),
+      killContainer: (step) => this.#killContainer(step, signal),
+      removeContainer: (step) => this.#removeContainer(step, signal),
+      createSandbox: (step) => this.#createSandbox(step, signal),
+      resize: (step) => this.#resize(step, signal),
+      startContainer: (step) => this.#startContainer(step, signal),
+    };
+    const execute = <K extends PodStep['do']>(step: Extract<PodStep, { do: K }>): Promise<Outcome> =>
+      executors[step.do as K](step, signal);
+    for (const group of groups(this.#plan.steps)) {
+      const outcomes = await Promise.all(group.map((step) => execute(step)));
+      if (outcomes.includes('stop')) break;
+    }
+    return this.#ledger.result();
+  }
+
+  async #killPod(signal: AbortSignal): Promise<Outcome> {
+    const { pod, snapshot } = this.#request;
+    const replacing = this.#plan.steps.find((s) => s.do === 'createSandbox')?.replaces;
+    if (replacing !== undefined)
+      this.#parts.events.pod(pod, 'Normal', 'SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.');
+    const failures = await this.#parts.doers.podStopper.stop({ pod, snapshot }, signal);
+    this.#ledger.acted();
+    for (const failure of failures) this.#ledger.failed(failure);
+    return failures.length > 0 ? 'stop' : 'next';
+  }
+
+  async #killContainer(step: Extract<PodStep, { do: 'killContainer' }>, signal: AbortSignal): Promise<Outcome> {
+    const { pod, snapshot } = this.#request;
+    const container = findContainer(pod, step.name)?.container ?? { name: step.name };
+    const { kind, message, reason } = step;
+    try {
+      const request = { pod, container, kind, containerId: step.id, podIps: snapshot.ips, message, reason };
+      await this.#parts.doers.stopper.stop(request, signal);
+      this.#ledger.acted();
+      return 'next';
+    } catch (cause) {
+      const text = fullErrorText(cause);
+      this.#ledger.failed({
+        action: 'KillContainer',
+        target: step.name,
+        reason: 'KillContainerError',
+        message: text,
+        cause,
+      });
+      return 'stop';
+    }
+  }
+
+  async #removeContainer(step: Extract<PodStep, { do: 'removeContainer' }>, signal: AbortSignal): Promise<Outcome> {
+    const { pod, snapshot } = this.#request;
+    const seen = snapshot.containers.find((c) => c.id === step.id);
+    if (seen === undefined) return 'next';
+    const known = findContainer(pod, step.name);
+    try {
+      // A pod that was killed before has nothing running any more.
+      if (seen.state === 'running' && !this.#plan.steps.some((s) => s.do === 'killPod') && known !== undefined)
+        await this.#parts.doers.stopper.stop(
+          { pod, ...known, containerId: seen.id, podIps: snapshot.ips, graceOverrideSeconds: 0 },
+          signal,
+        );
+      await this.#parts.doers.remover.remove(seen, step.keepLogs, signal);
+      this.#ledger.acted();
+      return 'next';
+    } catch (cause) {
+      const text = fullErrorText(cause);
+      this.#ledger.failed({
+        action: 'RemoveContainer',
+        target: step.name,
+        reason: 'RemoveContainerError',
+        message: text,
+        cause,
+      });
+      return 'stop';
+    }
+  }
+
+  async #createSandbox(step: Extract<PodStep, { do: 'createSandbox' }>, signal: AbortSignal): Promise<Outcome> {
+    const { pod } = this.#request;
+    const { events, kit, resources, doers } = this.#parts;
+    kit.metrics.podStarting(pod.spec.hostUsers === false);
+    try {
+      await resources.prepare?.(pod, signal);
+    } catch (cause) {
+      return this.#sandboxFailed('FailedPrepareDynamicResources', 'Failed to prepare dynamic resources', cause);
+    }
+    let sandboxId: string;
+    let setting: SandboxSetting;
+    try {
+      setting = await doers.sandboxes.setting(pod, step.attempt, signal);
+      sandboxId = await doers.sandboxes.create(pod, setting, signal);
+    } catch (cause) {
+      return this.#sandboxFailed('FailedCreatePodSandBox', 'Failed to create pod sandbox', cause);
+    }
+    this.#ledger.acted();
+    this.#prefetchImage(setting, signal);
+    try {
+      const ips = await doers.sandboxes.ipsOf(sandboxId, signal);
+      this.#request.onSandboxReady?.(sandboxId, ips);
+      await this.#enter(sandboxId, ips, setting, signal);
+      return 'next';
+    } catch (cause) {
+      events.pod(pod, 'Warning', 'FailedPodSandBoxStatus', `Unable to get pod sandbox status: ${fullErrorText(cause)}`);
+      this.#ledger.failed({
+        action: 'CreatePodSandbox',
+        target: podRef(pod),
+        reason: 'CreatePodSandboxError',
+        message: fullErrorText(cause),
+        cause,
+      });
+      return 'stop';
+    }
+  }
+
+  #sandboxFailed(event: string, text: string, cause: unknown): Outcome {
+    const { pod, isTerminating } = this.#request;
+    this.#parts.kit.metrics.podFailed(pod.spec.hostUsers === false);
+    const message = `${text}: ${fullErrorText(cause)}`;
+    if (isTerminating?.() !== true) this.#parts.events.pod(pod, 'Warning', event, message);
+    this.#ledger.failed({
+      action: event === 'FailedPrepareDynamicResources' ? 'PrepareDynamicResources' : 'CreatePodSandbox',
+      target: podRef(pod),
+      reason: event === 'FailedPrepareDynamicResources' ? 'PrepareDynamicResourcesError' : 'CreatePodSandboxError',
+      message,
+      cause,
+    });
+    return 'stop';
+  }
+
+  /** The first container's image is looked at while the sandbox tells its address. */
+  #prefetchImage(setting: SandboxSetting, signal: AbortSignal): void {
+    const first = this.#plan.steps.find((s) => s.do === 'startContainer');
+    const entry = first === undefined ? undefined : findContainer(this.#request.pod, first.name);
+    if (entry === undefined || this.#backoffOf(entry) !== undefined) return;
+    const image = this.#ensure(entry, setting, signal);
+    image.catch(() => undefined); // Awaited, and its failure told, when the container's turn comes.
+    this.#images.set(entry.container.name, image);
+  }
+
+  #ensure({ kind, container }: PodContainer, setting: SandboxSetting, signal: AbortSignal): Promise<EnsuredImage> {
+    const { pod, pullSecrets } = this.#request;
+    return this.#parts.images.ensure(
+      {
+        pod,
+        fieldPath: containerFieldPath(kind, container.name),
+        image: container.image ?? '',
+        policy: container.imagePullPolicy,
+        pullSecrets,
+        sandboxConfig: setting.config,
+        runtimeHandler: setting.runtimeHandler,
+      },
+      signal,
+    );
+  }
+
+  async #enter(
+    sandboxId: string,
+    ips: readonly string[],
+    setting: SandboxSetting,
+    signal: AbortSignal,
+  ): Promise<SyncContext> {
+    const { pod } = this.#request;
+    const podIps = pod.spec.hostNetwork === true ? this.#parts.cluster.nodeIps() : ips;
+    const imageVolumes = await this.#imageVolumes(setting, signal);
+    this.#context = { ...this.#request, ...setting, sandboxId, podIps, imageVolumes };
+    return this.#context;
+  }
+
+  /** The context of the sandbox that is kept, made when the first container needs it. */
+  async #contextFor(signal: AbortSignal): Promise<SyncContext> {
+    if (this.#context !== undefined) return this.#context;
+    const { pod, snapshot } = this.#request;
+    const sandbox = snapshot.sandboxes.find((s) => s.id === this.#plan.sandboxId);
+    const setting = await this.#parts.doers.sandboxes.setting(pod, sandbox?.attempt ?? 0, signal);
+    return this.#enter(sandbox?.id ?? '', sandbox?.ips ?? [], setting, signal);
+  }
+
+  async #imageVolumes(
+    setting: SandboxSetting,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Partially<ImageSpec> | ContainerStartError>> {
+    const { pod, pullSecrets } = this.#request;
+    const volumes = (pod.spec.volumes ?? []).filter((v) => v.image !== undefined);
+    if (volumes.length === 0 || !this.#plan.steps.some((s) => s.do === 'startContainer')) return new Map();
+    type Found = readonly [string, Partially<ImageSpec> | ContainerStartError];
+    const ensured = volumes.map(async ({ name, image }): Promise<Found> => {
+      const reference = image?.reference ?? '';
+      try {
+        const { imageRef } = await this.#parts.images.ensure(
+          {
+            pod,
+            fieldPath: `spec.volumes{${name}}`,
+            image: reference,
+            policy: image?.pullPolicy,
+            pullSecrets,
+            sandboxConfig: setting.config,
+            runtimeHandler: setting.runtimeHandler,
+          },
+          signal,
+        );
+        const { runtimeHandler } = setting;
+        const annotations = { ...pod.metadata.annotations };
+        return [name, { image: imageRef, userSpecifiedImage: reference, runtimeHandler, annotations }];
+      } catch (err) {
+        const fault =
+          err instanceof ContainerStartError ? err : new ContainerStartError('ImageInspectError', messageOf(err), err);
+        return [name, fault];
+      }
+    });
+    return new Map(await Promise.all(ensured));
+  }
+
+  async #resize(step: Extract<PodStep, { do: 'resize' }>, signal: AbortSignal): Promise<Outcome> {
+    const { pod, snapshot } = this.#request;
+    try {
+      await this.#parts.doers.resizer.resize(pod, snapshot, this.#plan.sandboxId ?? '', step.restarting, signal);
+      this.#ledger.acted();
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#ledger.resizeFailed(messageOf(err), pod);
+      // Containers stopped for the resize must not stay down for it, so the sync goes on.
+    }
+    return 'next';
+  }
+
+  async #startContainer(step: Extract<PodStep, { do: 'startContainer' }>, signal: AbortSignal): Promise<Outcome> {
+    const entry = findContainer(this.#request.pod, step.name);
+    if (entry === undefined) return 'next';
+    const { kit, doers } = this.#parts;
+    const waiting = this.#backoffOf(entry);
+    if (waiting !== undefined) {
+      this.#reportBackoff(entry, waiting);
+      return step.blocks ? 'stop' : 'next';
+    }
+    this.#noteStart(entry);
+    kit.metrics.containerStarting(TYPE[entry.kind]);
+    try {
+      const context = await this.#contextFor(signal);
+      const image = this.#images.get(step.name) ?? this.#ensure(entry, context, signal);
+      await doers.starter.start(entry, image, context, signal);
+      this.#ledger.started(step.name);
+      return 'next';
+    } catch (err) {
+      signal.throwIfAborted();
+      const fault =
+        err instanceof ContainerStartError
+          ? err
+          : new ContainerStartError('CreateContainerConfigError', fullErrorText(err), err);
+      kit.metrics.containerFailed(TYPE[entry.kind], fault.reason);
+      this.#ledger.notStarted(step.name, fault, retryAtOf(fault));
+      return step.blocks ? 'stop' : 'next';
+    }
+  }
+
+  #lastEnd({ container }: PodContainer): number | undefined {
+    const ended = this.#request.snapshot.containers.find((c) => c.name === container.name && c.state === 'exited');
+    return ended === undefined ? undefined : nanosToMs(ended.finishedAt);
+  }
+
+  #backoffOf(entry: PodContainer): { delayMs: number; retryAt: number } | undefined {
+    const ended = this.#lastEnd(entry);
+    if (ended === undefined) return undefined;
+    const key = backoffKey(this.#request.pod, entry.container);
+    return this.#parts.doers.backoff.waiting(key, ended, this.#parts.kit.clock.now());
+  }
+
+  #noteStart(entry: PodContainer): void {
+    const ended = this.#lastEnd(entry);
+    const key = backoffKey(this.#request.pod, entry.container);
+    if (ended !== undefined) this.#parts.doers.backoff.started(key, ended, this.#parts.kit.clock.now());
+  }
+
+  #reportBackoff({ kind, container }: PodContainer, waiting: { delayMs: number; retryAt: number }): void {
+    const { pod } = this.#request;
+    this.#parts.events.pod(
+      pod,
+      'Warning',
+      'BackOff',
+      `Back-off restarting failed container ${container.name} in pod ${podRef(pod)}`,
+      { fieldPath: containerFieldPath(kind, container.name) },
+    );
+    const delay = formatDurationMs(waiting.delayMs);
+    const message = `back-off ${delay} restarting failed container=${container.name} pod=${podRef(pod)}`;
+    this.#ledger.notStarted(container.name, new ContainerStartError('CrashLoopBackOff', message), waiting.retryAt);
+  }
+}
+
+/** Image back-offs say when they end. */
+const retryAtOf = (fault: ContainerStartError): number | undefined =>
+  'retryAt' in fault && typeof fault.retryAt === 'number' ? fault.retryAt : undefined;
+
+/** Kills that stand together form one group; every other step is alone. */
+function* groups(steps: readonly PodStep[]): Iterable<readonly PodStep[]> {
+  let kills: PodStep[] = [];
+  for (const step of steps) {
+    if (step.do === 'killContainer') {
+      kills.push(step);
+      continue;
+    }
+    if (kills.length > 0) yield kills;
+    kills = [];
+    yield [step];
+  }
+  if (kills.length > 0) yield kills;
+}

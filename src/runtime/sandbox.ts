@@ -1,0 +1,123 @@
+// The pod's sandbox: its config, its creation and what it came up with.
+import { mkdir, readFile } from 'node:fs/promises';
+import type { PodSandboxConfig, PodSandboxStatus } from '../cri/gen/cri.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import type { EventRecorder } from '../core/events.ts';
+import { podKey, uidOf, type Pod } from '../core/pod.ts';
+import { isIP } from 'node:net';
+import { KubeletError } from '../lib/errors.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import { extraGroupsOf } from './container-config.ts';
+import { podDns } from './dns.ts';
+import type { RuntimeFacts } from './facts.ts';
+import { podLogDir } from './log-paths.ts';
+import { withFreeSandboxName } from './name-conflict.ts';
+import type { UserNamespaceMapping } from './namespaces.ts';
+import type { ClusterView, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import { sandboxConfig } from './sandbox-config.ts';
+import type { UserNamespaces } from './user-namespaces.ts';
+
+export type SandboxDeps = {
+  readonly cri: CriRuntime;
+  readonly volumes: VolumeProvider;
+  readonly resources: ResourceManager;
+  readonly cluster: ClusterView;
+  readonly userns: UserNamespaces;
+  readonly events: EventRecorder;
+  readonly kit: Kit;
+};
+export type SandboxSetting = {
+  readonly config: Partially<PodSandboxConfig>;
+  readonly runtimeHandler: string;
+  readonly userns: UserNamespaceMapping | undefined;
+};
+
+export class Sandboxes {
+  readonly #deps: SandboxDeps;
+  readonly #facts: RuntimeFacts;
+
+  constructor(deps: SandboxDeps, facts: RuntimeFacts) {
+    this.#deps = deps;
+    this.#facts = facts;
+  }
+
+  /** The config of the pod's sandbox: for its creation, and again for every container made in it. */
+  async setting(pod: Pod, attempt: number, signal: AbortSignal): Promise<SandboxSetting> {
+    const { cluster, resources, volumes, userns } = this.#deps;
+    const [runtimeHandler, hostResolvConf] = await Promise.all([
+      this.#handlerOf(pod, signal),
+      this.#facts.resolvConf === '' ? undefined : readFile(this.#facts.resolvConf, 'utf8'),
+    ]);
+    const mapping = await userns.mappingOf(pod, cluster.handlerFeatures(runtimeHandler).userNamespaces);
+    const dns = podDns(pod, {
+      clusterDns: this.#facts.clusterDns,
+      clusterDomain: this.#facts.clusterDomain,
+      hostResolvConf,
+      nodeIps: cluster.nodeIps(),
+    });
+    this.#warn(pod, dns.warnings);
+    const config = sandboxConfig(
+      {
+        pod,
+        attempt,
+        dns: dns.config,
+        cgroupParent: resources.cgroupParentOf(pod),
+        extraGroups: extraGroupsOf(volumes.mountsOf(uidOf(pod))),
+        userns: mapping,
+      },
+      this.#facts,
+    );
+    return { config, runtimeHandler, userns: mapping };
+  }
+
+  /** Creates the sandbox and returns its id. */
+  async create(pod: Pod, setting: SandboxSetting, signal: AbortSignal): Promise<string> {
+    const { cri, kit } = this.#deps;
+    const { config, runtimeHandler } = setting;
+    await mkdir(podLogDir(this.#facts.podLogsDir, pod), { recursive: true, mode: 0o755 });
+    const from = kit.clock.monotonic();
+    const owner = { uid: pod.metadata.uid ?? '', attempt: config.metadata?.attempt ?? 0 };
+    try {
+      const done = await withFreeSandboxName(
+        cri,
+        owner,
+        () => cri.runPodSandbox({ config, runtimeHandler }, signal),
+        signal,
+      );
+      kit.metrics.sandboxRan(runtimeHandler, (kit.clock.monotonic() - from) / 1000);
+      return done.podSandboxId;
+    } catch (err) {
+      kit.metrics.sandboxFailed(runtimeHandler);
+      throw err;
+    }
+  }
+
+  /** The addresses a running sandbox has; none for pods on the host's network. */
+  async ipsOf(sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { status } = await this.#deps.cri.podSandboxStatus({ podSandboxId: sandboxId }, signal);
+    if (status === undefined) throw new KubeletError('internal', 'pod sandbox status is nil');
+    return addressesOf(status);
+  }
+
+  #handlerOf(pod: Pod, signal: AbortSignal): Promise<string> {
+    const name = pod.spec.runtimeClassName;
+    return name ? this.#deps.cluster.runtimeHandler(name, signal) : Promise.resolve('');
+  }
+
+  #warn(pod: Pod, warnings: ReturnType<typeof podDns>['warnings']): void {
+    for (const { reason, message } of warnings) {
+      if (reason !== 'MissingClusterDNS') this.#deps.events.pod(pod, 'Warning', reason, message);
+      else {
+        this.#deps.events.node('Warning', reason, message);
+        this.#deps.events.pod(pod, 'Warning', reason, `pod: "${podKey(pod)}". ${message}`);
+      }
+    }
+  }
+}
+
+/** One bad address and the runtime's whole answer is not to be trusted. */
+function addressesOf(status: PodSandboxStatus): readonly string[] {
+  const all = [status.network?.ip ?? '', ...(status.network?.additionalIps ?? []).map((a) => a.ip)];
+  if (all[0] === '') return [];
+  return all.every((ip) => isIP(ip) !== 0) ? all : [];
+}

@@ -1,0 +1,302 @@
+// Starting one container: image, config, create, start, post-start hook. Every way to fail has its reason and event.
+import { randomBytes } from 'node:crypto';
+import { access, mkdir, open, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ContainerConfig, ImageSpec } from '../cri/gen/cri.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import type { EventRecorder } from '../core/events.ts';
+import {
+  containerFieldPath,
+  namespaceOf,
+  uidOf,
+  type Container,
+  type EphemeralContainer,
+  type PodContainer,
+} from '../core/pod.ts';
+import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
+import { newestOf } from '../core/snapshot.ts';
+import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import { containerConfig } from './container-config.ts';
+import type { EnvReader } from './env-reader.ts';
+import { podDir, type RuntimeFacts } from './facts.ts';
+import type { HookRunner } from './hooks.ts';
+import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
+import { restartCountOf } from './labels.ts';
+import type { ContainerResourceOptions } from './linux-resources.ts';
+import { logLinkName, podLogDir, restartCountFromLogs } from './log-paths.ts';
+import { subPathOf, volumeMounts } from './mounts.ts';
+import { withFreeContainerName } from './name-conflict.ts';
+import type { ClusterView, EnsuredImage, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import type { ContainerStopper } from './stop-container.ts';
+import type { SyncContext } from './sync-context.ts';
+
+export type StarterDeps = {
+  readonly cri: CriRuntime;
+  readonly volumes: VolumeProvider;
+  readonly resources: ResourceManager;
+  readonly cluster: ClusterView;
+  readonly env: EnvReader;
+  readonly lifecycle: { readonly hooks: HookRunner; readonly stopper: ContainerStopper };
+  readonly kit: Kit & { readonly events: EventRecorder };
+};
+
+type Made = { readonly config: Partially<ContainerConfig>; readonly restartCount: number };
+
+export class ContainerStarter {
+  readonly #deps: StarterDeps;
+  readonly #facts: RuntimeFacts;
+
+  constructor(deps: StarterDeps, facts: RuntimeFacts) {
+    this.#deps = deps;
+    this.#facts = facts;
+  }
+
+  /** Returns the container's id. Fails with ContainerStartError once its event is out. */
+  async start(
+    entry: PodContainer,
+    image: Promise<EnsuredImage>,
+    context: SyncContext,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { container } = entry;
+    const ensured = await this.#step(entry, context, undefined, () => image);
+    const cpu = await this.#step(
+      entry,
+      context,
+      'PreCreateHookError',
+      async () => this.#deps.resources.preCreate?.(context.pod, container) ?? {},
+      (err) => `Internal PreCreateContainer hook failed: ${messageOf(err)}`,
+    );
+    const made = await this.#step(entry, context, 'CreateContainerConfigError', () =>
+      this.#config(entry, ensured, cpu, context, signal),
+    );
+    const containerId = await this.#create(entry, made, context, signal);
+    this.#event(entry, context, 'Normal', 'Created', 'Container created');
+    await this.#step(entry, context, 'RunContainerError', () => this.#deps.cri.startContainer({ containerId }, signal));
+    this.#event(entry, context, 'Normal', 'Started', 'Container started');
+    this.#deps.resources.resize?.setActuated(uidOf(context.pod), container.name, container.resources ?? {});
+    await this.#linkLog(container, containerId, made, context);
+    await this.#postStart(entry, containerId, context, signal);
+    return containerId;
+  }
+
+  /** Runs one step; a failure becomes an event and a ContainerStartError with the step's reason. */
+  async #step<T>(
+    entry: PodContainer,
+    context: SyncContext,
+    reason: WaitingReason | undefined,
+    work: () => Promise<T>,
+    text: (err: unknown) => string = (err) => `Error: ${messageOf(err)}`,
+  ): Promise<T> {
+    try {
+      return await work();
+    } catch (err) {
+      const fault =
+        err instanceof ContainerStartError
+          ? err
+          : new ContainerStartError(reason ?? 'ImageInspectError', messageOf(err), err);
+      // An image's event names the reason only: the long text was in the puller's own event.
+      this.#event(entry, context, 'Warning', 'Failed', reason === undefined ? `Error: ${fault.reason}` : text(err));
+      throw fault;
+    }
+  }
+
+  #event(entry: PodContainer, { pod }: SyncContext, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const fieldPath = containerFieldPath(entry.kind, entry.container.name);
+    this.#deps.kit.events.pod(pod, type, reason, message, { fieldPath });
+  }
+
+  async #create(entry: PodContainer, made: Made, context: SyncContext, signal: AbortSignal): Promise<string> {
+    const { cri, resources } = this.#deps;
+    const { pod, sandboxId, config: sandboxConfig } = context;
+    const owner = { uid: pod.metadata.uid ?? '', name: entry.container.name, attempt: made.restartCount };
+    const request = { podSandboxId: sandboxId, config: made.config, sandboxConfig };
+    const { containerId } = await this.#step(entry, context, 'CreateContainerError', () =>
+      withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
+    );
+    await this.#step(
+      entry,
+      context,
+      'PreStartHookError',
+      async () => resources.preStart?.(pod, entry.container, containerId, signal),
+      (err) => `Internal PreStartContainer hook failed: ${messageOf(err)}`,
+    );
+    return containerId;
+  }
+
+  async #config(
+    entry: PodContainer,
+    ensured: EnsuredImage,
+    cpu: ContainerResourceOptions,
+    context: SyncContext,
+    signal: AbortSignal,
+  ): Promise<Made> {
+    const { container } = entry;
+    const { pod, podIps, userns, runtimeHandler } = context;
+    const { volumes, resources, cluster, env: envReader } = this.#deps;
+    const mounted = volumes.mountsOf(uidOf(pod));
+    const images = imagesFor(container, context);
+    const facts = { podIps, hostIps: cluster.nodeIps(), allocatable: cluster.allocatable() };
+    const [restartCount, env, hosts, terminationLog, devices] = await Promise.all([
+      this.#restartCount(container, context),
+      envReader.read(pod, container, mounted, facts, signal),
+      this.#hostsFile(context),
+      this.#terminationLog(container, context),
+      resources.deviceOptions?.(pod, container, signal) ?? {},
+      mkdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name), { recursive: true, mode: 0o755 }),
+    ]);
+    const subPaths = await this.#subPaths(container, env, images, context, signal);
+    const mounts = volumeMounts(
+      { container, volumes: mounted, subPaths, images, userns },
+      {
+        selinux: this.#facts.selinux,
+        recursiveReadOnly: cluster.handlerFeatures(runtimeHandler).recursiveReadOnlyMounts,
+      },
+    );
+    const targetId = targetOf(entry, context);
+    const uid = ensured.image?.uid?.value;
+    const config = containerConfig(
+      {
+        pod,
+        container,
+        restartCount,
+        imageRef: ensured.imageRef,
+        imageUser: { ...(uid === undefined ? {} : { uid }), username: ensured.image?.username ?? '' },
+        env,
+        volumes: mounted,
+        volumeMounts: mounts,
+        hostsFile: hosts,
+        terminationLog,
+        devices,
+        cpu,
+        userns,
+        ...(targetId === undefined ? {} : { targetId }),
+      },
+      this.#facts,
+    );
+    return { config, restartCount };
+  }
+
+  async #restartCount(container: Container, { pod, snapshot }: SyncContext): Promise<number> {
+    const newest = newestOf(snapshot, container.name);
+    if (newest !== undefined) return restartCountOf(newest) + 1;
+    try {
+      return restartCountFromLogs(await readdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name)));
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT') return 0;
+      throw err;
+    }
+  }
+
+  /** Written in place: containers that run already have this very file mounted. */
+  async #hostsFile({ pod, podIps }: SyncContext): Promise<string | undefined> {
+    const hostNetwork = pod.spec.hostNetwork === true;
+    if (!hostNetwork && podIps.length === 0) return undefined;
+    const text = hostNetwork
+      ? hostNetworkHostsFile(pod, await readFile(this.#facts.nodeHostsFile, 'utf8'))
+      : hostsFile(pod, podIps, this.#facts.clusterDomain);
+    const dir = podDir(this.#facts.rootDir, pod.metadata.uid ?? '');
+    const path = join(dir, 'etc-hosts');
+    try {
+      await writeFile(path, text, { mode: 0o644 });
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+      await mkdir(dir, { recursive: true, mode: 0o750 });
+      await writeFile(path, text, { mode: 0o644 });
+    }
+    return path;
+  }
+
+  /** A fresh file for each start, writable by whoever the container runs as. */
+  async #terminationLog(container: Container, { pod }: SyncContext): Promise<string | undefined> {
+    if (!container.terminationMessagePath) return undefined;
+    const dir = join(podDir(this.#facts.rootDir, pod.metadata.uid ?? ''), 'containers', container.name);
+    await mkdir(dir, { recursive: true, mode: 0o750 });
+    const path = join(dir, randomBytes(4).toString('hex'));
+    const file = await open(path, 'wx', 0o666);
+    try {
+      await file.chmod(0o666);
+    } finally {
+      await file.close();
+    }
+    return path;
+  }
+
+  async #subPaths(
+    container: Container,
+    env: ReadonlyMap<string, string>,
+    images: ReadonlyMap<string, unknown>,
+    { pod }: SyncContext,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, string>> {
+    const prepared = new Map<number, string>();
+    for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+      const subPath = subPathOf(mount, (name) => env.get(name));
+      if (subPath === undefined || images.has(mount.name)) continue;
+      prepared.set(index, await this.#deps.volumes.subPath(pod, container, index, subPath, signal));
+    }
+    return prepared;
+  }
+
+  /** Log shippers find the log by this link; without a log there is nothing to link to. */
+  async #linkLog(container: Container, containerId: string, made: Made, { pod }: SyncContext): Promise<void> {
+    const target = join(podLogDir(this.#facts.podLogsDir, pod), made.config.logPath ?? '');
+    const link = join(
+      this.#facts.containerLogsDir,
+      logLinkName(pod.metadata.name, namespaceOf(pod), container.name, containerId),
+    );
+    try {
+      await access(target);
+      await symlink(target, link).catch(async (err: unknown) => {
+        if (errnoOf(err) === 'ENOENT') await mkdir(this.#facts.containerLogsDir, { recursive: true, mode: 0o755 });
+        else if (errnoOf(err) === 'EEXIST') await unlink(link);
+        else throw err;
+        await symlink(target, link);
+      });
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT')
+        this.#deps.kit.log.warn('no log link made', { container: container.name, link, err });
+    }
+  }
+
+  async #postStart(entry: PodContainer, containerId: string, context: SyncContext, signal: AbortSignal): Promise<void> {
+    const { container, kind } = entry;
+    const { pod, podIps } = context;
+    const handler = container.lifecycle?.postStart;
+    if (handler === undefined) return;
+    const { hooks, stopper } = this.#deps.lifecycle;
+    try {
+      await hooks.run(handler, { pod, container, containerId, podIps }, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#event(entry, context, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
+      const fault = new ContainerStartError('PostStartHookError', messageOf(err), err);
+      const request = { pod, container, kind, containerId, podIps, message: 'FailedPostStartHook' };
+      await stopper.stop(request, signal).catch((stopErr: unknown) => {
+        this.#deps.kit.log.error('container with failed hook not stopped', { container: container.name, err: stopErr });
+      });
+      throw fault;
+    }
+  }
+}
+
+/** The images of the volumes this container mounts; one that could not be had keeps the container from starting. */
+function imagesFor(container: Container, { imageVolumes }: SyncContext): ReadonlyMap<string, Partially<ImageSpec>> {
+  const images = new Map<string, Partially<ImageSpec>>();
+  for (const { name } of container.volumeMounts ?? []) {
+    const found = imageVolumes.get(name);
+    if (found instanceof ContainerStartError) throw found;
+    if (found !== undefined) images.set(name, found);
+  }
+  return images;
+}
+
+/** Whose processes a debug container wants to see. */
+function targetOf({ kind, container }: PodContainer, { snapshot }: SyncContext): string | undefined {
+  const name = kind === 'ephemeral' ? (container as EphemeralContainer).targetContainerName : undefined;
+  if (!name) return undefined;
+  const target = newestOf(snapshot, name);
+  if (target === undefined) throw new KubeletError('notFound', `unable to find target container ${name}`);
+  return target.id;
+}

@@ -1,0 +1,153 @@
+// Stopping containers: the pre-stop hook within the grace period, sidecars after everybody else, then StopContainer.
+import type { CriRuntime } from '../cri/services.ts';
+import type { EventRecorder } from '../core/events.ts';
+import {
+  containerFieldPath,
+  isSidecar,
+  podRef,
+  type Container,
+  type ContainerKind,
+  type LifecycleHandler,
+  type Pod,
+} from '../core/pod.ts';
+import { withDeadline } from '../lib/abort.ts';
+import { isFault } from '../lib/errors.ts';
+import type { HookRunner } from './hooks.ts';
+import type { Kit } from './needs.ts';
+import type { KillReason } from './plan-steps.ts';
+
+/** Less than this is never given: a container should have a chance to see its signal. */
+export const MIN_GRACE_SECONDS = 2;
+
+export type StopRequest = {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly kind: ContainerKind;
+  readonly containerId: string;
+  readonly podIps: readonly string[];
+  /** Replaces `Stopping container X`. */
+  readonly message?: string;
+  readonly reason?: KillReason;
+  readonly graceOverrideSeconds?: number;
+  readonly order?: StopOrder;
+};
+
+/** The grace a container has by its pod, its probes and the reason it must go. */
+export function graceSeconds(pod: Pod, container: Container, reason: KillReason | undefined): number {
+  const { deletionGracePeriodSeconds } = pod.metadata;
+  if (deletionGracePeriodSeconds !== undefined) return deletionGracePeriodSeconds;
+  const { terminationGracePeriodSeconds } = pod.spec;
+  if (terminationGracePeriodSeconds === undefined) return MIN_GRACE_SECONDS;
+  const probe =
+    reason === 'startupProbe'
+      ? container.startupProbe
+      : reason === 'livenessProbe'
+        ? container.livenessProbe
+        : undefined;
+  return probe?.terminationGracePeriodSeconds ?? terminationGracePeriodSeconds;
+}
+
+/** Who waits for whom when a pod with sidecars stops: main containers first, then sidecars, last started first. */
+export class StopOrder {
+  readonly #before = new Map<string, readonly string[]>();
+  readonly #stopped = new Map<string, { promise: Promise<void>; resolve: () => void }>();
+
+  constructor(pod: Pod, running: readonly string[]) {
+    for (const name of running) this.#stopped.set(name, Promise.withResolvers<void>());
+    const main = pod.spec.containers.map((c) => c.name);
+    const sidecars = (pod.spec.initContainers ?? []).filter(isSidecar).map((c) => c.name);
+    sidecars.forEach((name, i) => this.#before.set(name, [...main, ...sidecars.slice(i + 1)]));
+  }
+
+  /** Resolves when everybody who must go first is gone. */
+  async turnOf(name: string): Promise<void> {
+    const others = (this.#before.get(name) ?? []).map((other) => this.#stopped.get(other)?.promise);
+    await Promise.all(others.filter((promise) => promise !== undefined));
+  }
+
+  stopped(name: string): void {
+    this.#stopped.get(name)?.resolve();
+  }
+}
+
+export const hasSidecars = (pod: Pod): boolean => (pod.spec.initContainers ?? []).some(isSidecar);
+
+export type StopperDeps = {
+  readonly cri: CriRuntime;
+  readonly hooks: HookRunner;
+  readonly events: EventRecorder;
+  readonly kit: Kit;
+};
+
+export class ContainerStopper {
+  readonly #deps: StopperDeps;
+
+  constructor(deps: StopperDeps) {
+    this.#deps = deps;
+  }
+
+  async stop(request: StopRequest, signal: AbortSignal): Promise<void> {
+    const { pod, container, kind, order } = request;
+    const { events, kit, cri } = this.#deps;
+    const fieldPath = containerFieldPath(kind, container.name);
+    events.pod(pod, 'Normal', 'Killing', request.message || `Stopping container ${container.name}`, { fieldPath });
+    let grace = request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason);
+    const preStop = container.lifecycle?.preStop;
+    if (preStop !== undefined && grace > 0)
+      grace -= await this.#wholeSeconds(() => this.#preStop(preStop, request, grace, signal));
+    if (order !== undefined && grace > 0)
+      grace -= await this.#wholeSeconds(() => this.#within(grace, () => order.turnOf(container.name), signal));
+    const timeout = Math.max(grace, MIN_GRACE_SECONDS);
+    kit.log.debug('stopping container', { pod: podRef(pod), container: container.name, graceSeconds: timeout });
+    try {
+      await cri.stopContainer({ containerId: request.containerId, timeout }, signal);
+    } catch (err) {
+      if (!isFault(err, 'notFound')) throw err;
+    }
+    order?.stopped(container.name);
+  }
+
+  async #preStop(handler: LifecycleHandler, request: StopRequest, grace: number, signal: AbortSignal): Promise<void> {
+    const { pod, container, kind } = request;
+    const { clock } = this.#deps.kit;
+    const from = clock.monotonic();
+    try {
+      await withDeadline(clock, signal, grace * 1000, (s) => this.#deps.hooks.run(handler, request, s));
+    } catch (err) {
+      signal.throwIfAborted();
+      if (clock.monotonic() - from >= grace * 1000) {
+        this.#deps.kit.log.warn('pre-stop hook outlasted the grace period', {
+          pod: podRef(pod),
+          container: container.name,
+        });
+        return;
+      }
+      this.#deps.kit.log.warn('pre-stop hook failed', { pod: podRef(pod), container: container.name, err });
+      this.#deps.events.pod(pod, 'Warning', 'FailedPreStopHook', 'PreStopHook failed', {
+        fieldPath: containerFieldPath(kind, container.name),
+      });
+    }
+  }
+
+  /** Waits for `turn`, but no longer than the grace that is left. */
+  async #within(grace: number, turn: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.kit;
+    const scope = new AbortController();
+    const stop = (): void => scope.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await Promise.race([turn(), clock.sleep(grace * 1000, scope.signal)]);
+    } finally {
+      scope.abort();
+      signal.removeEventListener('abort', stop);
+    }
+    signal.throwIfAborted();
+  }
+
+  async #wholeSeconds(work: () => Promise<void>): Promise<number> {
+    const { clock } = this.#deps.kit;
+    const from = clock.monotonic();
+    await work();
+    return Math.trunc((clock.monotonic() - from) / 1000);
+  }
+}

@@ -1,0 +1,83 @@
+// Stopping a whole pod: every running container side by side, then every sandbox.
+import type { CriRuntime } from '../cri/services.ts';
+import { findContainer, type Pod } from '../core/pod.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { isFault } from '../lib/errors.ts';
+import { fullErrorText } from '../lib/grpc/status.ts';
+import { restoredContainer, restoredPod } from './labels.ts';
+import { hasSidecars, StopOrder, type ContainerStopper } from './stop-container.ts';
+import type { FailedAction } from './sync-result.ts';
+
+export type StopPodRequest = {
+  /** Undefined for a pod that only the runtime still knows; what is needed of it is read from its containers. */
+  readonly pod: Pod | undefined;
+  readonly snapshot: PodSnapshot;
+  readonly graceOverrideSeconds?: number | undefined;
+};
+export type PodStopperDeps = { readonly cri: CriRuntime; readonly stopper: ContainerStopper };
+
+export class PodStopper {
+  readonly #deps: PodStopperDeps;
+
+  constructor(deps: PodStopperDeps) {
+    this.#deps = deps;
+  }
+
+  /** What failed; nothing when the pod is stopped. Sandboxes are left alone while a container may still run. */
+  async stop(request: StopPodRequest, signal: AbortSignal): Promise<readonly FailedAction[]> {
+    const failures = await this.#stopContainers(request, signal);
+    return failures.length > 0 ? failures : this.#stopSandboxes(request.snapshot, signal);
+  }
+
+  async #stopContainers(request: StopPodRequest, signal: AbortSignal): Promise<FailedAction[]> {
+    const { snapshot, graceOverrideSeconds } = request;
+    const running = snapshot.containers.filter((c) => c.state === 'running');
+    const pod = request.pod ?? restoredPod(snapshot.uid, snapshot.name, snapshot.namespace, running[0]);
+    const order = hasSidecars(pod)
+      ? new StopOrder(
+          pod,
+          running.map((c) => c.name),
+        )
+      : undefined;
+    const stopped = await Promise.all(
+      running.map(async (seen): Promise<FailedAction | undefined> => {
+        const known = findContainer(pod, seen.name);
+        try {
+          await this.#deps.stopper.stop(
+            {
+              pod,
+              container: known?.container ?? restoredContainer(seen),
+              kind: known?.kind ?? 'main',
+              containerId: seen.id,
+              podIps: snapshot.ips,
+              ...(graceOverrideSeconds === undefined ? {} : { graceOverrideSeconds }),
+              ...(order === undefined ? {} : { order }),
+            },
+            signal,
+          );
+          return undefined;
+        } catch (cause) {
+          const message = fullErrorText(cause);
+          return { action: 'KillContainer', target: seen.name, reason: 'KillContainerError', message, cause };
+        }
+      }),
+    );
+    return stopped.filter((failure) => failure !== undefined);
+  }
+
+  async #stopSandboxes(snapshot: PodSnapshot, signal: AbortSignal): Promise<FailedAction[]> {
+    const stopped = await Promise.all(
+      snapshot.sandboxes.map(async ({ id }): Promise<FailedAction | undefined> => {
+        try {
+          await this.#deps.cri.stopPodSandbox({ podSandboxId: id }, signal);
+          return undefined;
+        } catch (cause) {
+          if (isFault(cause, 'notFound')) return undefined;
+          const message = fullErrorText(cause);
+          return { action: 'KillPodSandbox', target: snapshot.uid, reason: 'KillPodSandboxError', message, cause };
+        }
+      }),
+    );
+    return stopped.filter((failure) => failure !== undefined);
+  }
+}

@@ -1,0 +1,95 @@
+// What came of one sync of a pod, and its words where people meet them.
+import type { Pod } from '../core/pod.ts';
+import type { ContainerStartError, WaitingReason } from '../core/reasons.ts';
+import { KubeletError } from '../lib/errors.ts';
+
+export type StartFailure = { readonly reason: WaitingReason; readonly message: string };
+
+export type PodSyncResult = {
+  /** By container: why it could not be started, or undefined once it was. Containers not in here were not touched. */
+  readonly containers: ReadonlyMap<string, StartFailure | undefined>;
+  /** Something was done in the runtime, so the pod should be read again. */
+  readonly acted: boolean;
+  /** The sync as a whole failed, in upstream's words; undefined when nothing did. */
+  readonly error: KubeletError | undefined;
+  /** Wall milliseconds of the earliest moment at which a back-off ends. */
+  readonly retryAt: number | undefined;
+  /** Why a resize could not be done. */
+  readonly resizeError: string | undefined;
+};
+
+export type FailedAction = {
+  readonly action:
+    | 'StartContainer'
+    | 'KillContainer'
+    | 'KillPodSandbox'
+    | 'CreatePodSandbox'
+    | 'ConfigPodSandbox'
+    | 'ResizePodInPlace'
+    | 'RemoveContainer'
+    | 'PrepareDynamicResources';
+  readonly target: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly cause?: unknown;
+};
+
+const line = ({ action, target, reason, message }: FailedAction): string =>
+  `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${reason}: ${JSON.stringify(message)}`;
+
+/** One error for all that failed: alone as it is, several in brackets, repeats once. */
+export function aggregate(failures: readonly FailedAction[]): KubeletError | undefined {
+  const lines = [...new Set(failures.map(line))];
+  if (lines.length === 0) return undefined;
+  const cause = failures.find((f) => f.cause !== undefined)?.cause;
+  return new KubeletError('internal', lines.length === 1 ? (lines[0] ?? '') : `[${lines.join(', ')}]`, { cause });
+}
+
+/** Collects the outcome while steps run. */
+export class SyncLedger {
+  readonly #containers = new Map<string, StartFailure | undefined>();
+  readonly #failures: FailedAction[] = [];
+  #acted = false;
+  #retryAt: number | undefined;
+  #resizeError: string | undefined;
+
+  acted(): void {
+    this.#acted = true;
+  }
+
+  started(container: string): void {
+    this.#acted = true;
+    this.#containers.set(container, undefined);
+  }
+
+  notStarted(container: string, fault: ContainerStartError, retryAt: number | undefined): void {
+    this.#containers.set(container, { reason: fault.reason, message: fault.message });
+    this.failed({
+      action: 'StartContainer',
+      target: container,
+      reason: fault.reason,
+      message: fault.message,
+      cause: fault,
+    });
+    if (retryAt !== undefined) this.#retryAt = Math.min(this.#retryAt ?? Infinity, retryAt);
+  }
+
+  failed(failure: FailedAction): void {
+    this.#failures.push(failure);
+  }
+
+  resizeFailed(message: string, pod: Pod): void {
+    this.#resizeError = message;
+    this.failed({ action: 'ResizePodInPlace', target: pod.metadata.name, reason: 'ResizePodInPlaceError', message });
+  }
+
+  result(): PodSyncResult {
+    return {
+      containers: this.#containers,
+      acted: this.#acted,
+      error: aggregate(this.#failures),
+      retryAt: this.#retryAt,
+      resizeError: this.#resizeError,
+    };
+  }
+}

@@ -1,0 +1,160 @@
+// Ranges of user and group ids for pods with their own user namespace. Each pod has one slot; its mapping is kept in the
+// pod's directory so that it is the same after a restart of the agent.
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { podRef, type Pod } from '../core/pod.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { podDir } from './facts.ts';
+import type { UserNamespaceMapping } from './namespaces.ts';
+
+export type IdRange = { readonly first: number; readonly length: number };
+export type UserNamespaceOptions = {
+  readonly rootDir: string;
+  readonly idsPerPod: number;
+  readonly maxPods: number;
+  readonly range: IdRange;
+};
+
+const ID_SPACE = 2 ** 32;
+const FILE = 'userns';
+
+/** Everything above the first block, which belongs to the node itself. */
+export const defaultIdRange = (idsPerPod: number): IdRange => ({ first: idsPerPod, length: ID_SPACE - idsPerPod });
+
+/** Reads `getsubids kubelet` for users and for groups: `0: kubelet 65536 7208960`. Both must agree. */
+export function parseSubIds(users: string, groups: string): IdRange {
+  const [u, g] = [users.trim(), groups.trim()];
+  const rangeOf = (text: string): IdRange => {
+    const lines = text.split('\n');
+    const match = /^\d+:\s+\S+\s+(\d+)\s+(\d+)$/.exec(lines[0] ?? '');
+    if (lines.length !== 1 || match === null)
+      throw new KubeletError(
+        'invalid',
+        `kubelet must have exactly one range of subordinate ids, got ${JSON.stringify(text)}`,
+      );
+    return { first: Number(match[1]), length: Number(match[2]) };
+  };
+  const [users_, groups_] = [rangeOf(u), rangeOf(g)];
+  if (users_.first !== groups_.first || users_.length !== groups_.length)
+    throw new KubeletError('invalid', `mismatched subuids and subgids for user "kubelet"`);
+  return users_;
+}
+
+/** Why a range cannot be used, or undefined. */
+export function idRangeProblem({ first, length }: IdRange, idsPerPod: number, maxPods: number): string | undefined {
+  if (first % idsPerPod !== 0) return `kubelet user assigned ID ${first} is not a multiple of ${idsPerPod}`;
+  if (length % idsPerPod !== 0) return `kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`;
+  if (first < idsPerPod) return `kubelet user assigned ID ${first} must be greater or equal to ${idsPerPod}`;
+  if (length / idsPerPod < maxPods) return `kubelet user assigned IDs are not enough to support ${maxPods} pods`;
+  return undefined;
+}
+
+type Stored = { hostId: number; containerId: number; length: number };
+
+export class UserNamespaces {
+  readonly #o: UserNamespaceOptions;
+  readonly #slots = new Map<string, number>();
+  readonly #taken = new Set<number>();
+  #cursor = 0;
+
+  constructor(options: UserNamespaceOptions) {
+    this.#o = options;
+  }
+
+  /** The pod's mapping; undefined when it shares the node's users. */
+  async mappingOf(pod: Pod, supported: boolean): Promise<UserNamespaceMapping | undefined> {
+    if (pod.spec.hostUsers !== false) return undefined;
+    if (!supported)
+      throw new KubeletError('invalid', "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
+    const uid = pod.metadata.uid ?? '';
+    const slot = this.#slots.get(uid) ?? (await this.#adopt(uid)) ?? (await this.#allocate(pod));
+    return this.#mapping(slot);
+  }
+
+  /** Takes over what is recorded for pods found on disk, before anything new is handed out. */
+  async restore(uids: readonly string[]): Promise<void> {
+    await Promise.all(uids.map((uid) => this.#adopt(uid)));
+  }
+
+  async release(uid: string): Promise<void> {
+    const slot = this.#slots.get(uid);
+    this.#slots.delete(uid);
+    if (slot !== undefined) this.#taken.delete(slot);
+    await rm(this.#file(uid), { force: true });
+  }
+
+  async #adopt(uid: string): Promise<number | undefined> {
+    let text: string;
+    try {
+      text = await readFile(this.#file(uid), 'utf8');
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return undefined;
+      throw err;
+    }
+    const hostId = recordedHostId(text);
+    const slot = hostId === undefined ? -1 : (hostId - this.#o.range.first) / this.#o.idsPerPod;
+    if (!Number.isInteger(slot) || slot < 0 || slot >= this.#capacity)
+      throw new KubeletError('invalid', `user namespace record of pod ${uid} is outside the range in use`);
+    if (this.#taken.has(slot) && this.#slots.get(uid) !== slot)
+      throw new KubeletError('conflict', `user namespace of pod ${uid} is in use by another pod`);
+    this.#take(uid, slot);
+    return slot;
+  }
+
+  async #allocate(pod: Pod): Promise<number> {
+    const uid = pod.metadata.uid ?? '';
+    if (this.#taken.size >= this.#capacity)
+      throw new KubeletError(
+        'exhausted',
+        `could not find an empty slot to allocate a user namespace for ${podRef(pod)}`,
+      );
+    while (this.#taken.has(this.#cursor % this.#capacity)) this.#cursor++;
+    const slot = this.#cursor++ % this.#capacity;
+    this.#take(uid, slot);
+    const { uids } = this.#mapping(slot);
+    try {
+      await mkdir(podDir(this.#o.rootDir, uid), { recursive: true, mode: 0o750 });
+      await writeFileAtomic(this.#file(uid), JSON.stringify({ uidMappings: uids, gidMappings: uids }), 0o600);
+    } catch (err) {
+      this.#slots.delete(uid);
+      this.#taken.delete(slot);
+      throw err;
+    }
+    return slot;
+  }
+
+  #take(uid: string, slot: number): void {
+    this.#slots.set(uid, slot);
+    this.#taken.add(slot);
+  }
+
+  get #capacity(): number {
+    return Math.floor(this.#o.range.length / this.#o.idsPerPod);
+  }
+
+  #mapping(slot: number): { uids: Stored[]; gids: Stored[] } {
+    const hostId = this.#o.range.first + slot * this.#o.idsPerPod;
+    const one = { hostId, containerId: 0, length: this.#o.idsPerPod };
+    return { uids: [one], gids: [one] };
+  }
+
+  #file(uid: string): string {
+    return join(podDir(this.#o.rootDir, uid), FILE);
+  }
+}
+
+/** The one host range that both users and groups map to. */
+function recordedHostId(text: string): number | undefined {
+  try {
+    const record = JSON.parse(text) as { uidMappings?: Stored[]; gidMappings?: Stored[] };
+    const [u, g] = [record.uidMappings ?? [], record.gidMappings ?? []];
+    const hostId = u[0]?.hostId;
+    return u.length === 1 && g.length === 1 && hostId === g[0]?.hostId && typeof hostId === 'number'
+      ? hostId
+      : undefined;
+  } catch {
+    // Half a file: the caller refuses it by its undefined range.
+    return undefined;
+  }
+}
