@@ -26,6 +26,8 @@ export type PodWorkersDeps = {
   readonly desired: { get(uid: PodUid): Pod | undefined };
   /** Whether the runtime has anything alive for this pod. */
   readonly isAlive: (uid: PodUid) => boolean;
+  /** A worker came to its end: what is left of its pod can be cleared away. */
+  readonly onFinished: (uid: PodUid) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -132,6 +134,11 @@ export class PodWorkers {
     return [...this.#workers.keys()];
   }
 
+  /** The same UID came back while it was being stopped. */
+  wantsRestart(uid: PodUid): boolean {
+    return this.#workers.get(uid)?.restart === true;
+  }
+
   /** Drops a worker that is finished (or never did anything) once its pod is gone at the source. */
   forget(uid: PodUid): void {
     const worker = this.#workers.get(uid);
@@ -162,7 +169,10 @@ export class PodWorkers {
     if (before === worker.state.phase) return;
     if (worker.state.phase === 'terminated' || worker.state.phase === 'finished')
       for (const done of worker.onTerminated.splice(0)) done();
-    if (worker.state.phase === 'finished') this.#static.release(worker.uid);
+    if (worker.state.phase === 'finished') {
+      this.#static.release(worker.uid);
+      this.#deps.onFinished(worker.uid);
+    }
   }
 
   async #run(uid: PodUid): Promise<void> {
@@ -242,6 +252,8 @@ export class PodWorkers {
     if (this.#static.claim(fullName(pod), worker.uid)) return true;
     if (worker.state.phase === 'syncing' || this.#deps.isAlive(worker.uid)) return this.#deps.isAlive(worker.uid);
     worker.state = { phase: 'finished', evicted: false, deleted: true };
+    this.#static.release(worker.uid);
+    this.#deps.onFinished(worker.uid);
     return false;
   }
 }

@@ -1,0 +1,142 @@
+// Takes the sources' changes in, one after the other: the pod store first, then admission for newcomers, then the worker.
+import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import { isMirrorPod, podKey, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { qosClassOf } from '../core/qos.ts';
+import { parseTimeMs } from '../core/time.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { PodStore } from './pod-store.ts';
+import type { PodWorkers } from './pod-workers.ts';
+
+export type PodChange = {
+  readonly op: 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
+  readonly pods: readonly Pod[];
+};
+
+export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
+
+export type PodChangesDeps = {
+  readonly store: PodStore;
+  readonly workers: PodWorkers;
+  readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
+  readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<Verdict> };
+  /** Something at the sources changed: orphans may have appeared. */
+  readonly onRemoved: () => void;
+  readonly events: EventRecorder;
+  readonly log: Logger;
+};
+
+const hasEnded = (status: PodStatus | undefined): boolean =>
+  status?.phase === 'Failed' || status?.phase === 'Succeeded';
+
+export class PodChanges {
+  readonly #deps: PodChangesDeps;
+  #queue: Promise<void> = Promise.resolve();
+  #signal: AbortSignal = new AbortController().signal;
+
+  constructor(deps: PodChangesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Changes are handled in the order they came; resolves when this one is through. */
+  handle(change: PodChange): Promise<void> {
+    this.#queue = this.#queue
+      .then(() => this.#handle(change))
+      .catch((err: unknown) => this.#deps.log.error('pod change failed', { op: change.op, err }));
+    return this.#queue;
+  }
+
+  until(signal: AbortSignal): void {
+    this.#signal = signal;
+  }
+
+  /** Pods that take part in admission: known here and not over. */
+  active(): Pod[] {
+    const { store, workers, status } = this.#deps;
+    return store.all().filter((pod) => {
+      const state = workers.stateOf(uidOf(pod));
+      if (state?.phase === 'terminated' || state?.phase === 'finished') return false;
+      const over = hasEnded(pod.status) || hasEnded(status.statusOf(uidOf(pod)));
+      return !over || state?.phase === 'terminating';
+    });
+  }
+
+  isRejected(uid: PodUid): boolean {
+    return this.#deps.workers.stateOf(uid) === undefined && hasEnded(this.#deps.status.statusOf(uid));
+  }
+
+  async #handle({ op, pods }: PodChange): Promise<void> {
+    const { store } = this.#deps;
+    switch (op) {
+      case 'ADD':
+        for (const pod of byAge(pods)) await this.#add(pod);
+        return;
+      case 'UPDATE':
+      case 'DELETE':
+        for (const pod of pods) {
+          store.set(pod);
+          this.#update(pod);
+        }
+        return;
+      case 'RECONCILE':
+        for (const pod of pods) {
+          store.set(pod);
+          if (isMirrorPod(pod)) this.#wakeStatic(pod);
+          else this.#deps.workers.wake(uidOf(pod));
+        }
+        return;
+      case 'REMOVE':
+        for (const pod of pods) {
+          store.delete(pod);
+          if (isMirrorPod(pod)) this.#wakeStatic(pod);
+        }
+        this.#deps.onRemoved();
+        return;
+      default:
+        return op satisfies never;
+    }
+  }
+
+  async #add(pod: Pod): Promise<void> {
+    const { store, workers, admission } = this.#deps;
+    const others = this.active();
+    store.set(pod);
+    if (isMirrorPod(pod)) return this.#wakeStatic(pod);
+    const uid = uidOf(pod);
+    const newcomer =
+      workers.stateOf(uid) === undefined && !hasEnded(pod.status) && pod.metadata.deletionTimestamp === undefined;
+    if (newcomer) {
+      const verdict = await admission.admit(pod, others, this.#signal);
+      if (!verdict.ok) return this.#reject(pod, verdict.reason, verdict.message);
+    }
+    workers.ensure(pod);
+  }
+
+  #update(pod: Pod): void {
+    if (isMirrorPod(pod)) return this.#wakeStatic(pod);
+    if (this.isRejected(uidOf(pod)) && pod.metadata.deletionTimestamp === undefined) return;
+    this.#deps.workers.ensure(pod);
+  }
+
+  #reject(pod: Pod, reason: string, message: string): void {
+    const { events, status, log } = this.#deps;
+    log.info('pod rejected', { pod: podKey(pod), reason, message });
+    events.pod(pod, 'Warning', reason, message);
+    const generation = pod.metadata.generation ?? 0;
+    status.set(pod, {
+      ...(generation > 0 ? { observedGeneration: generation } : {}),
+      phase: 'Failed',
+      reason,
+      message: `Pod was rejected: ${message}`,
+      qosClass: qosClassOf(pod),
+    });
+  }
+
+  #wakeStatic(mirror: Pod): void {
+    const owner = this.#deps.store.staticOf(mirror);
+    if (owner !== undefined) this.#deps.workers.wake(uidOf(owner));
+  }
+}
+
+const byAge = (pods: readonly Pod[]): Pod[] =>
+  [...pods].sort((a, b) => parseTimeMs(a.metadata.creationTimestamp) - parseTimeMs(b.metadata.creationTimestamp));

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { podUid, type PodUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { PodWorkers, type WorkerSteps } from './pod-workers.ts';
+
+const makePod = (uid: string, extra: Partial<Pod['metadata']> = {}): Pod => ({
+  metadata: { name: 'p', namespace: 'n', uid, ...extra },
+  spec: { containers: [{ name: 'c' }], terminationGracePeriodSeconds: 30 },
+});
+
+type Call = [string, string, unknown?];
+
+function setup(steps: Partial<WorkerSteps> = {}) {
+  const clock = new ManualClock();
+  const pods = new Map<PodUid, Pod>();
+  const calls: Call[] = [];
+  const alive = new Set<PodUid>();
+  const workers = new PodWorkers(
+    {
+      steps: {
+        sync: async (pod, signal) => {
+          calls.push(['sync', pod.metadata.uid ?? '']);
+          return (await steps.sync?.(pod, signal)) ?? { terminal: false };
+        },
+        terminate: async (target, state, signal) => {
+          calls.push(['terminate', target.uid, state.graceSeconds]);
+          await steps.terminate?.(target, state, signal);
+        },
+        finish: async (target, signal) => {
+          calls.push(['finish', target.uid]);
+          await steps.finish?.(target, signal);
+        },
+      },
+      desired: { get: (uid) => pods.get(uid) },
+      isAlive: (uid) => alive.has(uid),
+      onFinished: (uid) => calls.push(['finished', uid]),
+      clock,
+      log: silentLogger,
+    },
+    { syncFrequencyMs: 60_000 },
+  );
+  const stop = new AbortController();
+  const running = workers.run(stop.signal);
+  const add = (pod: Pod): void => {
+    pods.set(podUid(pod.metadata.uid ?? ''), pod);
+    workers.ensure(pod);
+  };
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return { clock, pods, calls, alive, workers, add, end };
+}
+
+describe('pod workers', () => {
+  it('syncs at once, again after the sync period, and not in between', async () => {
+    const t = setup();
+    t.add(makePod('a'));
+    await t.clock.advance(59_000);
+    assert.deepEqual(t.calls, [['sync', 'a']]);
+    await t.clock.advance(31_000);
+    assert.equal(t.calls.length, 2);
+    await t.end();
+  });
+
+  it('retries a failed step and keeps the others going', async () => {
+    const t = setup({
+      sync: async (pod) => {
+        if (pod.metadata.uid === 'bad') throw new Error('no');
+        return { terminal: false };
+      },
+    });
+    t.add(makePod('bad'));
+    t.add(makePod('good', { name: 'q' }));
+    await t.clock.advance(16_000);
+    assert.equal(t.calls.filter(([, uid]) => uid === 'bad').length, 2);
+    assert.equal(t.calls.filter(([, uid]) => uid === 'good').length, 1);
+    await t.end();
+  });
+
+  it('wakes exactly when a back-off ends', async () => {
+    let first = true;
+    const t = setup({
+      sync: async () => {
+        const outcome = first ? { terminal: false, retryAt: 5000 } : { terminal: false };
+        first = false;
+        return outcome;
+      },
+    });
+    t.add(makePod('a'));
+    await t.clock.advance(4999);
+    assert.equal(t.calls.length, 1);
+    await t.clock.advance(1);
+    assert.equal(t.calls.length, 2);
+    await t.end();
+  });
+
+  it('stops a deleted pod with its deletion grace and cleans up', async () => {
+    const t = setup();
+    t.add(makePod('a'));
+    await t.clock.advance(0);
+    t.add(makePod('a', { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 7 }));
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.slice(1), [
+      ['terminate', 'a', 7],
+      ['finish', 'a'],
+      ['finished', 'a'],
+    ]);
+    await t.end();
+  });
+
+  it('aborts a sync under way when the pod is stopped, and a kill when its grace shrinks', async () => {
+    const aborted: string[] = [];
+    const hang = (name: string, signal: AbortSignal): Promise<never> =>
+      new Promise((_, reject) =>
+        signal.addEventListener('abort', () => {
+          aborted.push(name);
+          reject(new Error('aborted'));
+        }),
+      );
+    let kills = 0;
+    const t = setup({
+      sync: (_pod, signal) => hang('sync', signal),
+      terminate: async (_t, _s, signal) => {
+        if (kills++ === 0) await hang('terminate', signal);
+      },
+    });
+    t.add(makePod('a'));
+    await t.clock.advance(0);
+    t.workers.stop(podUid('a'), { graceSeconds: 20 });
+    await t.clock.advance(1);
+    t.workers.stop(podUid('a'), { graceSeconds: 3 });
+    await t.clock.advance(1);
+    assert.deepEqual(aborted, ['sync', 'terminate']);
+    assert.deepEqual(
+      t.calls.filter(([what]) => what === 'terminate').map(([, , grace]) => grace),
+      [20, 3],
+    );
+    await t.end();
+  });
+
+  it('finishes a pod that was over before this agent started without touching the runtime', async () => {
+    const t = setup();
+    t.add({ ...makePod('a'), status: { phase: 'Succeeded' } });
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls, [
+      ['finish', 'a'],
+      ['finished', 'a'],
+    ]);
+    await t.end();
+  });
+
+  it('lets static pods of the same name wait for each other', async () => {
+    const t = setup();
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    t.add(makePod('old', { annotations }));
+    await t.clock.advance(0);
+    t.add(makePod('new', { annotations }));
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls, [['sync', 'old']]);
+    t.pods.delete(podUid('old'));
+    t.workers.stop(podUid('old'), { deleted: true });
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.slice(1), [
+      ['terminate', 'old', 30],
+      ['finish', 'old'],
+      ['finished', 'old'],
+      ['sync', 'new'],
+    ]);
+    await t.end();
+  });
+
+  it('starts over under the same UID only after the old life is finished and forgotten', async () => {
+    const t = setup();
+    t.add(makePod('a'));
+    await t.clock.advance(0);
+    t.workers.stop(podUid('a'), { deleted: true });
+    t.add(makePod('a'));
+    await t.clock.advance(1);
+    assert.equal(t.workers.stateOf(podUid('a'))?.phase, 'finished');
+    assert.ok(t.workers.wantsRestart(podUid('a')));
+    t.workers.forget(podUid('a'));
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.at(-1), ['sync', 'a']);
+    await t.end();
+  });
+
+  it('leaves no timer behind when it stops', async () => {
+    const t = setup();
+    for (let i = 0; i < 20; i++) t.add(makePod(`p${i}`, { name: `p${i}` }));
+    await t.clock.advance(10);
+    await t.end();
+    assert.equal(t.clock.pending, 0);
+  });
+});
