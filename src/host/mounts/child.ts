@@ -1,0 +1,42 @@
+// Runs one system tool as a child process: argv only, bounded output, killed when the signal aborts. A child that sits
+// in an uninterruptible call cannot be killed; it is left behind and the caller is answered all the same.
+import { spawn } from 'node:child_process';
+import { KubeletError } from '../../lib/errors.ts';
+
+export type ChildResult = { readonly code: number; readonly output: string };
+
+const MAX_OUTPUT = 16 * 1024;
+
+export function runChild(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildResult> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(abortError(signal));
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: TOOL_PATH, LC_ALL: 'C' } });
+    let output = '';
+    const collect = (chunk: Buffer): void => {
+      if (output.length < MAX_OUTPUT) output += chunk.toString('utf8');
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    const onAbort = (): void => {
+      child.kill('SIGKILL');
+      child.stdout.destroy();
+      child.stderr.destroy();
+      child.unref();
+      reject(abortError(signal));
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    child.on('error', (err) => {
+      signal.removeEventListener('abort', onAbort);
+      reject(new KubeletError('unavailable', `cannot run ${command}: ${err.message}`, { cause: err }));
+    });
+    child.on('close', (code) => {
+      signal.removeEventListener('abort', onAbort);
+      resolve({ code: code ?? 128, output: output.slice(0, MAX_OUTPUT).trim() });
+    });
+  });
+}
+
+const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+const abortError = (signal: AbortSignal): Error =>
+  signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled');

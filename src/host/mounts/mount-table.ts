@@ -1,0 +1,111 @@
+// The mount table as /proc/self/mountinfo tells it. Reading it touches no mounted filesystem, so it is safe to ask
+// while one of them is dead.
+import { readFile } from 'node:fs/promises';
+
+export type MountEntry = {
+  readonly id: number;
+  readonly parentId: number;
+  /** `major:minor` of the filesystem. */
+  readonly device: string;
+  /** The part of the filesystem that is mounted here: `/` unless it is a bind mount of something deeper. */
+  readonly root: string;
+  readonly target: string;
+  readonly options: readonly string[];
+  readonly fsType: string;
+  readonly source: string;
+};
+
+/** Filesystems whose answers come from this kernel and its disks. Whatever is not listed may wait for a peer. */
+const LOCAL_TYPES = new Set(
+  (
+    'ext2 ext3 ext4 xfs btrfs zfs f2fs jfs reiserfs bcachefs erofs squashfs iso9660 udf vfat exfat ntfs3 overlay aufs ' +
+    'tmpfs ramfs rootfs devtmpfs hugetlbfs proc sysfs cgroup cgroup2 devpts mqueue bpf debugfs tracefs securityfs ' +
+    'configfs pstore efivarfs fusectl binfmt_misc nsfs rpc_pipefs selinuxfs autofs'
+  ).split(' '),
+);
+
+export const isLocalType = (fsType: string): boolean => LOCAL_TYPES.has(fsType);
+
+const isAtOrBeneath = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
+
+export class MountTable {
+  readonly entries: readonly MountEntry[];
+  readonly #top = new Map<string, MountEntry>();
+
+  constructor(entries: readonly MountEntry[]) {
+    this.entries = entries;
+    for (const entry of entries) this.#top.set(entry.target, entry);
+  }
+
+  /** The mount one sees at exactly this path, if it is a mount point. */
+  at(path: string): MountEntry | undefined {
+    return this.#top.get(path);
+  }
+
+  /** How many mounts are stacked at exactly this path. */
+  depthAt(path: string): number {
+    return this.entries.filter((entry) => entry.target === path).length;
+  }
+
+  /** Mounts at `directory` or below it, the deepest and newest first: the order in which to unmount. */
+  beneath(directory: string): MountEntry[] {
+    return this.entries.filter((entry) => isAtOrBeneath(entry.target, directory)).reverse();
+  }
+
+  /** The mount that holds `path`. Symlinks in `path` are not looked at. */
+  holding(path: string): MountEntry | undefined {
+    let best: MountEntry | undefined;
+    for (const entry of this.entries) {
+      if (isAtOrBeneath(path, entry.target) && (best === undefined || entry.target.length >= best.target.length)) {
+        best = entry;
+      }
+    }
+    return best;
+  }
+
+  /** Whether an access at or beneath `path` can only meet filesystems of this kernel. */
+  isLocal(path: string): boolean {
+    const holding = this.holding(path);
+    if (holding !== undefined && !isLocalType(holding.fsType)) return false;
+    return this.beneath(path).every((entry) => isLocalType(entry.fsType));
+  }
+
+  /** Whether any filesystem of this machine may wait for a peer. A path with symlinks may then end up there. */
+  get hasForeign(): boolean {
+    return this.entries.some((entry) => !isLocalType(entry.fsType));
+  }
+}
+
+const unescapeOctal = (text: string): string =>
+  text.includes('\\')
+    ? Buffer.from(
+        text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8))),
+        'latin1',
+      ).toString('utf8')
+    : Buffer.from(text, 'latin1').toString('utf8');
+
+/** `text` is the file read as latin1, so that any byte of a path survives until it is unescaped. */
+export function parseMountInfo(text: string): MountEntry[] {
+  const entries: MountEntry[] = [];
+  for (const line of text.split('\n')) {
+    const fields = line.split(' ');
+    const separator = fields.indexOf('-', 6);
+    if (separator < 0) continue;
+    entries.push({
+      id: Number(fields[0]),
+      parentId: Number(fields[1]),
+      device: fields[2] ?? '',
+      root: unescapeOctal(fields[3] ?? ''),
+      target: unescapeOctal(fields[4] ?? ''),
+      options: [...(fields[5] ?? '').split(','), ...(fields[separator + 3] ?? '').split(',')].filter((o) => o !== ''),
+      fsType: fields[separator + 1] ?? '',
+      source: unescapeOctal(fields[separator + 2] ?? ''),
+    });
+  }
+  return entries;
+}
+
+export async function readMountTable(file = '/proc/self/mountinfo'): Promise<MountTable> {
+  return new MountTable(parseMountInfo(await readFile(file, 'latin1')));
+}

@@ -1,0 +1,100 @@
+// What volumes may do to the mount table. In-memory filesystems and bind mounts of open descriptors are mounted in
+// process (tens of microseconds); whatever may wait for a disk or a peer is a child process that a deadline ends.
+import { withDeadline } from '../../lib/abort.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { isFault, KubeletError } from '../../lib/errors.ts';
+import { runChild } from './child.ts';
+import { describeHolders, holdersOf } from './holders.ts';
+import { readMountTable, type MountTable } from './mount-table.ts';
+import { MS_BIND, mountSync, UMOUNT_NOFOLLOW, unmountSync } from './syscalls.ts';
+
+export interface Mounter {
+  table(signal: AbortSignal): Promise<MountTable>;
+  /** Mounts a tmpfs. Swap is kept out of it where the kernel can. */
+  tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void>;
+  hugetlbfs(target: string, pageSize: string, signal: AbortSignal): Promise<void>;
+  /** Binds what an open descriptor of this process refers to. The path behind it is not looked at again. */
+  bindDescriptor(fd: number, target: string, signal: AbortSignal): Promise<void>;
+  /** Unmounts whatever is at `target`. No mount there is success. The error of a busy one names who holds it. */
+  unmount(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void>;
+}
+
+export type TmpfsOptions = { readonly sizeBytes?: number };
+export type UnmountOptions = {
+  /** The mount is known to be small and in memory: unmounting it takes no time worth a child process. */
+  readonly inMemory?: boolean;
+};
+
+export type MounterOpts = { readonly childTimeoutMs?: number };
+
+export class HostMounter implements Mounter {
+  readonly #clock: Clock;
+  readonly #childTimeoutMs: number;
+  #noswap = true;
+
+  constructor(deps: { clock: Clock }, opts: MounterOpts = {}) {
+    this.#clock = deps.clock;
+    this.#childTimeoutMs = opts.childTimeoutMs ?? 60_000;
+  }
+
+  table(signal: AbortSignal): Promise<MountTable> {
+    signal.throwIfAborted();
+    return readMountTable();
+  }
+
+  tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void> {
+    return attempt(signal, () => {
+      const size = options.sizeBytes === undefined ? [] : [`size=${options.sizeBytes}`];
+      if (this.#noswap) {
+        try {
+          return mountSync('tmpfs', target, 'tmpfs', 0, [...size, 'noswap'].join(','));
+        } catch (err) {
+          if (!isFault(err, 'invalid', 'denied')) throw err;
+        }
+      }
+      mountSync('tmpfs', target, 'tmpfs', 0, size.join(','));
+      this.#noswap = false;
+    });
+  }
+
+  hugetlbfs(target: string, pageSize: string, signal: AbortSignal): Promise<void> {
+    return attempt(signal, () => mountSync('nodev', target, 'hugetlbfs', 0, `pagesize=${pageSize}`));
+  }
+
+  bindDescriptor(fd: number, target: string, signal: AbortSignal): Promise<void> {
+    return attempt(signal, () => mountSync(`/proc/self/fd/${fd}`, target, '', MS_BIND, ''));
+  }
+
+  async unmount(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {
+    // A mount may be stacked on another; a handful of rounds is more than any sane node has.
+    for (let round = 0; round < 8; round++) {
+      const entry = (await this.table(signal)).at(target);
+      if (entry === undefined) return;
+      try {
+        if (options.inMemory === true) unmountSync(target, UMOUNT_NOFOLLOW);
+        else await this.#unmountByChild(target, signal);
+      } catch (err) {
+        if ((await this.table(signal)).at(target) === undefined) return;
+        if (!isFault(err, 'conflict')) throw err;
+        const holders = await holdersOf(entry, signal);
+        const who = holders.length === 0 ? 'no holder found' : `held by ${describeHolders(holders)}`;
+        throw new KubeletError('conflict', `${err.message}: ${who}`, { cause: err });
+      }
+    }
+    throw new KubeletError('internal', `umount ${target}: still mounted after 8 unmounts`);
+  }
+
+  async #unmountByChild(target: string, signal: AbortSignal): Promise<void> {
+    const result = await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) =>
+      runChild('umount', ['--no-canonicalize', target], own),
+    );
+    if (result.code === 0) return;
+    throw new KubeletError('conflict', `unmount failed: exit status ${result.code}: ${result.output}`);
+  }
+}
+
+async function attempt(signal: AbortSignal, op: () => void): Promise<void> {
+  signal.throwIfAborted();
+  await Promise.resolve();
+  op();
+}

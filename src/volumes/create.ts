@@ -1,0 +1,84 @@
+// Fits the parts of this folder together: one call for the composition root.
+import type { EventRecorder } from '../core/events.ts';
+import { bytesOf } from '../core/quantity.ts';
+import type { HostFiles } from '../host/mounts/host-files.ts';
+import { SafeHostFiles } from '../host/mounts/host-files.ts';
+import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import { AtomicWriter } from './atomic-writer.ts';
+import { VolumeLayout } from './layout.ts';
+import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
+import type { VolumePlugin } from './plugin.ts';
+import { PluginSet } from './plugin-set.ts';
+import { ConfigMapContent } from './plugins/config-map.ts';
+import { DownwardApiContent } from './plugins/downward-api.ts';
+import { EmptyDirBacking } from './plugins/empty-dir-backing.ts';
+import { EmptyDirPlugin } from './plugins/empty-dir.ts';
+import { HostPathPlugin } from './plugins/host-path.ts';
+import { ImagePlugin } from './plugins/image.ts';
+import { ProjectedContent } from './plugins/projected.ts';
+import { SecretContent } from './plugins/secret.ts';
+import type { ObjectSource, PodFactSource, TokenSource, TrustBundleSource } from './plugins/sources.ts';
+import { WrittenVolumePlugin, type ContentSource } from './plugins/written-volume.ts';
+import { PodDirs } from './pod-dirs.ts';
+import { SubPaths } from './subpath.ts';
+
+export type VolumesDeps = {
+  readonly objects: ObjectSource;
+  readonly facts: PodFactSource;
+  readonly tokens?: TokenSource;
+  readonly trustBundles?: TrustBundleSource;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Stand-ins for tests. */
+  readonly mounter?: Mounter;
+  readonly hostFiles?: HostFiles;
+};
+
+export type VolumesOpts = VolumeManagerOpts & { readonly rootDir: string };
+
+export type Volumes = {
+  readonly manager: VolumeManager;
+  readonly podDirs: PodDirs;
+  readonly layout: VolumeLayout;
+  readonly mounter: Mounter;
+};
+
+export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
+  const { clock, events } = deps;
+  const log = deps.log.child({ component: 'volumes' });
+  const layout = new VolumeLayout(opts.rootDir);
+  const mounter = deps.mounter ?? new HostMounter({ clock });
+  const podDirs = new PodDirs(layout, mounter);
+  const resolver = new PluginSet(pluginsOf(deps, layout, mounter));
+  const subPaths = new SubPaths(layout, mounter);
+  const manager = new VolumeManager({ resolver, layout, podDirs, subPaths, mounter, events, clock, log }, opts);
+  return { manager, podDirs, layout, mounter };
+}
+
+function pluginsOf(deps: VolumesDeps, layout: VolumeLayout, mounter: Mounter): Record<string, VolumePlugin> {
+  const { clock, objects, facts, tokens, trustBundles } = deps;
+  const backing = new EmptyDirBacking(layout, mounter);
+  const writer = new AtomicWriter(clock);
+  const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
+  const written = (source: ContentSource): VolumePlugin =>
+    new WrittenVolumePlugin(source, { backing, writer, allocatableMemory });
+  return {
+    emptyDir: new EmptyDirPlugin({ backing, allocatableMemory }),
+    hostPath: new HostPathPlugin(deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs: 30_000 })),
+    configMap: written(new ConfigMapContent(objects)),
+    secret: written(new SecretContent(objects)),
+    downwardAPI: written(new DownwardApiContent(facts)),
+    projected: written(
+      new ProjectedContent({
+        objects,
+        facts,
+        ...(tokens === undefined ? {} : { tokens }),
+        ...(trustBundles === undefined ? {} : { trustBundles }),
+      }),
+    ),
+    image: new ImagePlugin(),
+  };
+}

@@ -1,0 +1,268 @@
+// Mounts what pods want and unmounts what nobody wants. Woken by pods coming, changing and going, by changed config maps
+// and secrets, and by the timers of back-offs and token refreshes; there is no polling loop. Each volume is worked on by
+// itself, so that one that hangs holds up its own pod only.
+import type { EventRecorder } from '../core/events.ts';
+import { namespaceOf, uidOf, type Container, type Pod } from '../core/pod.ts';
+import type { Mounter } from '../host/mounts/mounter.ts';
+import { aborted, withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { VolumeLayout } from './layout.ts';
+import type { PodDirs } from './pod-dirs.ts';
+import type { MountedVolume, ObjectReference, VolumeResolver } from './plugin.ts';
+import { notMountedError, PodVolumes } from './pod-volumes.ts';
+import { volumesOnDisk } from './reconstruct.ts';
+import type { SubPaths } from './subpath.ts';
+import { usageOf, type VolumeUsage } from './volume-stats.ts';
+
+export type VolumeManagerDeps = {
+  readonly resolver: VolumeResolver;
+  readonly layout: VolumeLayout;
+  readonly podDirs: PodDirs;
+  readonly subPaths: SubPaths;
+  readonly mounter: Mounter;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type VolumeManagerOpts = {
+  /** How long a pod's start waits for its volumes. */
+  readonly waitTimeoutMs?: number;
+  /** How long one attempt to mount or unmount one volume may take. */
+  readonly stepTimeoutMs?: number;
+  /** Content is written again at least this often while the pod is being synced. */
+  readonly refreshEveryMs?: number;
+};
+
+type Waiter = { readonly uid: string; readonly done: () => boolean; readonly resolve: () => void };
+
+export class VolumeManager implements Runnable {
+  readonly name = 'volume-manager';
+  readonly #deps: VolumeManagerDeps;
+  readonly #opts: Required<VolumeManagerOpts>;
+  readonly #pods = new Map<string, PodVolumes>();
+  readonly #namespaces = new Map<string, string>();
+  readonly #refreshedAt = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #waiters = new Set<Waiter>();
+  #sourcesReady = false;
+
+  constructor(deps: VolumeManagerDeps, opts: VolumeManagerOpts = {}) {
+    this.#deps = deps;
+    this.#opts = {
+      waitTimeoutMs: opts.waitTimeoutMs ?? 123_000,
+      stepTimeoutMs: opts.stepTimeoutMs ?? 110_000,
+      refreshEveryMs: opts.refreshEveryMs ?? 60_000,
+    };
+  }
+
+  /** Ends when told to, once the steps under way have ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    await aborted(signal);
+    this.#stop.abort(signal.reason);
+    for (const pod of this.#pods.values()) pod.stop();
+    await this.#until('', () => ![...this.#pods.values()].some((pod) => pod.hasRunning), new AbortController().signal);
+  }
+
+  /** Learns from disk what earlier runs mounted. To be called once, before the first pod is set. */
+  async reconstruct(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { layout, resolver, log } = this.#deps;
+    for (const found of await volumesOnDisk(layout, resolver, log)) this.#volumesOf(found.uid).adopt(found);
+  }
+
+  /** From now on a pod nobody has named is gone, and its volumes go. */
+  setSourcesReady(): void {
+    this.#sourcesReady = true;
+    for (const pod of this.#pods.values()) pod.reconcile();
+  }
+
+  /** Wants the volumes of a pod mounted; again for every change of the pod. */
+  setDesired(pod: Pod): void {
+    const uid = uidOf(pod);
+    this.#namespaces.set(uid, namespaceOf(pod));
+    this.#volumesOf(uid).setWanted(pod);
+  }
+
+  /** Wants nothing of the pod mounted any more: its containers are gone. */
+  podRemoved(uid: string): void {
+    this.#namespaces.delete(uid);
+    this.#refreshedAt.delete(uid);
+    this.#pods.get(uid)?.setUnwanted();
+    this.#settle(uid);
+  }
+
+  /** Writes the content of the pod's volumes again where it changed. */
+  remount(uid: string): void {
+    const volumes = this.#pods.get(uid);
+    volumes?.markStale();
+    volumes?.reconcile();
+  }
+
+  /** A config map or secret changed, appeared or went. */
+  objectChanged(kind: ObjectReference['kind'], namespace: string, name: string): void {
+    for (const [uid, volumes] of this.#pods) {
+      if (this.#namespaces.get(uid) !== namespace) continue;
+      volumes.markStale({ kind, name });
+      volumes.reconcile();
+    }
+  }
+
+  /** Resolves the moment every volume of the pod is mounted. The error says which is not, why, and since when. */
+  async waitMounted(pod: Pod, signal: AbortSignal): Promise<void> {
+    const uid = uidOf(pod);
+    this.setDesired(pod);
+    const volumes = this.#volumesOf(uid);
+    this.#refreshNowAndThen(uid, volumes);
+    const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
+    const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
+    try {
+      await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
+    } catch (err) {
+      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      throw notMountedError(volumes, 'context deadline exceeded');
+    }
+    if (volumes.refused !== undefined) throw new KubeletError('unimplemented', volumes.refused);
+    if (gone()) throw new KubeletError('cancelled', 'the pod was removed while its volumes were being mounted');
+  }
+
+  /** Resolves when nothing of the pod is mounted. Call `podRemoved` first. */
+  async waitUnmounted(uid: string, signal: AbortSignal): Promise<void> {
+    await this.#until(uid, () => this.#pods.get(uid)?.isUnmounted !== false, signal);
+  }
+
+  hasMounts(uid: string): boolean {
+    return this.#pods.get(uid)?.isUnmounted === false;
+  }
+
+  mountsOf(uid: string): ReadonlyMap<string, MountedVolume> {
+    return this.#pods.get(uid)?.mounts() ?? new Map<string, MountedVolume>();
+  }
+
+  /** Names for the node's status: volumes a controller attached for pods here. */
+  volumesInUse(): string[] {
+    return [...new Set([...this.#pods.values()].flatMap((pod) => pod.attachedNames()))].sort();
+  }
+
+  /** What keeps the pod waiting, as a sentence; undefined if no volume does. */
+  blockedOn(uid: string): string | undefined {
+    const complaints = this.#pods.get(uid)?.complaints() ?? [];
+    return complaints.length === 0 ? undefined : `waiting for ${complaints.join('; ')}`;
+  }
+
+  /** Binds a part of a mounted volume for a container and returns the path to mount. */
+  prepareSubPath(
+    pod: Pod,
+    container: Container,
+    mountIndex: number,
+    subPath: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const uid = uidOf(pod);
+    const name = container.volumeMounts?.[mountIndex]?.name ?? '';
+    const mounted = this.mountsOf(uid).get(name);
+    if (mounted === undefined) throw new KubeletError('notFound', `volume "${name}" is not mounted`);
+    const volume = this.#pods.get(uid)?.specNameOf(name) ?? name;
+    return this.#deps.subPaths.prepare(
+      {
+        uid,
+        volume,
+        mountName: name,
+        container: container.name,
+        mountIndex,
+        volumePath: mounted.hostPath,
+        subPath,
+        readOnly: mounted.readOnly,
+      },
+      signal,
+    );
+  }
+
+  /** What each volume of the pod that lives in its directory holds. One that cannot be read is left out. */
+  async statsOf(uid: string, signal: AbortSignal): Promise<ReadonlyMap<string, VolumeUsage>> {
+    const usages = new Map<string, VolumeUsage>();
+    const table = await this.#deps.mounter.table(signal);
+    const own = `${this.#deps.layout.podDir(uid)}/`;
+    for (const [name, { hostPath }] of this.mountsOf(uid)) {
+      if (!hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
+      try {
+        usages.set(name, await usageOf(hostPath, table, signal));
+      } catch (err) {
+        signal.throwIfAborted();
+        this.#deps.log.debug('volume could not be measured', { podUID: uid, volume: name, err });
+      }
+    }
+    return usages;
+  }
+
+  #refreshNowAndThen(uid: string, volumes: PodVolumes): void {
+    const now = this.#deps.clock.monotonic();
+    const last = this.#refreshedAt.get(uid);
+    if (last === undefined) this.#refreshedAt.set(uid, now);
+    else if (now - last >= this.#opts.refreshEveryMs) {
+      this.#refreshedAt.set(uid, now);
+      volumes.markStale();
+      volumes.reconcile();
+    }
+  }
+
+  #volumesOf(uid: string): PodVolumes {
+    let volumes = this.#pods.get(uid);
+    if (volumes === undefined) {
+      const { resolver, podDirs, subPaths, events, clock, log } = this.#deps;
+      volumes = new PodVolumes(
+        uid,
+        {
+          resolver,
+          events,
+          clock,
+          log,
+          ensurePodDirs: (id) => podDirs.ensure(id),
+          cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),
+        },
+        {
+          stepTimeoutMs: this.#opts.stepTimeoutMs,
+          sourcesReady: () => this.#sourcesReady,
+          onChange: () => this.#settle(uid),
+        },
+        this.#stop.signal,
+      );
+      this.#pods.set(uid, volumes);
+    }
+    return volumes;
+  }
+
+  #settle(uid: string): void {
+    if (this.#pods.get(uid)?.isEmpty === true && !this.#namespaces.has(uid)) this.#pods.delete(uid);
+    for (const waiter of this.#waiters) {
+      if ((waiter.uid === uid || waiter.uid === '') && waiter.done()) {
+        this.#waiters.delete(waiter);
+        waiter.resolve();
+      }
+    }
+  }
+
+  #until(uid: string, done: () => boolean, signal: AbortSignal): Promise<void> {
+    if (done()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter);
+        reject(signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled'));
+      };
+      const waiter: Waiter = {
+        uid,
+        done,
+        resolve: () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        },
+      };
+      if (signal.aborted) return onAbort();
+      this.#waiters.add(waiter);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+}

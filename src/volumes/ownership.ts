@@ -1,0 +1,66 @@
+// fsGroup: gives a volume to the pod's group. Children before their directory, so that an interrupted walk leaves the
+// root unmarked and is done again. Files are pinned by descriptor and links are never followed.
+import type { Stats } from 'node:fs';
+import { OpenDir } from './open-dir.ts';
+
+export type Ownership = {
+  readonly gid: number;
+  /** Volumes whose content the kubelet writes: the group may read, not write. */
+  readonly readOnly: boolean;
+  readonly changePolicy: 'Always' | 'OnRootMismatch';
+};
+
+const S_ISGID = 0o2000;
+const PERMISSIONS = 0o7777;
+
+/** The mode a file or directory gets. */
+export function modeForGroup(mode: number, isDirectory: boolean, readOnly: boolean): number {
+  const wanted = (mode & PERMISSIONS) | (readOnly ? 0o440 : 0o660);
+  return isDirectory ? wanted | S_ISGID | 0o110 : wanted;
+}
+
+/** Whether the root of a volume shows that the whole of it was given to the group before. */
+export const rootMatches = (stat: Pick<Stats, 'gid' | 'mode'>, how: Ownership): boolean =>
+  stat.gid === how.gid && (stat.mode & PERMISSIONS) === modeForGroup(stat.mode, true, how.readOnly);
+
+export async function giveToGroup(root: string, how: Ownership, signal: AbortSignal): Promise<void> {
+  await OpenDir.using(root, async (dir) => {
+    const stat = await dir.stat();
+    if (how.changePolicy === 'OnRootMismatch' && rootMatches(stat, how)) return;
+    await walk(dir, stat, how, signal);
+  });
+}
+
+async function walk(dir: OpenDir, stat: Stats, how: Ownership, signal: AbortSignal): Promise<void> {
+  for (const name of await dir.list()) {
+    signal.throwIfAborted();
+    const seen = await dir.lstat(name);
+    if (seen === undefined) continue;
+    if (seen.isSymbolicLink()) await dir.lchown(name, seen.uid, how.gid);
+    else if (seen.isDirectory()) {
+      const child = await dir.openDir(name);
+      try {
+        await walk(child, await child.stat(), how, signal);
+      } finally {
+        await child.close();
+      }
+    } else await changeFile(dir, name, how);
+  }
+  if (stat.gid !== how.gid) await dir.chown(stat.uid, how.gid);
+  const mode = modeForGroup(stat.mode, true, how.readOnly);
+  if ((stat.mode & PERMISSIONS) !== mode || stat.gid !== how.gid) await dir.chmod(mode);
+}
+
+async function changeFile(dir: OpenDir, name: string, how: Ownership): Promise<void> {
+  const file = await dir.pin(name);
+  try {
+    const stat = await file.stat();
+    // It became a link since it was looked at: the next write will see it as one.
+    if (stat.isSymbolicLink()) return;
+    if (stat.gid !== how.gid) await file.chown(stat.uid, how.gid);
+    const mode = modeForGroup(stat.mode, false, how.readOnly);
+    if ((stat.mode & PERMISSIONS) !== mode || stat.gid !== how.gid) await file.chmod(mode);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,114 @@
+// The directory or in-memory filesystem under an emptyDir and under every volume whose files the kubelet writes. A
+// marker file beside the volume says that it was set up completely, so that a restart neither repeats nor trusts half
+// of it.
+import { access, chmod, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { podLimits } from '../../core/pod-resources.ts';
+import type { Pod } from '../../core/pod.ts';
+import { bytesOf, toNumber } from '../../core/quantity.ts';
+import type { Mounter } from '../../host/mounts/mounter.ts';
+import { errnoOf } from '../../lib/errors.ts';
+import type { VolumeLayout } from '../layout.ts';
+import { OpenDir } from '../open-dir.ts';
+import { ensureDir } from '../pod-dirs.ts';
+
+export type Medium =
+  | { readonly on: 'disk' }
+  | { readonly on: 'memory'; readonly sizeBytes: number | undefined }
+  | { readonly on: 'hugepages'; readonly pageSize: string };
+
+export type BackingRequest = {
+  readonly uid: string;
+  readonly plugin: string;
+  readonly specName: string;
+  readonly markerName: string;
+  readonly medium: Medium;
+};
+
+/** tmpfs size: the smallest of what the node can give, the pod may use and the volume asks for. */
+export function memorySize(pod: Pod, allocatableBytes: number, sizeLimit: string | undefined): number | undefined {
+  const podLimit = podLimits(pod).get('memory');
+  const bounds = [allocatableBytes, podLimit === undefined ? 0 : toNumber(podLimit), bytesOf(sizeLimit)];
+  const positive = bounds.filter((bound) => bound > 0);
+  return positive.length === 0 ? undefined : Math.min(...positive);
+}
+
+export class EmptyDirBacking {
+  readonly #layout: VolumeLayout;
+  readonly #mounter: Mounter;
+
+  constructor(layout: VolumeLayout, mounter: Mounter) {
+    this.#layout = layout;
+    this.#mounter = mounter;
+  }
+
+  pathOf(request: Pick<BackingRequest, 'uid' | 'plugin' | 'specName'>): string {
+    return this.#layout.volumeDir(request.uid, request.plugin, request.specName);
+  }
+
+  /** Makes the directory, mounted if need be. True if it had been set up completely before. */
+  async setUp(request: BackingRequest, signal: AbortSignal): Promise<boolean> {
+    const path = this.pathOf(request);
+    await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
+    const mounted = (await this.#mounter.table(signal)).at(path) !== undefined;
+    const marked = await isThere(this.#marker(request));
+    if (request.medium.on === 'disk') {
+      if (marked && (await isThere(path))) return true;
+      await ensureDir(path, 0o777);
+      await chmod(path, 0o777);
+      return false;
+    }
+    if (mounted) return marked;
+    await ensureDir(path, 0o777);
+    if (request.medium.on === 'hugepages') await this.#mounter.hugetlbfs(path, request.medium.pageSize, signal);
+    else {
+      const { sizeBytes } = request.medium;
+      await this.#mounter.tmpfs(path, sizeBytes === undefined ? {} : { sizeBytes }, signal);
+    }
+    return false;
+  }
+
+  /** To be called when the volume is complete: permissions set, content written. */
+  async markReady(request: Pick<BackingRequest, 'uid' | 'markerName'>): Promise<void> {
+    const marker = this.#marker(request);
+    if (await isThere(marker)) return;
+    await ensureDir(this.#layout.emptyDirMetaDir(request.uid), 0o750);
+    await ensureDir(dirname(marker), 0o750);
+    await writeFile(marker, '', { mode: 0o644 });
+    await chmod(marker, 0o644);
+  }
+
+  /** `small`: the kubelet wrote the content itself, so unmounting frees next to nothing. */
+  async tearDown(
+    request: Omit<BackingRequest, 'medium'> & { readonly small: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = this.pathOf(request);
+    // The mark goes first: from here on the volume counts as incomplete.
+    await rm(dirname(this.#marker(request)), { recursive: true, force: true });
+    // A container may have left mounts of its own in the volume; they go before it, and deletion never enters one.
+    for (const mount of (await this.#mounter.table(signal)).beneath(path)) {
+      const inMemory = request.small && mount.target === path && mount.fsType === 'tmpfs';
+      await this.#mounter.unmount(mount.target, { inMemory }, signal);
+    }
+    try {
+      await OpenDir.using(dirname(path), (parent) => parent.removeTree(basename(path)));
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+    }
+  }
+
+  #marker(request: Pick<BackingRequest, 'uid' | 'markerName'>): string {
+    return join(this.#layout.readyDir(request.uid, request.markerName), 'ready');
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return false;
+    throw err;
+  }
+}

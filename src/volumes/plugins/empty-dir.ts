@@ -1,0 +1,85 @@
+// emptyDir: a directory of the pod's own, on disk, in memory or on huge pages, that lives as long as the pod.
+import { containersOf, uidOf, type Pod } from '../../core/pod.ts';
+import { formatQuantity, quantity } from '../../core/quantity.ts';
+import { KubeletError } from '../../lib/errors.ts';
+import { giveToGroup } from '../ownership.ts';
+import type { MountedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backing.ts';
+
+const HUGEPAGES = 'hugepages-';
+
+/** The medium of an emptyDir of this pod. */
+export function mediumOf(
+  pod: Pod,
+  source: { readonly medium?: string; readonly sizeLimit?: string },
+  allocatableBytes: number,
+): Medium {
+  const medium = source.medium ?? '';
+  if (medium === '') return { on: 'disk' };
+  if (medium === 'Memory') return { on: 'memory', sizeBytes: memorySize(pod, allocatableBytes, source.sizeLimit) };
+  if (medium === 'HugePages') return { on: 'hugepages', pageSize: onlyPageSize(pod) };
+  const size = /^HugePages-(.+)$/.exec(medium)?.[1];
+  if (size === undefined) throw new KubeletError('invalid', `unknown storage medium "${medium}"`);
+  const pageSize = formatQuantity(quantity(size));
+  if (!pageSizesOf(pod).has(pageSize)) {
+    throw new KubeletError('invalid', `medium "${medium}" cannot be used: no container asks for hugepages-${pageSize}`);
+  }
+  return { on: 'hugepages', pageSize };
+}
+
+function pageSizesOf(pod: Pod): Set<string> {
+  const sizes = new Set<string>();
+  const add = (list: Readonly<Record<string, string>> | undefined): void => {
+    for (const name of Object.keys(list ?? {})) {
+      if (name.startsWith(HUGEPAGES)) sizes.add(formatQuantity(quantity(name.slice(HUGEPAGES.length))));
+    }
+  };
+  for (const { container } of containersOf(pod)) {
+    add(container.resources?.requests);
+    add(container.resources?.limits);
+  }
+  add(pod.spec.resources?.requests);
+  return sizes;
+}
+
+function onlyPageSize(pod: Pod): string {
+  const sizes = [...pageSizesOf(pod)];
+  const [only] = sizes;
+  if (only === undefined)
+    throw new KubeletError('invalid', 'no page size specified in pod spec for medium "HugePages"');
+  if (sizes.length > 1) {
+    throw new KubeletError('invalid', 'medium "HugePages" can only be used when the pod uses one huge page size');
+  }
+  return only;
+}
+
+export type EmptyDirDeps = { readonly backing: EmptyDirBacking; readonly allocatableMemory: () => number };
+
+export class EmptyDirPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/empty-dir';
+  readonly refreshes = false;
+  readonly #deps: EmptyDirDeps;
+
+  constructor(deps: EmptyDirDeps) {
+    this.#deps = deps;
+  }
+
+  async setUp({ pod, volume, specName }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const medium = mediumOf(pod, volume.emptyDir ?? {}, this.#deps.allocatableMemory());
+    const request = { uid: uidOf(pod), plugin: this.name, specName, markerName: specName, medium };
+    const hostPath = this.#deps.backing.pathOf(request);
+    if (!(await this.#deps.backing.setUp(request, signal))) {
+      const gid = pod.spec.securityContext?.fsGroup;
+      if (gid !== undefined) await giveToGroup(hostPath, { gid, readOnly: false, changePolicy: 'Always' }, signal);
+      await this.#deps.backing.markReady(request);
+    }
+    return { hostPath, readOnly: false, selinuxRelabel: true };
+  }
+
+  tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    return this.#deps.backing.tearDown(
+      { uid, plugin: this.name, specName, markerName: specName, small: false },
+      signal,
+    );
+  }
+}

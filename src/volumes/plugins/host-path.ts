@@ -1,0 +1,61 @@
+// hostPath: a file or directory of the node. Nothing is mounted and nothing is removed; only the type is checked.
+import { KubeletError } from '../../lib/errors.ts';
+import type { FileKind, HostFiles } from '../../host/mounts/host-files.ts';
+import type { MountedVolume, VolumePlugin, VolumeRequest } from '../plugin.ts';
+
+/** How a type's failure is worded, by the kind the path must be. */
+const WORDS: Readonly<Record<string, string>> = {
+  directory: 'a directory',
+  file: 'a file',
+  socket: 'a socket file',
+  charDevice: 'a character device',
+  blockDevice: 'a block device',
+};
+
+const WANTED: Readonly<Record<string, { readonly kind: FileKind; readonly create: boolean }>> = {
+  DirectoryOrCreate: { kind: 'directory', create: true },
+  Directory: { kind: 'directory', create: false },
+  FileOrCreate: { kind: 'file', create: true },
+  File: { kind: 'file', create: false },
+  Socket: { kind: 'socket', create: false },
+  CharDevice: { kind: 'charDevice', create: false },
+  BlockDevice: { kind: 'blockDevice', create: false },
+};
+
+export class HostPathPlugin implements VolumePlugin {
+  readonly name = 'kubernetes.io/host-path';
+  readonly refreshes = false;
+  readonly leavesNoDirectory = true;
+  readonly #files: HostFiles;
+
+  constructor(files: HostFiles) {
+    this.#files = files;
+  }
+
+  async setUp({ volume, progress }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const { path = '', type = '' } = volume.hostPath ?? {};
+    if (path.split('/').includes('..')) {
+      throw new KubeletError('invalid', `invalid HostPath \`${path}\`: must not contain '..'`);
+    }
+    if (!path.startsWith('/')) throw new KubeletError('invalid', `invalid HostPath \`${path}\`: must be absolute`);
+    if (type !== '') await this.#check(path, type, progress, signal);
+    return { hostPath: path, readOnly: false, selinuxRelabel: false };
+  }
+
+  tearDown(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #check(path: string, type: string, progress: (doing: string) => void, signal: AbortSignal): Promise<void> {
+    const wanted = WANTED[type];
+    if (wanted === undefined) throw new KubeletError('invalid', `${type} is an invalid volume type`);
+    progress(`checking that ${path} is ${WORDS[wanted.kind] ?? wanted.kind}`);
+    const kind = await this.#files.kindOf(path, signal);
+    if (kind === wanted.kind) return;
+    if (kind !== 'missing' || !wanted.create) {
+      throw new KubeletError('invalid', `hostPath type check failed: ${path} is not ${WORDS[wanted.kind] ?? ''}`);
+    }
+    if (wanted.kind === 'directory') await this.#files.makeDirectory(path, signal);
+    else await this.#files.makeFile(path, signal);
+  }
+}

@@ -1,0 +1,85 @@
+// What configMap, secret, downwardAPI and projected have in common: files the kubelet writes into an emptyDir of its own
+// and keeps up to date. The plugins differ in where the files come from.
+import { uidOf, type Pod, type Volume } from '../../core/pod.ts';
+import type { AtomicWriter, Payload } from '../atomic-writer.ts';
+import { giveToGroup } from '../ownership.ts';
+import type { MountedVolume, ObjectReference, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backing.ts';
+
+export type Content = { readonly files: Payload; readonly refreshAtMs?: number };
+
+export interface ContentSource {
+  readonly name: string;
+  /** Secrets and what may hold them never touch a disk. */
+  readonly medium: 'disk' | 'memory';
+  collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content>;
+  references(volume: Volume): readonly ObjectReference[];
+}
+
+export type WrittenVolumeDeps = {
+  readonly backing: EmptyDirBacking;
+  readonly writer: AtomicWriter;
+  readonly allocatableMemory: () => number;
+};
+
+export class WrittenVolumePlugin implements VolumePlugin {
+  readonly refreshes = true;
+  readonly #source: ContentSource;
+  readonly #deps: WrittenVolumeDeps;
+
+  constructor(source: ContentSource, deps: WrittenVolumeDeps) {
+    this.#source = source;
+    this.#deps = deps;
+  }
+
+  get name(): string {
+    return this.#source.name;
+  }
+
+  references(volume: Volume): readonly ObjectReference[] {
+    return this.#source.references(volume);
+  }
+
+  async setUp({ pod, volume, specName, progress }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    // First the content, then the disk: a volume whose object is missing leaves nothing behind.
+    const content = await this.#source.collect(pod, volume, progress, signal);
+    signal.throwIfAborted();
+    const { backing, writer } = this.#deps;
+    const request = {
+      uid: uidOf(pod),
+      plugin: this.name,
+      specName,
+      markerName: markerOf(specName),
+      medium: this.#medium(pod),
+    };
+    const hostPath = backing.pathOf(request);
+    progress('writing its files');
+    const wasReady = await backing.setUp(request, signal);
+    const gid = pod.spec.securityContext?.fsGroup;
+    const setPermissions = async (): Promise<void> => {
+      if (gid !== undefined) await giveToGroup(hostPath, { gid, readOnly: true, changePolicy: 'Always' }, signal);
+    };
+    const wrote = await writer.write(hostPath, content.files, setPermissions);
+    // An earlier run may have stopped between writing and giving the volume to the group.
+    if (!wasReady && !wrote) await setPermissions();
+    if (!wasReady) await backing.markReady(request);
+    return {
+      hostPath,
+      readOnly: true,
+      selinuxRelabel: true,
+      ...(content.refreshAtMs === undefined ? {} : { refreshAtMs: content.refreshAtMs }),
+    };
+  }
+
+  tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const request = { uid, plugin: this.name, specName, markerName: markerOf(specName), small: true };
+    return this.#deps.backing.tearDown(request, signal);
+  }
+
+  #medium(pod: Pod): Medium {
+    if (this.#source.medium === 'disk') return { on: 'disk' };
+    return { on: 'memory', sizeBytes: memorySize(pod, this.#deps.allocatableMemory(), undefined) };
+  }
+}
+
+const markerOf = (specName: string): string => `wrapped_${specName}`;

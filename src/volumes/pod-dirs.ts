@@ -1,0 +1,94 @@
+// The directory of a pod: made before anything of the pod is, removed when nothing of it is left. Removal never crosses
+// a mount point: what is still mounted is named and stays.
+import { chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
+import { dirname, basename, join } from 'node:path';
+import { errnoOf, KubeletError } from '../lib/errors.ts';
+import type { Mounter } from '../host/mounts/mounter.ts';
+import type { VolumeLayout } from './layout.ts';
+import { OpenDir } from './open-dir.ts';
+
+const PRIVATE = 0o750;
+
+/** Makes a directory with exactly this mode. One that is there already keeps its mode. */
+export async function ensureDir(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path, mode);
+  } catch (err) {
+    if (errnoOf(err) === 'EEXIST') return;
+    throw err;
+  }
+  await chmod(path, mode);
+}
+
+export class PodDirs {
+  readonly #layout: VolumeLayout;
+  readonly #mounter: Pick<Mounter, 'table'>;
+
+  constructor(layout: VolumeLayout, mounter: Pick<Mounter, 'table'>) {
+    this.#layout = layout;
+    this.#mounter = mounter;
+  }
+
+  async ensure(uid: string): Promise<void> {
+    await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
+    for (const dir of [this.#layout.podDir(uid), this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)]) {
+      await ensureDir(dir, PRIVATE);
+    }
+  }
+
+  /** UIDs of all pods that have a directory. */
+  async list(): Promise<string[]> {
+    try {
+      const entries = await readdir(this.#layout.podsDir, { withFileTypes: true });
+      return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT') return [];
+      throw err;
+    }
+  }
+
+  /** `<plugin dir>/<volume>` of every volume directory a pod still has. */
+  async volumeDirs(uid: string): Promise<string[]> {
+    const found: string[] = [];
+    const volumes = this.#layout.volumesDir(uid);
+    for (const plugin of await namesIn(volumes)) {
+      for (const name of await namesIn(join(volumes, plugin))) found.push(`${plugin}/${name}`);
+    }
+    return found;
+  }
+
+  /**
+   * Removes the directory of a pod that nobody knows any more. Volumes are not data of ours to delete: while one is
+   * mounted or has a directory, this is a `conflict` that says which.
+   */
+  async removeOrphan(uid: string, signal: AbortSignal): Promise<void> {
+    const path = this.#layout.podDir(uid);
+    const mounts = (await this.#mounter.table(signal)).beneath(path);
+    const [first] = mounts;
+    if (first !== undefined) {
+      throw new KubeletError(
+        'conflict',
+        `pod directory ${path} still has ${mounts.length} mounts, e.g. ${first.target}`,
+      );
+    }
+    for (const dir of await this.volumeDirs(uid)) {
+      const volume = join(this.#layout.volumesDir(uid), dir);
+      try {
+        await rmdir(volume);
+      } catch (err) {
+        if (errnoOf(err) === 'ENOENT') continue;
+        throw new KubeletError('conflict', `pod directory ${path} still has the volume ${dir}`, { cause: err });
+      }
+    }
+    await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return [];
+    throw err;
+  }
+}

@@ -1,0 +1,128 @@
+// subPath: a part of a volume, bound to a place of the kubelet's own that the runtime mounts. The runtime never gets a
+// path that a container could change. volume-subpaths/<volume>/<container>/<index of the mount>
+import { chmod, readdir, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Mounter } from '../host/mounts/mounter.ts';
+import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { pinBeneath } from './beneath.ts';
+import { element, type VolumeLayout } from './layout.ts';
+import type { PinnedFile } from './open-dir.ts';
+import { ensureDir } from './pod-dirs.ts';
+
+export type SubPathRequest = {
+  readonly uid: string;
+  /** The volume's directory name. */
+  readonly volume: string;
+  /** The volume's name in the pod, for messages. */
+  readonly mountName: string;
+  readonly container: string;
+  readonly mountIndex: number;
+  /** What the volume's plugin says is the volume. */
+  readonly volumePath: string;
+  readonly subPath: string;
+  /** Nothing is created in a volume that is read-only as a whole. */
+  readonly readOnly: boolean;
+};
+
+export class SubPaths {
+  readonly #layout: VolumeLayout;
+  readonly #mounter: Mounter;
+
+  constructor(layout: VolumeLayout, mounter: Mounter) {
+    this.#layout = layout;
+    this.#mounter = mounter;
+  }
+
+  /** Binds the part of the volume and returns where. Safe to repeat: a mount that is still right stays. */
+  async prepare(request: SubPathRequest, signal: AbortSignal): Promise<string> {
+    const { subPath, volumePath } = request;
+    const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
+    if (subPath.startsWith('/')) {
+      throw new KubeletError('invalid', `error SubPath \`${subPath}\` must not be an absolute path`);
+    }
+    if (subPath.split('/').includes('..')) {
+      throw new KubeletError('invalid', `unable to provision SubPath \`${subPath}\`: must not contain '..'`);
+    }
+    let source: PinnedFile;
+    try {
+      source = await pinBeneath(await realpath(volumePath), subPath, { create: !request.readOnly });
+    } catch (err) {
+      const verb = errnoOf(err) === undefined ? 'prepare subPath' : 'create subPath directory';
+      throw new KubeletError('invalid', `failed to ${verb} for ${mountName}`, { cause: err });
+    }
+    try {
+      return await this.#bind(request, source, signal);
+    } catch (err) {
+      throw new KubeletError('internal', `failed to prepare subPath for ${mountName}`, { cause: err });
+    } finally {
+      await source.close();
+    }
+  }
+
+  /** Removes every bind of a volume. */
+  async cleanUp(uid: string, volume: string, signal: AbortSignal): Promise<void> {
+    const root = this.#layout.volumeSubPathsDir(uid, volume);
+    for (const mount of (await this.#mounter.table(signal)).beneath(root)) {
+      await this.#mounter.unmount(mount.target, {}, signal);
+    }
+    for (const container of await namesIn(root)) {
+      const dir = join(root, container);
+      for (const index of await namesIn(dir)) await removeTarget(join(dir, index));
+      await rmdir(dir);
+    }
+    await rmdir(root).catch(ignoreMissing);
+    await rmdir(this.#layout.subPathsDir(uid)).catch(ignoreMissing);
+  }
+
+  /** Volumes of a pod that have binds. */
+  volumesWithBinds(uid: string): Promise<string[]> {
+    return namesIn(this.#layout.subPathsDir(uid));
+  }
+
+  async #bind(request: SubPathRequest, source: PinnedFile, signal: AbortSignal): Promise<string> {
+    const volumeDir = this.#layout.volumeSubPathsDir(request.uid, request.volume);
+    const containerDir = join(volumeDir, element(request.container));
+    for (const dir of [this.#layout.subPathsDir(request.uid), volumeDir, containerDir]) await ensureDir(dir, 0o750);
+    const target = join(containerDir, String(request.mountIndex));
+    const wanted = await source.stat();
+    if ((await this.#mounter.table(signal)).at(target) !== undefined) {
+      const bound = await stat(target);
+      if (bound.dev === wanted.dev && bound.ino === wanted.ino) return target;
+      // The volume's content was replaced since the container's last start.
+      await this.#mounter.unmount(target, {}, signal);
+    }
+    await removeTarget(target);
+    if (wanted.isDirectory()) await ensureDir(target, 0o750);
+    else {
+      await writeFile(target, '', { flag: 'wx', mode: 0o640 });
+      await chmod(target, 0o640);
+    }
+    await this.#mounter.bindDescriptor(source.fd, target, signal);
+    return target;
+  }
+}
+
+/** Removes an unmounted bind target: an empty directory or an empty file, never anything with content. */
+async function removeTarget(path: string): Promise<void> {
+  try {
+    await rmdir(path);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return;
+    if (errnoOf(err) !== 'ENOTDIR') throw err;
+    if ((await stat(path)).size > 0) throw new KubeletError('conflict', `${path} is not empty`, { cause: err });
+    await rm(path, { force: true });
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return [];
+    throw err;
+  }
+}
+
+const ignoreMissing = (err: unknown): void => {
+  if (!['ENOENT', 'ENOTEMPTY'].includes(errnoOf(err) ?? '')) throw err;
+};

@@ -1,0 +1,81 @@
+// What the volume tests share: a root directory of their own, stand-ins for the API, and a view of the files.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ConfigMap, Secret } from '../../src/core/node.ts';
+import type { Pod } from '../../src/core/pod.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { KubeletError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { createVolumes, type Volumes, type VolumesDeps, type VolumesOpts } from '../../src/volumes/create.ts';
+
+export type Recorded = { pod: string; type: string; reason: string; message: string };
+
+export class Bench {
+  readonly root = mkdtempSync(join(tmpdir(), 'kubelet-volumes-'));
+  readonly configMaps = new Map<string, ConfigMap>();
+  readonly secrets = new Map<string, Secret>();
+  readonly events: Recorded[] = [];
+  readonly signal = new AbortController().signal;
+  tokens = 0;
+
+  deps(): VolumesDeps {
+    return {
+      objects: {
+        configMap: (ns, name) => found(this.configMaps, 'configmap', ns, name),
+        secret: (ns, name) => found(this.secrets, 'secret', ns, name),
+      },
+      facts: {
+        factsOf: () => ({ podIPs: ['10.0.0.9'], hostIPs: ['192.0.2.7'] }),
+        allocatable: () => ({ cpu: '4', memory: '1Gi' }),
+      },
+      tokens: {
+        token: (_pod, { audience }) => Promise.resolve({ token: `token-${++this.tokens}-for-${audience}` }),
+      },
+      events: {
+        pod: (pod, type, reason, message) => void this.events.push({ pod: pod.metadata.name, type, reason, message }),
+        node: () => undefined,
+      },
+      clock: systemClock,
+      log: silentLogger,
+    };
+  }
+
+  open(deps: Partial<VolumesDeps> = {}, opts: Partial<VolumesOpts> = {}): Volumes {
+    return createVolumes({ ...this.deps(), ...deps }, { rootDir: this.root, ...opts });
+  }
+
+  /** Unmounts whatever is left beneath the root and removes it. Returns what was left mounted. */
+  dispose(): string[] {
+    const left = mountsBeneath(this.root);
+    for (const target of left.toReversed()) execFileSync('umount', ['-l', target]);
+    rmSync(this.root, { recursive: true, force: true });
+    return left;
+  }
+}
+
+export const mountsBeneath = (root: string): string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((target) => target.startsWith(`${root}/`));
+
+function found<T>(objects: Map<string, T>, kind: string, namespace: string, name: string): Promise<T> {
+  const object = objects.get(`${namespace}/${name}`);
+  return object === undefined
+    ? Promise.reject(new KubeletError('notFound', `${kind} "${name}" not found`))
+    : Promise.resolve(object);
+}
+
+/** `drwxr-x--- 0:0 d ./volumes -> target` for everything beneath a directory, links not followed. */
+export function listing(directory: string): string[] {
+  return execFileSync('find', ['.', '-printf', '%M %U:%G %y %p -> %l\n'], { cwd: directory, encoding: 'utf8' })
+    .trimEnd()
+    .split('\n');
+}
+
+export const podNamed = (name: string, spec: Partial<Pod['spec']>, uid = `uid-${name}`): Pod => ({
+  metadata: { name, namespace: 'golden', uid },
+  spec: { containers: [{ name: 'c' }], ...spec },
+});
