@@ -1,0 +1,172 @@
+// Secrets or ConfigMaps that pods on this node use. With `Watch` each one is followed while a registered pod refers to
+// it, and a change is told at once with the pods it concerns; `Cache` reads with a time to live; `Get` reads every time.
+import type { KubeObject } from '../core/meta.ts';
+import { uidOf, namespaceOf, type Pod } from '../core/pod.ts';
+import type { PodUid } from '../core/ids.ts';
+import { childScope, withDeadline, type Scope } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { Reflector, type ListWatchClient } from './reflector.ts';
+import type { Resource, Where } from './resources.ts';
+
+export type ChangeDetection = 'Watch' | 'Cache' | 'Get';
+
+export interface ObjectClient extends ListWatchClient {
+  get<T>(resource: Resource<T>, where: Where & { readonly name: string }, signal: AbortSignal): Promise<T>;
+}
+
+export type ObjectCacheDeps<T> = {
+  client: ObjectClient;
+  clock: Clock;
+  log: Logger;
+  /** An object changed, appeared or went away; `pods` are those registered with it. */
+  onChange: (change: { namespace: string; name: string; object: T | undefined; pods: readonly PodUid[] }) => void;
+};
+
+export type ObjectCacheOptions<T> = {
+  name: string;
+  resource: Resource<T>;
+  strategy: ChangeDetection;
+  /** Names of the objects a pod refers to. */
+  namesOf: (pod: Pod) => ReadonlySet<string>;
+};
+
+const WATCH_SECONDS = [1800, 3600] as const;
+const SYNC_WAIT_MS = 1000;
+const TTL_MS = 60_000;
+
+type Immutable = KubeObject & { readonly immutable?: boolean };
+type Entry<T extends Immutable> = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly pods: Set<PodUid>;
+  reflector?: Reflector<T>;
+  scope?: Scope;
+  /** An immutable object, kept for good, or a cached read. */
+  kept?: { object: T; until: number };
+};
+
+export class ObjectCache<T extends Immutable> implements Runnable {
+  readonly name: string;
+  readonly #deps: ObjectCacheDeps<T>;
+  readonly #o: ObjectCacheOptions<T>;
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #keysOfPod = new Map<PodUid, ReadonlySet<string>>();
+  readonly #running = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  constructor(deps: ObjectCacheDeps<T>, options: ObjectCacheOptions<T>) {
+    this.#deps = deps;
+    this.#o = options;
+    this.name = options.name;
+  }
+
+  /** Called at every sync of a pod; what it no longer refers to is let go. */
+  register(pod: Pod): void {
+    const namespace = namespaceOf(pod);
+    const uid = uidOf(pod);
+    const wanted = new Set([...this.#o.namesOf(pod)].map((name) => `${namespace}/${name}`));
+    for (const key of wanted) {
+      const name = key.slice(namespace.length + 1);
+      const entry = this.#entries.get(key) ?? { namespace, name, pods: new Set<PodUid>() };
+      this.#entries.set(key, entry);
+      entry.pods.add(uid);
+      this.#follow(entry);
+    }
+    for (const key of this.#keysOfPod.get(uid) ?? []) if (!wanted.has(key)) this.#release(key, uid);
+    this.#keysOfPod.set(uid, wanted);
+  }
+
+  unregister(uid: PodUid): void {
+    for (const key of this.#keysOfPod.get(uid) ?? []) this.#release(key, uid);
+    this.#keysOfPod.delete(uid);
+  }
+
+  /** The object as it is now, as far as we can know; `notFound` when there is none. */
+  async get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
+    const entry = this.#entries.get(`${namespace}/${name}`);
+    if (entry?.kept !== undefined && this.#deps.clock.monotonic() < entry.kept.until) return entry.kept.object;
+    if (entry?.reflector !== undefined) {
+      const watched = await this.#watched(entry, entry.reflector, signal);
+      if (watched !== undefined) return watched;
+    }
+    const object = await this.#deps.client.get(this.#o.resource, { namespace, name }, signal);
+    if (entry !== undefined && this.#o.strategy === 'Cache') this.#keep(entry, object, TTL_MS);
+    return object;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    for (const entry of this.#entries.values()) this.#follow(entry);
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.all(this.#running);
+  }
+
+  /** How many watches are open. */
+  get watches(): number {
+    return [...this.#entries.values()].filter((e) => e.scope !== undefined).length;
+  }
+
+  /** Undefined when the watch cannot say yet: the caller asks the server itself. */
+  async #watched(entry: Entry<T>, reflector: Reflector<T>, signal: AbortSignal): Promise<T | undefined> {
+    if (!reflector.synced) {
+      const waiting = withDeadline(this.#deps.clock, signal, SYNC_WAIT_MS, (s) => reflector.whenSynced(s));
+      await waiting.catch(() => signal.throwIfAborted());
+      if (!reflector.synced) return undefined;
+    }
+    const object = reflector.store.byName(entry.namespace, entry.name);
+    if (object !== undefined) return object;
+    const kind = this.#o.resource.plural.replace(/s$/, '');
+    throw new KubeletError('notFound', `${kind} "${entry.name}" not found`, { detail: { status: 404 } });
+  }
+
+  #follow(entry: Entry<T>): void {
+    if (this.#o.strategy !== 'Watch' || this.#signal === undefined || this.#signal.aborted) return;
+    if (entry.reflector !== undefined) return;
+    const { namespace, name } = entry;
+    const reflector = new Reflector<T>(this.#deps, {
+      name: `${this.name} ${namespace}/${name}`,
+      resource: this.#o.resource,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      timeoutSeconds: WATCH_SECONDS,
+    });
+    const scope = childScope(this.#signal);
+    entry.reflector = reflector;
+    entry.scope = scope;
+    reflector.subscribe(() => {
+      const object = reflector.store.byName(namespace, name);
+      if (object?.immutable === true) this.#stopWatching(entry, object);
+      this.#deps.onChange({ namespace, name, object, pods: [...entry.pods] });
+    });
+    const running = reflector.run(scope.signal).finally(() => {
+      scope.release();
+      this.#running.delete(running);
+    });
+    this.#running.add(running);
+  }
+
+  /** An immutable object can only go away, and then its pods keep what they have. */
+  #stopWatching(entry: Entry<T>, object: T): void {
+    this.#keep(entry, object, Infinity);
+    entry.scope?.abort();
+    delete entry.scope;
+  }
+
+  #keep(entry: Entry<T>, object: T, ms: number): void {
+    entry.kept = { object, until: this.#deps.clock.monotonic() + ms };
+  }
+
+  #release(key: string, uid: PodUid): void {
+    const entry = this.#entries.get(key);
+    entry?.pods.delete(uid);
+    if (entry === undefined || entry.pods.size > 0) return;
+    this.#entries.delete(key);
+    entry.scope?.abort();
+  }
+}

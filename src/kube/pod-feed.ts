@@ -1,0 +1,60 @@
+// The pods the API server wants on this node, as full sets. With a checkpoint the last known set is given out first when
+// the API server cannot be reached at start; the server's own set replaces it as soon as it is there.
+import type { Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { PodCheckpoint } from './pod-checkpoint.ts';
+import { Reflector, type ListWatchClient } from './reflector.ts';
+import { PODS } from './resources.ts';
+
+export type PodFeedDeps = {
+  client: ListWatchClient;
+  clock: Clock;
+  log: Logger;
+  checkpoint?: PodCheckpoint;
+  /** `checkpoint` sets may be out of date: nothing may be deleted because it is missing from one. */
+  onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
+};
+
+const OFFLINE_AFTER_MS = 5000;
+
+export class PodFeed implements Runnable {
+  readonly name = 'api-pods';
+  readonly reflector: Reflector<Pod>;
+  readonly #deps: PodFeedDeps;
+
+  constructor(deps: PodFeedDeps, options: { nodeName: string }) {
+    this.#deps = deps;
+    this.reflector = new Reflector<Pod>(deps, {
+      name: this.name,
+      resource: PODS,
+      fieldSelector: `spec.nodeName=${options.nodeName}`,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { checkpoint, clock, onPods } = this.#deps;
+    const end = this.reflector.subscribe(() => {
+      const pods = [...this.reflector.store.values()];
+      checkpoint?.changed(pods);
+      onPods(pods, 'api');
+    });
+    const offline = clock.after(OFFLINE_AFTER_MS, () => void this.#fromCheckpoint());
+    try {
+      await this.reflector.run(signal);
+    } finally {
+      offline.cancel();
+      end();
+    }
+  }
+
+  async #fromCheckpoint(): Promise<void> {
+    const { checkpoint, log, onPods } = this.#deps;
+    if (checkpoint === undefined || this.reflector.synced) return;
+    const pods = await checkpoint.load();
+    if (pods === undefined || this.reflector.synced) return;
+    log.warn('the API server cannot be reached, going on with the last known pods', { pods: pods.length });
+    onPods(pods, 'checkpoint');
+  }
+}
