@@ -1,5 +1,6 @@
 // The shortest way to a running pod, by bare CRI calls: for tests of what watches the runtime, not of what drives it.
 import { randomUUID } from 'node:crypto';
+import { NamespaceMode } from '../../src/cri/gen/cri.ts';
 import type { CriRuntime } from '../../src/cri/services.ts';
 import { BUSYBOX_IMAGE } from './containerd.ts';
 
@@ -22,7 +23,7 @@ export const bareSandboxConfig = (root: string, name: string, uid: string) => ({
   metadata: { name, namespace: 'test', uid, attempt: 0 },
   logDirectory: `${root}/logs/${uid}`,
   labels: barePodLabels(name, uid),
-  linux: { securityContext: { namespaceOptions: { pid: 1 } } },
+  linux: { securityContext: { namespaceOptions: { pid: NamespaceMode.CONTAINER } } },
 });
 
 export async function runPod(

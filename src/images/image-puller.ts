@@ -1,0 +1,325 @@
+// Makes the image of a container (or image volume) present, or says why not: name, policy, access, back-off, pull. The
+// events are the Go kubelet's; the caller adds its own `Error: <reason>`.
+import type { Image, ImageSpec, PodSandboxConfig } from '../cri/gen/cri.ts';
+import type { CriImages } from '../cri/services.ts';
+import { formatDurationMs } from '../core/duration.ts';
+import type { EventRecorder, EventType } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import type { Secret } from '../core/node.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
+import { messageOf } from '../lib/errors.ts';
+import { fullErrorText } from '../lib/grpc/status.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Registry } from '../lib/metrics.ts';
+import type { Partially } from '../lib/proto/codec.ts';
+import { accessOf, grants, mustVerify, type AccessResult, type VerificationPolicy } from './access.ts';
+import { imageMetrics, sizeLabel, type ImageMetrics } from './image-metrics.ts';
+import type { Credential } from './keyring.ts';
+import { PullBackoff } from './pull-backoff.ts';
+import { ImageError, joinErrors, pullErrorText, pullFailure } from './pull-errors.ts';
+import { PullQueue, type PullQueueOptions } from './pull-queue.ts';
+import type { PullRecords } from './pull-records.ts';
+import { parseImageName, withDefaultTag } from './reference.ts';
+
+export type ImageRequest = {
+  readonly pod: Pod;
+  /** Where events point to: `spec.containers{web}`. */
+  readonly fieldPath: string;
+  /** As the pod's author wrote it. */
+  readonly image: string;
+  readonly policy: 'Always' | 'Never' | 'IfNotPresent' | undefined;
+  readonly pullSecrets: readonly Secret[];
+  readonly sandboxConfig: Partially<PodSandboxConfig>;
+  readonly runtimeHandler: string;
+};
+
+export type EnsuredImage = { readonly imageRef: string; readonly image: Image | undefined };
+
+export type PullInProgress = {
+  readonly podUid: PodUid;
+  readonly image: string;
+  readonly phase: 'queued' | 'pulling';
+  /** Wall time. */
+  readonly sinceMs: number;
+};
+
+export interface CredentialFinder {
+  forImage(
+    pod: Pod,
+    image: string,
+    repository: string,
+    pullSecrets: readonly Secret[],
+    signal: AbortSignal,
+  ): Promise<readonly Credential[]>;
+}
+
+export type ImagePullerDeps = {
+  readonly images: CriImages;
+  readonly credentials: CredentialFinder;
+  readonly records: PullRecords;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+};
+
+export type ImagePullerOptions = PullQueueOptions & {
+  readonly verification: VerificationPolicy;
+  readonly allowlist: readonly string[];
+  /** Feature gate RuntimeClassInImageCriApi. */
+  readonly sendRuntimeHandler: boolean;
+};
+
+type Ensuring = ImageRequest & {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly repository: string;
+  readonly spec: Partially<ImageSpec>;
+};
+type PullAnswer = { readonly imageRef: string; readonly image: Image | undefined };
+
+export class ImagePuller {
+  readonly #deps: ImagePullerDeps;
+  readonly #o: ImagePullerOptions;
+  readonly #backoff = new PullBackoff();
+  readonly #queue: PullQueue<PullAnswer>;
+  readonly #metrics: ImageMetrics;
+  readonly #inProgress = new Set<PullInProgress>();
+
+  constructor(deps: ImagePullerDeps, options: ImagePullerOptions) {
+    this.#deps = deps;
+    this.#o = options;
+    this.#queue = new PullQueue(deps.clock, options);
+    this.#metrics = imageMetrics(deps.registry, deps.records);
+  }
+
+  /** Reads the records of an earlier run. Before the first `ensure`. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { images, log, records } = this.#deps;
+    await records.load(async (image) => {
+      try {
+        return (await images.imageStatus({ image: { image } }, signal)).image?.id;
+      } catch (err) {
+        log.warn('image of an interrupted pull cannot be looked up', { image, err });
+        return undefined;
+      }
+    });
+  }
+
+  /** Throws ImageError (a ContainerStartError), or the abort's reason. */
+  async ensure(request: ImageRequest, signal: AbortSignal): Promise<EnsuredImage> {
+    const ensuring = this.#named(request);
+    const policy = request.policy ?? (ensuring.name.endsWith(':latest') ? 'Always' : 'IfNotPresent');
+    const present = policy === 'Always' ? undefined : await this.#inspect(ensuring, signal);
+    const usable = present !== undefined && (await this.#mayUse(ensuring, present.id, signal));
+    this.#metrics.ensureRequests.inc({
+      present_locally: policy === 'Always' ? 'unknown' : String(present !== undefined),
+      pull_policy: policy.toLowerCase(),
+      pull_required: String(!usable),
+    });
+    if (present !== undefined && usable) {
+      const text = `Container image ${quote(request.image)} already present on machine and can be accessed by the pod`;
+      this.#event(ensuring, 'Normal', 'Pulled', text);
+      return { imageRef: present.id, image: present };
+    }
+    if (policy === 'Never') throw this.#neverPull(ensuring, present !== undefined);
+    return this.#pull(ensuring, signal);
+  }
+
+  /** When the earliest image back-off of this pod ends, on the monotonic clock. */
+  nextRetryAt(podUid: PodUid): number | undefined {
+    return this.#backoff.nextRetryAt(podUid, this.#deps.clock.monotonic());
+  }
+
+  /** Ends all image back-offs of a pod: it is gone, or somebody wants it tried at once. */
+  forgetPod(podUid: PodUid): void {
+    this.#backoff.forget(podUid);
+  }
+
+  /** What pods wait for right now, in the order of asking. */
+  pulls(): readonly PullInProgress[] {
+    return [...this.#inProgress];
+  }
+
+  #named(request: ImageRequest): Ensuring {
+    try {
+      const name = withDefaultTag(request.image);
+      const annotations = request.pod.metadata.annotations ?? {};
+      const runtimeHandler = this.#o.sendRuntimeHandler ? request.runtimeHandler : '';
+      const spec = { image: name, annotations, runtimeHandler };
+      return { ...request, uid: uidOf(request.pod), name, repository: parseImageName(name).repository, spec };
+    } catch (err) {
+      const message = `Failed to apply default image tag ${quote(request.image)}: ${messageOf(err)}`;
+      this.#event(request, 'Warning', 'InspectFailed', message);
+      throw new ImageError('InvalidImageName', message, undefined, err);
+    }
+  }
+
+  async #inspect(ensuring: Ensuring, signal: AbortSignal): Promise<Image | undefined> {
+    try {
+      return (await this.#deps.images.imageStatus({ image: ensuring.spec }, signal)).image;
+    } catch (err) {
+      signal.throwIfAborted();
+      // Upstream names the image it did not find out about: an empty string.
+      const message = `Failed to inspect image "": ${fullErrorText(err)}`;
+      this.#event(ensuring, 'Warning', 'InspectFailed', message);
+      throw new ImageError('ImageInspectError', message, undefined, err);
+    }
+  }
+
+  #neverPull(ensuring: Ensuring, present: boolean): ImageError {
+    const image = quote(ensuring.image);
+    const message = present
+      ? `Container image ${image} is present with pull policy of Never but does not have the proper auth (image secret) that was used to pull the image`
+      : `Container image ${image} is not present with pull policy of Never`;
+    this.#event(ensuring, 'Warning', 'ErrImageNeverPull', message);
+    return new ImageError('ErrImageNeverPull', message);
+  }
+
+  /** Whether this pod may use the image that is here without asking the registry. */
+  async #mayUse(ensuring: Ensuring, imageRef: string, signal: AbortSignal): Promise<boolean> {
+    const { records } = this.#deps;
+    const { name, repository } = ensuring;
+    const check = (result: AccessResult): boolean => {
+      this.#metrics.mustPullChecks.inc({ result });
+      return result !== 'mustAuthenticate';
+    };
+    const preloaded = !records.ours(name, imageRef);
+    if (!mustVerify(this.#o.verification, this.#o.allowlist, repository, preloaded))
+      return check('credentialPolicyAllowed');
+    const access = records.recordOf(imageRef)?.credentialMapping[repository];
+    if (access?.nodePodsAccessible === true) return check('credentialRecordFound');
+    if (access === undefined) return check('mustAuthenticate');
+    const credentials = await this.#credentials(ensuring, signal);
+    const shown = credentials.find((c) => grants(access, [c]));
+    if (shown === undefined) return check('mustAuthenticate');
+    await this.#remember(() => records.allow(imageRef, repository, accessOf(shown)));
+    return check('credentialRecordFound');
+  }
+
+  async #credentials(ensuring: Ensuring, signal: AbortSignal): Promise<readonly Credential[]> {
+    const { pod, name, repository, pullSecrets } = ensuring;
+    try {
+      return await this.#deps.credentials.forImage(pod, name, repository, pullSecrets, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      throw this.#failed(ensuring, messageOf(err), err);
+    }
+  }
+
+  async #pull(ensuring: Ensuring, signal: AbortSignal): Promise<EnsuredImage> {
+    const { clock } = this.#deps;
+    const { uid, name, image } = ensuring;
+    const begun = clock.monotonic();
+    const waiting = this.#backoff.waiting(uid, name, begun);
+    if (waiting !== undefined) {
+      const message = `Back-off pulling image ${quote(image)}`;
+      this.#event(ensuring, 'Normal', 'BackOff', message);
+      const retryAt = clock.now() + (waiting.untilMs - begun);
+      throw new ImageError('ImagePullBackOff', `${message}: ${waiting.lastError}`, retryAt);
+    }
+    this.#event(ensuring, 'Normal', 'Pulling', `Pulling image ${quote(image)}`);
+    const credentials = await this.#credentials(ensuring, signal);
+    const { value, tookMs } = await this.#queued(ensuring, credentials, signal);
+    const size = value.image?.size ?? 0;
+    const [took, total] = [tookMs, clock.monotonic() - begun].map((ms) => formatDurationMs(Math.floor(ms)));
+    this.#event(
+      ensuring,
+      'Normal',
+      'Pulled',
+      `Successfully pulled image ${quote(image)} in ${took} (${total} including waiting). Image size: ${size} bytes.`,
+    );
+    this.#metrics.pullDuration.observe(tookMs / 1000, { image_size_in_bytes: sizeLabel(size) });
+    this.#backoff.prune(clock.monotonic());
+    return value;
+  }
+
+  async #queued(ensuring: Ensuring, credentials: readonly Credential[], signal: AbortSignal) {
+    const entry: { -readonly [K in keyof PullInProgress]: PullInProgress[K] } = {
+      podUid: ensuring.uid,
+      image: ensuring.image,
+      phase: 'queued',
+      sinceMs: this.#deps.clock.now(),
+    };
+    this.#inProgress.add(entry);
+    const logins = credentials.map(({ username, password }) => [username, password]);
+    const key = JSON.stringify([ensuring.name, ensuring.spec.runtimeHandler, logins]);
+    const onStart = (): void => void (entry.phase = 'pulling');
+    try {
+      return await this.#queue.run(key, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      throw this.#failed(ensuring, pullErrorText(err), err);
+    } finally {
+      this.#inProgress.delete(entry);
+    }
+  }
+
+  /** One pull on the runtime, with its intent and record on disk. */
+  async #pullRecorded(
+    ensuring: Ensuring,
+    credentials: readonly Credential[],
+    signal: AbortSignal,
+  ): Promise<PullAnswer> {
+    const { images, records } = this.#deps;
+    const { name, repository } = ensuring;
+    await records.begin(name);
+    try {
+      const { imageRef, used } = await this.#tryEach(ensuring, credentials, signal);
+      await this.#remember(() => records.succeeded(name, imageRef, repository, accessOf(used)));
+      const { image } = await images.imageStatus({ image: { ...ensuring.spec, image: imageRef } }, signal);
+      return { imageRef, image };
+    } catch (err) {
+      await this.#remember(() => records.failed(name));
+      throw err;
+    }
+  }
+
+  async #tryEach(
+    { spec, sandboxConfig }: Ensuring,
+    credentials: readonly Credential[],
+    signal: AbortSignal,
+  ): Promise<{ imageRef: string; used: Credential | undefined }> {
+    const errors: unknown[] = [];
+    for (const used of credentials.length === 0 ? [undefined] : credentials) {
+      try {
+        const auth = used === undefined ? undefined : { username: used.username, password: used.password };
+        const { imageRef } = await this.#deps.images.pullImage({ image: spec, auth, sandboxConfig }, signal);
+        return { imageRef, used };
+      } catch (err) {
+        signal.throwIfAborted();
+        errors.push(err);
+      }
+    }
+    if (errors.length === 1) throw errors[0];
+    throw new Error(joinErrors(errors.map(pullErrorText)), { cause: errors.at(-1) });
+  }
+
+  /** Counts the failure and tells it; the next try waits. */
+  #failed(ensuring: Ensuring, text: string, cause: unknown): ImageError {
+    const { clock } = this.#deps;
+    const { uid, name, image } = ensuring;
+    this.#event(ensuring, 'Warning', 'Failed', `Failed to pull image ${quote(image)}: ${text}`);
+    const { reason, message } = pullFailure(image, text);
+    const now = clock.monotonic();
+    this.#backoff.failed(uid, name, now, `${reason}: ${message}`);
+    const until = this.#backoff.waiting(uid, name, now)?.untilMs ?? now;
+    return new ImageError(reason, message, clock.now() + (until - now), cause);
+  }
+
+  /** A record that cannot be written costs a later pull its shortcut, not this pod its image. */
+  async #remember(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (err) {
+      this.#deps.log.error('image pull record cannot be written', { err });
+    }
+  }
+
+  #event(request: ImageRequest, type: EventType, reason: string, message: string): void {
+    this.#deps.events.pod(request.pod, type, reason, message, { fieldPath: request.fieldPath });
+  }
+}
+
+const quote = (text: string): string => JSON.stringify(text);
