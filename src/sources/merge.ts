@@ -1,0 +1,137 @@
+// Full sets of pods from every source, told as changes. `diffPods` decides, `PodConfig` remembers. A pod's
+// `config.source` and `config.seen` annotations are put on here and survive all updates.
+import { isDeepStrictEqual } from 'node:util';
+import type { EventRecorder } from '../core/events.ts';
+import { CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, fullName, podRef, uidOf, type Pod } from '../core/pod.ts';
+import { rfc3339Nano } from '../core/time.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+
+export type PodOp = 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
+export type PodChange = { readonly op: PodOp; readonly source: string; readonly pods: readonly Pod[] };
+
+export type PodDiff = {
+  /** What is known afterwards, by uid. */
+  readonly known: ReadonlyMap<string, Pod>;
+  readonly changes: Readonly<Record<PodOp, readonly Pod[]>>;
+  /** Pods whose name another pod of the same set has already. */
+  readonly duplicates: readonly Pod[];
+};
+
+/** In this order people are told. */
+const ORDER: readonly PodOp[] = ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'];
+
+export function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], source: string, seen: string): PodDiff {
+  const changes: Record<PodOp, Pod[]> = { ADD: [], UPDATE: [], DELETE: [], REMOVE: [], RECONCILE: [] };
+  const known = new Map<string, Pod>();
+  const names = new Set<string>();
+  const duplicates: Pod[] = [];
+  for (const pod of set) {
+    const uid = uidOf(pod);
+    if (names.has(fullName(pod)) || known.has(uid)) {
+      duplicates.push(pod);
+      continue;
+    }
+    names.add(fullName(pod));
+    const old = before.get(uid);
+    const marked = withMarks(pod, source, old?.metadata.annotations?.[CONFIG_SEEN] ?? seen);
+    known.set(uid, marked);
+    const op = old === undefined ? 'ADD' : changeOf(old, marked);
+    if (op !== undefined) changes[op].push(marked);
+  }
+  for (const [uid, pod] of before) if (!known.has(uid)) changes.REMOVE.push(pod);
+  return { known, changes, duplicates };
+}
+
+const withMarks = (pod: Pod, source: string, seen: string): Pod => ({
+  ...pod,
+  metadata: {
+    ...pod.metadata,
+    annotations: { ...pod.metadata.annotations, [CONFIG_SOURCE]: source, [CONFIG_SEEN]: seen },
+  },
+});
+
+function changeOf(old: Pod, now: Pod): PodOp | undefined {
+  const [a, b] = [old.metadata, now.metadata];
+  const same =
+    a.deletionTimestamp === b.deletionTimestamp &&
+    a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
+    (old.spec === now.spec || isDeepStrictEqual(old.spec, now.spec)) &&
+    isDeepStrictEqual(a.labels ?? {}, b.labels ?? {}) &&
+    isDeepStrictEqual(foreignAnnotations(old), foreignAnnotations(now));
+  if (!same) return b.deletionTimestamp === undefined ? 'UPDATE' : 'DELETE';
+  return old.status === now.status || isDeepStrictEqual(old.status, now.status) ? undefined : 'RECONCILE';
+}
+
+/** Annotations that are not ours to set. */
+const foreignAnnotations = (pod: Pod): Readonly<Record<string, string>> => {
+  const {
+    [CONFIG_SOURCE]: _source,
+    [CONFIG_SEEN]: _seen,
+    [CONFIG_MIRROR]: _mirror,
+    ...rest
+  } = pod.metadata.annotations ?? {};
+  return rest;
+};
+
+export type PodConfigDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: Pick<EventRecorder, 'pod'>;
+  /** Told of every change, in order, at once. Must not throw. */
+  readonly onChange: (change: PodChange) => void;
+};
+export type PodConfigOptions = {
+  /** Sources that must each have been heard once before anything may be deleted: `file`, `http`, `manifests`, `api`. */
+  readonly sources: readonly string[];
+};
+
+export class PodConfig {
+  readonly #deps: PodConfigDeps;
+  readonly #opts: PodConfigOptions;
+  readonly #bySource = new Map<string, ReadonlyMap<string, Pod>>();
+
+  constructor(deps: PodConfigDeps, opts: PodConfigOptions) {
+    this.#deps = deps;
+    this.#opts = opts;
+  }
+
+  /** Takes the full set of one source. */
+  set(source: string, pods: readonly Pod[]): void {
+    const before = this.#bySource.get(source);
+    const seen = rfc3339Nano(this.#deps.clock.nowNanos());
+    const diff = diffPods(before ?? new Map<string, Pod>(), pods, source, seen);
+    this.#bySource.set(source, diff.known);
+    for (const pod of diff.duplicates) this.#refuseDuplicate(source, pod);
+    for (const op of ORDER) {
+      const changed = diff.changes[op];
+      // Everybody learns of a source's first word, even if it is that there is nothing.
+      if (changed.length > 0 || (op === 'ADD' && before === undefined))
+        this.#deps.onChange({ op, source, pods: changed });
+    }
+  }
+
+  /** Whether every configured source has been heard: before that, absence means nothing. */
+  sourcesReady(): boolean {
+    return this.#opts.sources.every((source) => this.#bySource.has(source));
+  }
+
+  /** Sources that have not been heard yet. */
+  awaited(): readonly string[] {
+    return this.#opts.sources.filter((source) => !this.#bySource.has(source));
+  }
+
+  pods(): readonly Pod[] {
+    return [...this.#bySource.values()].flatMap((known) => [...known.values()]);
+  }
+
+  #refuseDuplicate(source: string, pod: Pod): void {
+    this.#deps.log.warn('pod name is taken', { source, pod: podRef(pod) });
+    this.#deps.events.pod(
+      pod,
+      'Warning',
+      'FailedValidation',
+      `Error validating pod ${podRef(pod)} from ${source} due to duplicate pod name "${pod.metadata.name}", ignoring`,
+    );
+  }
+}
