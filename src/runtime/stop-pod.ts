@@ -31,7 +31,8 @@ export class PodStopper {
 
   async #stopContainers(request: StopPodRequest, signal: AbortSignal): Promise<FailedAction[]> {
     const { snapshot, graceOverrideSeconds } = request;
-    const running = snapshot.containers.filter((c) => c.state === 'running');
+    // Oldest first, so that the events read in the order of the spec.
+    const running = snapshot.containers.filter((c) => c.state === 'running').reverse();
     const pod = request.pod ?? restoredPod(snapshot.uid, snapshot.name, snapshot.namespace, running[0]);
     const order = hasSidecars(pod)
       ? new StopOrder(
