@@ -11,6 +11,8 @@ const SIGNATURES = {
   close: { arguments: ['i32'], return: 'i32' },
   inotify_init1: { arguments: ['i32'], return: 'i32' },
   inotify_add_watch: { arguments: ['i32', 'buffer', 'u32'], return: 'i32' },
+  mount: { arguments: ['buffer', 'buffer', 'buffer', 'u64', 'buffer'], return: 'i32' },
+  umount2: { arguments: ['buffer', 'i32'], return: 'i32' },
   prlimit: { arguments: ['i32', 'i32', 'buffer', 'buffer'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -44,6 +46,7 @@ const KINDS: Readonly<Record<string, Fault>> = {
   EAGAIN: 'conflict',
   EWOULDBLOCK: 'conflict',
   EBUSY: 'conflict',
+  EINVAL: 'invalid',
   ENOSYS: 'unimplemented',
 };
 
@@ -112,4 +115,19 @@ export function sendUnixDatagram(path: string, payload: string): void {
   } finally {
     call('close', fd);
   }
+}
+
+const cString = (text: string): Buffer => {
+  if (text.includes('\0')) throw new KubeletError('invalid', 'a path or mount option contains a NUL byte');
+  return Buffer.from(`${text}\0`);
+};
+
+/** mount(2). Blocks the thread: only for what the kernel answers by itself. */
+export function mountSync(source: string, target: string, fsType: string, flags: number, options: string): void {
+  call('mount', cString(source), cString(target), cString(fsType), BigInt(flags), cString(options));
+}
+
+/** umount2(2). Blocks the thread: only for what the kernel answers by itself. */
+export function unmountSync(target: string, flags: number): void {
+  call('umount2', cString(target), flags);
 }

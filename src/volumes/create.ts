@@ -75,6 +75,7 @@ function pluginsOf(deps: VolumesDeps, layout: VolumeLayout, mounter: Mounter): R
       new ProjectedContent({
         objects,
         facts,
+        clock,
         ...(tokens === undefined ? {} : { tokens }),
         ...(trustBundles === undefined ? {} : { trustBundles }),
       }),

@@ -18,7 +18,7 @@ export type MountedVolume = {
   readonly readOnly: boolean;
   readonly selinuxRelabel: boolean;
   /** An extra group for every container of the pod. */
-  readonly supplementalGid?: number;
+  readonly gid?: number;
   /** Wall time at which the content wants to be written again, whether or not anybody asks. */
   readonly refreshAtMs?: number;
 };

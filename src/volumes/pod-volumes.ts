@@ -161,10 +161,12 @@ export class PodVolumes {
     return this.#refused;
   }
 
+  /** What containers can mount. Kinds that the runtime mounts by itself are not among them. */
   mounts(): Map<string, MountedVolume> {
     const mounts = new Map<string, MountedVolume>();
-    for (const entry of this.#entries.values()) {
-      if (entry.wanted !== undefined && entry.actual.is === 'mounted') mounts.set(entry.name, entry.actual.mounted);
+    for (const { name, wanted, actual } of this.#entries.values()) {
+      if (wanted === undefined || actual.is !== 'mounted' || actual.mounted.hostPath === '') continue;
+      mounts.set(name, actual.mounted);
     }
     return mounts;
   }
@@ -313,6 +315,7 @@ export class PodVolumes {
       await entry.resolved.plugin.tearDown({ uid: this.uid, specName: entry.resolved.specName }, signal);
     }
     entry.actual = { is: 'unmounted' };
+    entry.resolved = undefined;
   }
 
   #refreshAt(entry: Entry, atMs: number): void {

@@ -76,7 +76,7 @@ for (const name of ['volumes', 'security']) {
     const left = listing(layout.podDir(uid)).map((line) => line.split(' ')[3]);
     const empty = readdirSync(layout.volumesDir(uid)).map((plugin) => `./volumes/${plugin}`);
     assert.deepEqual(
-      left.sort(),
+      left.toSorted((a = '', b = '') => (a < b ? -1 : 1)),
       ['.', './plugins', './plugins/kubernetes.io~empty-dir', './volumes', ...empty].sort(),
     );
     assert.deepEqual(bench.events, []);

@@ -6,7 +6,10 @@ import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild } from './child.ts';
 import { describeHolders, holdersOf } from './holders.ts';
 import { readMountTable, type MountTable } from './mount-table.ts';
-import { MS_BIND, mountSync, UMOUNT_NOFOLLOW, unmountSync } from './syscalls.ts';
+import { mountSync, unmountSync } from '../libc.ts';
+
+const MS_BIND = 4096;
+const UMOUNT_NOFOLLOW = 8;
 
 export interface Mounter {
   table(signal: AbortSignal): Promise<MountTable>;
@@ -43,7 +46,7 @@ export class HostMounter implements Mounter {
   }
 
   tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void> {
-    return attempt(signal, () => {
+    return attempt(target, signal, () => {
       const size = options.sizeBytes === undefined ? [] : [`size=${options.sizeBytes}`];
       if (this.#noswap) {
         try {
@@ -58,11 +61,11 @@ export class HostMounter implements Mounter {
   }
 
   hugetlbfs(target: string, pageSize: string, signal: AbortSignal): Promise<void> {
-    return attempt(signal, () => mountSync('nodev', target, 'hugetlbfs', 0, `pagesize=${pageSize}`));
+    return attempt(target, signal, () => mountSync('nodev', target, 'hugetlbfs', 0, `pagesize=${pageSize}`));
   }
 
   bindDescriptor(fd: number, target: string, signal: AbortSignal): Promise<void> {
-    return attempt(signal, () => mountSync(`/proc/self/fd/${fd}`, target, '', MS_BIND, ''));
+    return attempt(target, signal, () => mountSync(`/proc/self/fd/${fd}`, target, '', MS_BIND, ''));
   }
 
   async unmount(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {
@@ -71,7 +74,7 @@ export class HostMounter implements Mounter {
       const entry = (await this.table(signal)).at(target);
       if (entry === undefined) return;
       try {
-        if (options.inMemory === true) unmountSync(target, UMOUNT_NOFOLLOW);
+        if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
         else await this.#unmountByChild(target, signal);
       } catch (err) {
         if ((await this.table(signal)).at(target) === undefined) return;
@@ -93,8 +96,12 @@ export class HostMounter implements Mounter {
   }
 }
 
-async function attempt(signal: AbortSignal, op: () => void): Promise<void> {
+async function attempt(target: string, signal: AbortSignal, op: () => void): Promise<void> {
   signal.throwIfAborted();
   await Promise.resolve();
-  op();
+  try {
+    op();
+  } catch (err) {
+    throw isFault(err) ? new KubeletError(err.kind, `${err.message} at ${target}`, { cause: err }) : err;
+  }
 }

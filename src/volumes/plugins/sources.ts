@@ -18,8 +18,8 @@ export type TokenRequest = {
 };
 export type ServiceAccountToken = {
   readonly token: string;
-  /** Wall time at which a newer token should be written. */
-  readonly refreshAtMs?: number;
+  /** Wall time at which it expires. */
+  readonly expiresAtMs?: number;
 };
 /** Gives tokens bound to a pod, from its cache while they are fresh. */
 export interface TokenSource {
