@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { containerId, podUid } from '../core/ids.ts';
+import type { Container, ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
+import { apiTime } from '../core/time.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
+import { ProbeManager } from './probe-manager.ts';
+import { ProbeMetrics } from './probe-metrics.ts';
+import type { ProbeType } from './probe-state.ts';
+import type { Answer, ProbeTarget } from './prober.ts';
+
+const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
+const UID = podUid('u1');
+const OK: Answer = { result: 'success', output: 'fine' };
+const BAD: Answer = { result: 'failure', output: 'broken' };
+
+type Script = (target: ProbeTarget, type: ProbeType) => Answer | Error | Promise<Answer>;
+
+/** A manager over a pod whose status the test sets, and a log of everything it did. */
+function rig(container: Container, script: Script, options: { random?: number; spec?: Partial<Pod['spec']> } = {}) {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1), () => options.random ?? 0);
+  const registry = new Registry();
+  const pod: Pod = {
+    metadata: { name: 'p', namespace: 'ns', uid: UID },
+    spec: { containers: [container], ...options.spec },
+  };
+  const world: { pod: Pod; status: PodStatus | undefined } = { pod, status: undefined };
+  const log: string[] = [];
+  const born = clock.monotonic();
+  const at = (): string => `${(clock.monotonic() - born) / 1000}s`;
+  const typeOf = ({ probe, container: c }: ProbeTarget): ProbeType =>
+    probe === c.startupProbe ? 'startup' : probe === c.readinessProbe ? 'readiness' : 'liveness';
+  const manager = new ProbeManager({
+    pods: { pod: () => world.pod, status: () => world.status },
+    prober: async (target) => {
+      const type = typeOf(target);
+      log.push(`${at()} ${type}?`);
+      const answer = await script(target, type);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    onResult: (r) => log.push(`${at()} ${r.type} ${r.containerId}=${r.result}${r.initial ? ' (initial)' : ''}`),
+    events: {
+      pod: (_, type, reason, message, o) => log.push(`${at()} ${type} ${reason} ${o?.fieldPath} ${message}`),
+      node: () => undefined,
+    },
+    clock,
+    log: quiet,
+    metrics: new ProbeMetrics(registry),
+  });
+  const stop = new AbortController();
+  const done = manager.run(stop.signal);
+  const running = (id: string, more: Partial<ContainerStatus> = {}): void => {
+    const status: ContainerStatus = {
+      name: container.name,
+      state: { running: { startedAt: apiTime(clock.now()) } },
+      lastState: {},
+      ready: false,
+      started: true,
+      restartCount: 0,
+      image: '',
+      imageID: '',
+      containerID: `containerd://${id}`,
+      ...more,
+    };
+    world.status = { phase: 'Running', podIP: '10.0.0.1', containerStatuses: [status] };
+  };
+  const take = (): string[] => log.splice(0);
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await done;
+    assert.equal(clock.pending, 0, 'no timer is left');
+  };
+  return { clock, manager, world, registry, pod, running, take, close };
+}
+
+test('the beat starts with the pod and goes on across container restarts', async () => {
+  const answers = [OK, OK, BAD, BAD, OK];
+  const r = rig({ name: 'c', livenessProbe: { periodSeconds: 2, failureThreshold: 2 } }, () => answers.shift() ?? OK);
+  await r.clock.advance(10_000);
+  r.manager.addPod(r.pod);
+  await r.clock.advance(500);
+  r.running('one');
+  await r.clock.advance(8000);
+  assert.deepEqual(r.take(), [
+    '12s liveness one=success (initial)',
+    '12s liveness?',
+    '14s liveness?',
+    '16s liveness?',
+    '16s Warning Unhealthy spec.containers{c} Liveness probe failed: broken',
+    '18s liveness?',
+    '18s Warning Unhealthy spec.containers{c} Liveness probe failed: broken',
+    '18s liveness one=failure',
+  ]);
+  await r.clock.advance(2000);
+  assert.deepEqual(r.take(), [], 'decided: on hold until the next instance');
+  r.running('two');
+  await r.clock.advance(2000);
+  assert.deepEqual(r.take(), ['22s liveness two=success (initial)', '22s liveness?']);
+  assert.equal(r.manager.results.liveness(containerId('one')), undefined);
+  assert.equal(r.manager.results.liveness(containerId('two')), 'success');
+  await r.close();
+});
+
+test('right after the kubelet started, the first beat is spread', async () => {
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 4 } }, () => OK, { random: 0.5 });
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(1999);
+  assert.deepEqual(r.take(), []);
+  await r.clock.advance(4001);
+  assert.deepEqual(
+    r.take().filter((line) => line.endsWith('?')),
+    ['2s readiness?', '6s readiness?'],
+  );
+  await r.close();
+});
+
+test('startup goes first, then the others', async () => {
+  const r = rig({ name: 'c', startupProbe: { periodSeconds: 1 }, readinessProbe: { periodSeconds: 1 } }, (_, type) =>
+    type === 'startup' ? OK : BAD,
+  );
+  await r.clock.advance(5000);
+  r.running('one', { started: false });
+  r.manager.addPod(r.pod);
+  await r.clock.advance(500);
+  assert.deepEqual(r.take(), [
+    '5s startup one=unknown (initial)',
+    '5s startup?',
+    '5s readiness one=failure (initial)',
+    '5s startup one=success',
+  ]);
+  r.running('one', { started: true });
+  await r.clock.advance(1000);
+  assert.deepEqual(r.take(), [
+    '6s readiness?',
+    '6s Warning Unhealthy spec.containers{c} Readiness probe failed: broken',
+  ]);
+  await r.close();
+});
+
+test('an error changes nothing but is told', async () => {
+  const r = rig(
+    { name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } },
+    () => new KubeletError('unavailable', 'gone'),
+  );
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(0);
+  assert.deepEqual(r.take(), [
+    '5s liveness one=success (initial)',
+    '5s liveness?',
+    '5s Warning Unhealthy spec.containers{c} Liveness probe errored and resulted in unknown state: gone',
+  ]);
+  assert.equal(r.manager.history(UID)[0]?.runs[0]?.result, 'unknown');
+  await r.close();
+});
+
+test('containers from before the kubelet keep their standing until asked', async () => {
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 5 } }, () => OK, { random: 0.9 });
+  const startedAt = apiTime(r.clock.now() - 60_000);
+  r.running('one', { state: { running: { startedAt } } });
+  r.manager.addPod(r.pod);
+  const startedMs = r.clock.now() - 60_000;
+  assert.deepEqual(r.manager.factsOf(UID, 'c', containerId('one'), startedMs), {
+    startup: undefined,
+    readiness: undefined,
+    hasStartupProbe: false,
+    hasReadinessProbe: true,
+    olderThanKubelet: true,
+  });
+  await r.clock.advance(4500);
+  assert.deepEqual(r.take(), ['4.5s readiness?', '4.5s readiness one=success']);
+  await r.close();
+});
+
+test('readiness can be asked for at once, and the beat follows', async () => {
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 10 } }, () => OK);
+  await r.clock.advance(20_000);
+  r.manager.addPod(r.pod);
+  await r.clock.advance(3000);
+  r.running('one');
+  r.manager.trigger(UID, 'c');
+  await r.clock.advance(10_000);
+  assert.deepEqual(
+    r.take().filter((line) => line.endsWith('?')),
+    ['23s readiness?', '33s readiness?'],
+  );
+  r.manager.trigger(UID, 'other');
+  await r.close();
+});
+
+test('a worker never runs twice at a time; missed beats are not piled up', async () => {
+  let running = 0;
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 1 } }, async () => {
+    assert.equal(++running, 1);
+    await r.clock.sleep(2500, new AbortController().signal);
+    running--;
+    return OK;
+  });
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(7000);
+  assert.deepEqual(
+    r.take().filter((line) => line.endsWith('?')),
+    ['5s readiness?', '7.5s readiness?', '10s readiness?'],
+  );
+  r.manager.removePod(UID);
+  await r.clock.advance(3000);
+  await r.close();
+});
+
+test('stopping a pod: liveness and startup end, readiness goes on, then all is forgotten', async () => {
+  const probe = { periodSeconds: 1 };
+  const r = rig({ name: 'c', livenessProbe: probe, readinessProbe: probe, startupProbe: probe }, () => OK);
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  r.manager.addPod(r.pod);
+  assert.equal(r.manager.workerCount, 3);
+  await r.clock.advance(100);
+  r.manager.stopLivenessAndStartup(UID);
+  assert.equal(r.manager.workerCount, 1);
+  assert.equal(r.manager.results.liveness(containerId('one')), undefined);
+  assert.equal(r.manager.results.readiness(containerId('one')), 'success');
+  assert.match(r.registry.render(), /prober_probe_total\{[^}]*probe_type="Readiness",result="successful"\} 1/);
+  r.manager.keepOnly(new Set());
+  assert.equal(r.manager.workerCount, 0);
+  assert.doesNotMatch(r.registry.render(), /prober_probe/);
+  await r.close();
+});
+
+test('a probe that runs while its pod is removed leaves no trace', async () => {
+  let finish: (answer: Answer) => void = () => undefined;
+  const r = rig(
+    { name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } },
+    () => new Promise((resolve) => (finish = resolve)),
+  );
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(10);
+  r.manager.removePod(UID);
+  finish(BAD);
+  await r.clock.advance(5000);
+  assert.deepEqual(r.take(), ['5s liveness one=success (initial)', '5s liveness?']);
+  assert.equal(r.manager.results.liveness(containerId('one')), undefined);
+  await r.close();
+});
+
+test('deletion and the end of the pod end the workers', async () => {
+  const r = rig({ name: 'c', livenessProbe: { periodSeconds: 1 }, readinessProbe: { periodSeconds: 1 } }, () => OK);
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(100);
+  r.world.pod = { ...r.pod, metadata: { ...r.pod.metadata, deletionTimestamp: apiTime(r.clock.now()) } };
+  await r.clock.advance(1000);
+  assert.equal(r.manager.workerCount, 1);
+  r.world.status = { ...r.world.status, phase: 'Succeeded' };
+  await r.clock.advance(1000);
+  assert.equal(r.manager.workerCount, 0);
+  await r.close();
+});
+
+test('sidecars are probed, other init containers are not', async () => {
+  const probe = { periodSeconds: 1 };
+  const r = rig({ name: 'main' }, () => OK, {
+    spec: {
+      initContainers: [
+        { name: 'side', restartPolicy: 'Always', startupProbe: probe },
+        { name: 'init', startupProbe: probe },
+      ],
+    },
+  });
+  r.manager.addPod(r.pod);
+  assert.equal(r.manager.workerCount, 1);
+  await r.close();
+});
+
+test('a warning counts as success and is told', async () => {
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 1 } }, () => ({ result: 'warning', output: 'w' }));
+  await r.clock.advance(5000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(0);
+  assert.deepEqual(r.take().slice(2), [
+    '5s Warning ProbeWarning spec.containers{c} Readiness probe warning: w',
+    '5s readiness one=success',
+  ]);
+  await r.close();
+});

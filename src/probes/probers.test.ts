@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { connect, createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Container, Probe } from '../core/pod.ts';
+import { systemClock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { GrpcServer } from '../lib/grpc/server.ts';
+import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
+import { expandCommand } from './exec-command.ts';
+import type { ExecSync } from './exec-prober.ts';
+import { Health, ServingStatus } from './gen/health.ts';
+import type { Answer } from './prober.ts';
+import { containerProber } from './probers.ts';
+
+const { signal } = new AbortController();
+const noExec: ExecSync = () => Promise.reject(new Error('not expected'));
+const open: (Server | TcpServer)[] = [];
+after(() => {
+  for (const server of open) server.close();
+});
+
+const listen = async (server: Server | TcpServer): Promise<number> => {
+  open.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+};
+const http = (handler: RequestListener): Promise<number> => listen(createServer(handler));
+/** A port nobody listens on. */
+const closedPort = async (): Promise<number> => {
+  const server = createTcpServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+};
+
+const ask = (probe: Probe, container: Container = { name: 'c' }, execSync = noExec): Promise<Answer> =>
+  containerProber(systemClock, execSync)(
+    { probe, container, containerId: 'id', podIp: '127.0.0.1', timeoutMs: (probe.timeoutSeconds ?? 1) * 1000 },
+    signal,
+  );
+
+test('http: status decides', async () => {
+  const port = await http((req, res) => {
+    res.statusCode = Number(req.url?.slice(1));
+    res.end(`body of ${req.url}`);
+  });
+  const rows: [number, Answer][] = [
+    [200, { result: 'success', output: 'body of /200' }],
+    [204, { result: 'success', output: '' }],
+    [304, { result: 'warning', output: 'Probe terminated redirects, Response body: ' }],
+    [404, { result: 'failure', output: 'HTTP probe failed with statuscode: 404' }],
+    [503, { result: 'failure', output: 'HTTP probe failed with statuscode: 503' }],
+  ];
+  for (const [status, wanted] of rows) assert.deepEqual(await ask({ httpGet: { path: `/${status}`, port } }), wanted);
+});
+
+test('http: headers', async () => {
+  let seen: Record<string, unknown> = {};
+  const port = await http((req, res) => {
+    seen = req.headers;
+    res.end();
+  });
+  await ask({ httpGet: { port } });
+  assert.deepEqual(seen, {
+    'user-agent': 'kube-probe/1.36',
+    accept: '*/*',
+    host: `127.0.0.1:${port}`,
+    connection: 'close',
+  });
+  await ask({
+    httpGet: {
+      port,
+      httpHeaders: [
+        { name: 'Host', value: 'example.test' },
+        { name: 'User-Agent', value: 'mine' },
+        { name: 'Accept', value: '' },
+        { name: 'X-A', value: '1' },
+        { name: 'x-a', value: '2' },
+      ],
+    },
+  });
+  assert.deepEqual(seen, { host: 'example.test', 'user-agent': 'mine', 'x-a': '1, 2', connection: 'close' });
+});
+
+test('http: named ports and paths', async () => {
+  let path: string | undefined;
+  const port = await http((req, res) => {
+    path = req.url;
+    res.end();
+  });
+  const container = { name: 'c', ports: [{ name: 'web', containerPort: port }] };
+  assert.equal((await ask({ httpGet: { port: 'web', path: 'a b?q=ü#frag' } }, container)).result, 'success');
+  assert.equal(path, '/a%20b?q=%C3%BC');
+  await assert.rejects(ask({ httpGet: { port: 'nope' } }, container), /couldn't find port: nope/);
+});
+
+test('http: redirects stay on the host', async () => {
+  const port = await http((req, res) => {
+    const to: Record<string, string> = { '/same': '/ok', '/away': 'http://localhost:1/x', '/loop': '/loop' };
+    const location = to[req.url ?? ''];
+    if (location !== undefined) res.writeHead(302, { location });
+    res.end('here');
+  });
+  assert.deepEqual(await ask({ httpGet: { port, path: '/same' } }), { result: 'success', output: 'here' });
+  assert.deepEqual(await ask({ httpGet: { port, path: '/away' } }), {
+    result: 'warning',
+    output: 'Probe terminated redirects, Response body: here',
+  });
+  assert.deepEqual(await ask({ httpGet: { port, path: '/loop' } }), {
+    result: 'failure',
+    output: `Get "http://127.0.0.1:${port}/loop": stopped after 10 redirects`,
+  });
+});
+
+test('http: no more than 10 KiB are read', async () => {
+  let closed = false;
+  const port = await http((_, res) => {
+    res.on('close', () => (closed = true));
+    const write = (): void => {
+      while (!res.destroyed && res.write('x'.repeat(4096)));
+      if (!res.destroyed) res.once('drain', write);
+    };
+    write();
+  });
+  const { result, output } = await ask({ httpGet: { port } });
+  assert.equal(result, 'success');
+  assert.equal(output.length, 10 * 1024);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(closed, true);
+});
+
+test('http: failures in familiar words', async () => {
+  const refused = await closedPort();
+  assert.equal(
+    (await ask({ httpGet: { port: refused, path: '/h' } })).output,
+    `Get "http://127.0.0.1:${refused}/h": dial tcp 127.0.0.1:${refused}: connect: connection refused`,
+  );
+  const silent = await http(() => undefined);
+  assert.equal(
+    (await ask({ httpGet: { port: silent, path: '/' }, timeoutSeconds: 0.1 })).output,
+    `Get "http://127.0.0.1:${silent}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+  );
+  const rude = await listen(createTcpServer((socket) => socket.once('data', () => socket.end())));
+  assert.equal((await ask({ httpGet: { port: rude, path: '/' } })).output, `Get "http://127.0.0.1:${rude}/": EOF`);
+  const plain = await http((_, res) => res.end());
+  assert.equal(
+    (await ask({ httpGet: { port: plain, path: '/', scheme: 'HTTPS' } })).output,
+    `Get "https://127.0.0.1:${plain}/": http: server gave HTTP response to HTTPS client`,
+  );
+});
+
+test('http: an answer that stops in the middle is no answer', async () => {
+  const port = await http((_, res) => {
+    res.writeHead(200, { 'content-length': '100' });
+    res.write('half');
+  });
+  await assert.rejects(ask({ httpGet: { port }, timeoutSeconds: 0.05 }), /while reading body/);
+});
+
+test('https: any certificate will do', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'probe-tls-'));
+  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  execFileSync('openssl', [...args, '-keyout', key, '-out', cert, '-subj', '/CN=other'], { stdio: 'ignore' });
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_, res) => res.end('ok'));
+  const port = await listen(server);
+  assert.deepEqual(await ask({ httpGet: { port, scheme: 'HTTPS' } }), { result: 'success', output: 'ok' });
+  rmSync(dir, { recursive: true });
+});
+
+test('tcp', async () => {
+  const port = await listen(createTcpServer((socket) => socket.on('error', () => undefined)));
+  assert.deepEqual(await ask({ tcpSocket: { port } }), { result: 'success', output: '' });
+  const refused = await closedPort();
+  assert.deepEqual(await ask({ tcpSocket: { port: refused } }), {
+    result: 'failure',
+    output: `dial tcp 127.0.0.1:${refused}: connect: connection refused`,
+  });
+});
+
+test('exec: exit code, output, timeout, errors', async () => {
+  const exec =
+    (exitCode: number, stdout = '', stderr = ''): ExecSync =>
+    () =>
+      Promise.resolve({ exitCode, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) });
+  const probe = { exec: { command: ['check', '$(A)'] } };
+  assert.deepEqual(await ask(probe, { name: 'c' }, exec(0, 'out', 'err')), { result: 'success', output: 'outerr' });
+  assert.deepEqual(await ask(probe, { name: 'c' }, exec(1)), { result: 'failure', output: '' });
+  assert.equal((await ask(probe, { name: 'c' }, exec(1, 'x'.repeat(20_000), 'e'))).output.length, 10 * 1024);
+  const slow: ExecSync = () => Promise.reject(new GrpcError(GrpcCode.DeadlineExceeded, 'too slow'));
+  assert.deepEqual(await ask(probe, { name: 'c', env: [{ name: 'A', value: 'v' }] }, slow), {
+    result: 'failure',
+    output: 'command timed out: "check v" timed out after 1s',
+  });
+  let tries = 0;
+  const broken: ExecSync = () => {
+    tries++;
+    return Promise.reject(new KubeletError('unavailable', 'runtime gone'));
+  };
+  await assert.rejects(ask(probe, { name: 'c' }, broken), /runtime gone/);
+  assert.equal(tries, 3);
+});
+
+test('exec: only so many at a time', async () => {
+  let [now, most] = [0, 0];
+  const exec: ExecSync = async () => {
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    now--;
+    return { exitCode: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  };
+  const prober = containerProber(systemClock, exec, 3);
+  const target = {
+    probe: { exec: { command: ['x'] } },
+    container: { name: 'c' },
+    containerId: 'i',
+    podIp: '',
+    timeoutMs: 1,
+  };
+  await Promise.all(Array.from({ length: 20 }, () => prober(target, signal)));
+  assert.equal(most, 3);
+});
+
+test('exec: variables', () => {
+  const container = { name: 'c', env: [{ name: 'A', value: '1' }, { name: 'B' }] };
+  assert.deepEqual(expandCommand(['$(A)$(B)', '$(C)', '$$(A)', '$A', 'a$(A)b'], container), [
+    '1',
+    '$(C)',
+    '$(A)',
+    '$A',
+    'a1b',
+  ]);
+});
+
+/** The health service behind a TCP port. */
+async function healthServer(
+  check: () => { status: ServingStatus },
+): Promise<{ port: number; close: () => Promise<void> }> {
+  const dir = mkdtempSync(join(tmpdir(), 'probe-grpc-'));
+  const socketPath = join(dir, 's');
+  const server = new GrpcServer();
+  server.unary(Health.check, () => Promise.resolve().then(check));
+  await server.listen(socketPath);
+  const port = await listen(
+    createTcpServer((tcp) => {
+      const unix = connect(socketPath);
+      tcp.on('error', () => unix.destroy());
+      unix.on('error', () => tcp.destroy());
+      tcp.pipe(unix).pipe(tcp);
+    }),
+  );
+  return {
+    port,
+    close: async () => {
+      await server.close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+test('grpc', async () => {
+  const rows: [() => { status: ServingStatus }, Answer][] = [
+    [() => ({ status: ServingStatus.SERVING }), { result: 'success', output: 'service healthy' }],
+    [
+      () => ({ status: ServingStatus.NOT_SERVING }),
+      { result: 'failure', output: 'service unhealthy (responded with "NOT_SERVING")' },
+    ],
+    [
+      () => {
+        throw new GrpcError(GrpcCode.Unimplemented, 'unknown service');
+      },
+      {
+        result: 'failure',
+        output:
+          'error: this server does not implement the grpc health protocol (grpc.health.v1.Health): unknown service',
+      },
+    ],
+  ];
+  for (const [handler, wanted] of rows) {
+    const { port, close } = await healthServer(handler);
+    assert.deepEqual(await ask({ grpc: { port, service: 's' } }), wanted);
+    await close();
+  }
+  const refused = await closedPort();
+  assert.deepEqual(await ask({ grpc: { port: refused } }), {
+    result: 'failure',
+    output: `timeout: failed to connect service "127.0.0.1:${refused}" within 1s: context deadline exceeded`,
+  });
+  const silent = await listen(createTcpServer((socket) => socket.on('error', () => undefined)));
+  assert.match((await ask({ grpc: { port: silent }, timeoutSeconds: 0.1 })).output, /^timeout: /);
+});
