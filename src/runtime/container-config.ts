@@ -1,5 +1,5 @@
 // The CreateContainer request, from a container's spec and everything that was made ready for it.
-import { Signal, type CDIDevice, type ContainerConfig, type Device, type Mount } from '../cri/gen/cri.ts';
+import { Signal, type ContainerConfig, type Device, type Mount } from '../cri/gen/cri.ts';
 import type { Container, Pod } from '../core/pod.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { expand } from './expansion.ts';
@@ -15,13 +15,13 @@ import {
   type SecurityFacts,
 } from './security-context.ts';
 
-/** What device plugins and claims add to a container. */
-export type DeviceOptions = {
-  readonly envs?: ReadonlyMap<string, string>;
+/** What CPU and memory managers, device plugins and claims add to a container. */
+export type ContainerAdditions = ContainerResourceOptions & {
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
   readonly annotations?: Readonly<Record<string, string>>;
   readonly mounts?: readonly Partially<Mount>[];
   readonly devices?: readonly Partially<Device>[];
-  readonly cdiDevices?: readonly Partially<CDIDevice>[];
+  readonly cdiDevices?: readonly string[];
 };
 
 export type ContainerInput = {
@@ -37,8 +37,7 @@ export type ContainerInput = {
   /** Host path of the hosts file; undefined when the pod has no address yet. */
   readonly hostsFile: string | undefined;
   readonly terminationLog: string | undefined;
-  readonly devices: DeviceOptions;
-  readonly cpu: ContainerResourceOptions;
+  readonly additions: ContainerAdditions;
   readonly userns: UserNamespaceMapping | undefined;
   /** Runtime id of the container a debug container looks into. */
   readonly targetId?: string;
@@ -48,11 +47,11 @@ export type ContainerFacts = ResourceFacts & SecurityFacts & { readonly stopSign
 const HOSTS_PATH = '/etc/hosts';
 
 export function containerConfig(input: ContainerInput, facts: ContainerFacts): Partially<ContainerConfig> {
-  const { pod, container, restartCount } = input;
+  const { pod, container, restartCount, additions } = input;
   verifyRunAsNonRoot(pod, container, input.imageUser);
-  const env = new Map([...(input.devices.envs ?? []), ...input.env]);
+  const env = new Map([...(additions.env ?? []).map(({ name, value }) => [name, value] as const), ...input.env]);
   const lookup = (name: string): string | undefined => env.get(name);
-  const devices = [...(input.devices.devices ?? []), ...blockDevices(container, input.volumes)];
+  const devices = [...(additions.devices ?? []), ...blockDevices(container, input.volumes)];
   return {
     metadata: { name: container.name, attempt: restartCount },
     image: { image: input.imageRef, userSpecifiedImage: container.image ?? '' },
@@ -62,15 +61,15 @@ export function containerConfig(input: ContainerInput, facts: ContainerFacts): P
     envs: [...env].map(([key, value]) => ({ key, value: Buffer.from(value) })),
     mounts: mounts(input),
     ...(devices.length === 0 ? {} : { devices }),
-    ...(input.devices.cdiDevices === undefined ? {} : { CDIDevices: input.devices.cdiDevices }),
+    CDIDevices: (additions.cdiDevices ?? []).map((name) => ({ name })),
     labels: containerLabels(pod, container),
-    annotations: { ...input.devices.annotations, ...containerAnnotations(pod, container, restartCount) },
+    annotations: { ...additions.annotations, ...containerAnnotations(pod, container, restartCount) },
     logPath: containerLogPath(container.name, restartCount),
     stdin: container.stdin === true,
     stdinOnce: container.stdinOnce === true,
     tty: container.tty === true,
     linux: {
-      resources: containerResources(pod, container, facts, input.cpu),
+      resources: containerResources(pod, container, facts, additions),
       securityContext: containerSecurityContext(
         pod,
         container,
@@ -93,7 +92,7 @@ function mounts(input: ContainerInput): Partially<Mount>[] {
   const mountsHosts = own.some((mount) => mount.containerPath === HOSTS_PATH);
   if (input.hostsFile !== undefined && !mountsHosts)
     own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, ...idMappings(userns) });
-  own.push(...(input.devices.mounts ?? []));
+  own.push(...(input.additions.mounts ?? []));
   const path = container.terminationMessagePath;
   if (input.terminationLog !== undefined && path)
     own.push({ containerPath: path, hostPath: input.terminationLog, ...idMappings(userns) });

@@ -2,9 +2,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { CriRuntime } from '../cri/services.ts';
+import { podUid } from '../core/ids.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
 import { errnoOf, isFault } from '../lib/errors.ts';
-import { POD_NAME, POD_NAMESPACE } from './labels.ts';
+import { POD_NAME, POD_NAMESPACE, POD_UID } from './labels.ts';
 import { logLinkName } from './log-paths.ts';
 import type { ResourceManager } from './needs.ts';
 
@@ -20,7 +21,7 @@ export class ContainerRemover {
   }
 
   async remove(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void> {
-    this.#deps.resources.postStop?.(container.id);
+    this.#deps.resources.hooks?.postStop(podUid(container.labels[POD_UID] ?? ''), container.name, container.id);
     if (!keepLogs) await this.#removeLogs(container);
     try {
       await this.#deps.cri.removeContainer({ containerId: container.id }, signal);

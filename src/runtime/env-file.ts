@@ -1,4 +1,5 @@
 // The file format of `fileKeyRef`: one KEY='value' a line, comments and blank lines allowed.
+import { goQuote } from '../core/downward.ts';
 import { KubeletError } from '../lib/errors.ts';
 
 const LINE = /^\s*([^='\s#][^='\s]*)\s*=\s*'([^']*)'\s*$/;
@@ -10,7 +11,7 @@ export function envFileValue(text: string, key: string, file: string): string | 
     if (line.trim() === '' || line.trimStart().startsWith('#')) continue;
     const match = LINE.exec(line);
     if (match === null)
-      throw new KubeletError('invalid', `environment file ${JSON.stringify(file)} has an invalid line ${i + 1}`);
+      throw new KubeletError('invalid', `environment file ${goQuote(file)} has an invalid line ${i + 1}`);
     if (match[1] === key) value = match[2];
   }
   return value;

@@ -7,12 +7,20 @@ import {
   type EnvVar,
   type EnvVarSource,
   type Pod,
+  type ResourceFieldSelector,
   type ResourceList,
 } from '../core/pod.ts';
+import {
+  containerForResources,
+  defaultLimits,
+  fieldValue,
+  goQuote,
+  resourceValue,
+  type DownwardFacts,
+} from '../core/downward.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { envFileValue } from './env-file.ts';
 import { expand, type Lookup } from './expansion.ts';
-import { fieldValue, resourceValue, type PodFacts } from './field-ref.ts';
 import { serviceEnv, visibleServices } from './service-env.ts';
 
 /** Objects the environment refers to; undefined means there is none. Keys are names in the pod's namespace. */
@@ -24,7 +32,7 @@ export type EnvObjects = {
   /** Undefined until services have been read once. */
   readonly services: readonly Service[] | undefined;
 };
-export type EnvFacts = PodFacts & { readonly allocatable: ResourceList };
+export type EnvFacts = DownwardFacts & { readonly allocatable: ResourceList };
 
 const invalid = (message: string): KubeletError => new KubeletError('invalid', message);
 
@@ -99,7 +107,7 @@ function envFrom(container: Container, objects: EnvObjects): Map<string, string>
 }
 
 const missing = (kind: 'configmap' | 'secret', name: string | undefined): KubeletError =>
-  new KubeletError('notFound', `${kind} ${JSON.stringify(name ?? '')} not found`);
+  new KubeletError('notFound', `${kind} ${goQuote(name ?? '')} not found`);
 
 type Resolving = {
   readonly pod: Pod;
@@ -117,9 +125,8 @@ function variableValue(variable: EnvVar, at: Resolving): string | undefined {
 
 function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
-  if (fieldRef !== undefined) return fieldValue(at.pod, fieldRef, at.facts);
-  if (resourceFieldRef !== undefined)
-    return resourceValue(at.pod, at.container, resourceFieldRef, at.facts.allocatable);
+  if (fieldRef !== undefined) return fieldValue(at.pod, fieldRef.fieldPath, at.facts);
+  if (resourceFieldRef !== undefined) return resourceOf(resourceFieldRef, at);
   if (configMapKeyRef !== undefined) {
     const { name = '', key, optional } = configMapKeyRef;
     const found = at.objects.configMaps.get(name);
@@ -140,6 +147,11 @@ function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
   return fileKeyRef === undefined ? '' : fromFile(fileKeyRef, at);
 }
 
+function resourceOf(selector: ResourceFieldSelector, { pod, container, facts }: Resolving): string {
+  const target = selector.containerName ? containerForResources(pod, selector.containerName) : container;
+  return resourceValue(target, selector, defaultLimits(pod, facts.allocatable));
+}
+
 function keyOf(value: string | undefined, optional: boolean | undefined, problem: string): string | undefined {
   if (value === undefined && optional !== true) throw invalid(problem);
   return value;
@@ -150,9 +162,5 @@ function fromFile(reference: NonNullable<EnvVarSource['fileKeyRef']>, at: Resolv
   const text = at.objects.files.get(fileKey(reference));
   const value = text === undefined ? undefined : envFileValue(text, key, path);
   if (value !== undefined && value !== '') return value;
-  return keyOf(
-    undefined,
-    optional,
-    `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(path)}`,
-  );
+  return keyOf(undefined, optional, `environment variable key ${goQuote(key)} not found in file ${goQuote(path)}`);
 }

@@ -1,4 +1,5 @@
 // `$(VAR)` references in commands, arguments, environment values and sub-paths. `$$` is a literal dollar sign.
+import { goQuote } from '../core/downward.ts';
 import { KubeletError } from '../lib/errors.ts';
 
 /** Returns undefined for a variable that is not known. */
@@ -13,8 +14,7 @@ export function expand(text: string, lookup: Lookup): string {
 export function expandStrictly(text: string, lookup: Lookup): string {
   return substitute(text, (name) => {
     const value = lookup(name);
-    if (value === undefined || value === '')
-      throw new KubeletError('invalid', `missing value for ${JSON.stringify(name)}`);
+    if (value === undefined || value === '') throw new KubeletError('invalid', `missing value for ${goQuote(name)}`);
     return value;
   });
 }

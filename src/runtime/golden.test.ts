@@ -14,7 +14,14 @@ import { ScriptedRuntime, type RuntimeScript } from '../../test/golden/scripted-
 import { PodRuntime } from './pod-runtime.ts';
 import type { ProbeResults } from './plan-steps.ts';
 import type { PodSyncResult } from './sync-result.ts';
-import { facts, fakeCluster, fakeKit, mountsFromSpec, recordingEvents, type SeenEvent } from './fixture.ts';
+import {
+  facts,
+  fakeCluster,
+  fakeKit,
+  mountsFromSpec,
+  recordingEvents,
+  type SeenEvent,
+} from '../../test/golden/fixture.ts';
 
 const IMAGE_REF = 'sha256:dae726bb8a23ae623b4c103c49f5bcd9c615c4c7676bd528e92c943b9df1ee49';
 const NO_IMAGE: Readonly<Record<string, WaitingReason>> = {
@@ -135,7 +142,7 @@ class Run {
       const result = await this.sync(pod);
       const quiet = this.runtime.calls.length === before || this.runtime.calls.at(-1)?.call === 'StopPodSandbox';
       if (starts === Infinity && quiet) return;
-      if (result.retryAt !== undefined) await this.clock.advance(result.retryAt - this.clock.now());
+      if (result.retryAt !== undefined) await this.clock.advance(result.retryAt - this.clock.monotonic());
     }
   }
 }
@@ -181,15 +188,14 @@ const recorded = (seen: Recording): { call: string; request: unknown }[] =>
 const OURS = ['Created', 'Started', 'Failed', 'BackOff', 'Killing', 'FailedPostStartHook', 'Pulled'];
 const eventKeys = (
   events: readonly { type: string; reason: string; message: string; fieldPath?: string }[],
-): string[] =>
-  [
-    ...new Set(
-      events
-        .filter((e) => OURS.includes(e.reason))
-        .filter((e) => !/pulling image|Failed to pull|ImagePullBackOff/.test(e.message))
-        .map((e) => [e.type, e.reason, e.message, e.fieldPath].join(' | ')),
-    ),
-  ];
+): string[] => [
+  ...new Set(
+    events
+      .filter((e) => OURS.includes(e.reason))
+      .filter((e) => !/pulling image|Failed to pull|ImagePullBackOff/.test(e.message))
+      .map((e) => [e.type, e.reason, e.message, e.fieldPath].join(' | ')),
+  ),
+];
 
 describe('recorded scenarios', () => {
   for (const name of scenarioNames().filter((n) => n !== 'debug-and-resize'))

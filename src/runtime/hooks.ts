@@ -1,6 +1,7 @@
 // Lifecycle hooks. A hook that fails throws; the text goes to the container's status, never to an event, because what a
 // hook prints may be secret.
 import type { CriRuntime } from '../cri/services.ts';
+import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { podRef, type Container, type HttpGetAction, type LifecycleHandler, type Pod } from '../core/pod.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
@@ -115,6 +116,6 @@ function portOf(port: number | string, container: Container): number {
 const failure = (what: string, { pod, container }: HookTarget, err: unknown, output: string): KubeletError =>
   new KubeletError(
     'internal',
-    `${what} for Container ${JSON.stringify(container.name)} in Pod ${JSON.stringify(podRef(pod))} failed - error: ${messageOf(err)}, message: ${JSON.stringify(output)}`,
+    `${what} for Container ${goQuote(container.name)} in Pod ${goQuote(podRef(pod))} failed - error: ${messageOf(err)}, message: ${goQuote(output)}`,
     { cause: err },
   );

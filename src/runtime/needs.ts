@@ -7,8 +7,7 @@ import type { WaitingReason } from '../core/reasons.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Partially } from '../lib/proto/codec.ts';
-import type { DeviceOptions } from './container-config.ts';
-import type { ContainerResourceOptions } from './linux-resources.ts';
+import type { ContainerAdditions } from './container-config.ts';
 import type { MountedVolumes } from './mounts.ts';
 import type { Actuated, PodValues } from './resize-plan.ts';
 
@@ -37,7 +36,13 @@ export interface VolumeProvider {
   /** The pod's volumes that are ready, by name. Image volumes are not among them. */
   mountsOf(uid: PodUid): MountedVolumes;
   /** Makes a sub-path of a volume ready and says where it is bound on the host. */
-  subPath(pod: Pod, container: Container, mountIndex: number, subPath: string, signal: AbortSignal): Promise<string>;
+  prepareSubPath(
+    pod: Pod,
+    container: Container,
+    mountIndex: number,
+    subPath: string,
+    signal: AbortSignal,
+  ): Promise<string>;
 }
 
 /** Cgroups, devices and pinned CPUs. What a node does not have may be left out. */
@@ -46,11 +51,14 @@ export interface ResourceManager {
   cgroupParentOf(pod: Pod): string;
   /** Makes the pod's resource claims ready, before its sandbox. */
   prepare?(pod: Pod, signal: AbortSignal): Promise<void>;
-  deviceOptions?(pod: Pod, container: Container, signal: AbortSignal): Promise<DeviceOptions>;
-  preCreate?(pod: Pod, container: Container): ContainerResourceOptions;
-  preStart?(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
-  postStop?(containerId: string): void;
+  readonly hooks?: ContainerHooks;
   readonly resize?: ResizeRecords;
+}
+
+export interface ContainerHooks {
+  preCreate(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerAdditions>;
+  preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
+  postStop(uid: PodUid, container: string, containerId: string): void;
 }
 
 /** What running containers really have, and the pod's own cgroup. */

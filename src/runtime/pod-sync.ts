@@ -99,7 +99,7 @@ export class PodSync {
       const outcomes = await Promise.all(group.map((step) => execute(step)));
       if (outcomes.includes('stop')) break;
     }
-    return this.#ledger.result();
+    return this.#ledger.result(this.#parts.kit.clock);
   }
 
   async #killPod(signal: AbortSignal): Promise<Outcome> {

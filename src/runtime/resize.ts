@@ -103,8 +103,8 @@ export class Resizer {
     const container = findContainer(pod, name)?.container;
     if (container === undefined) return;
     const sized = { ...container, resources };
-    const cpu = this.#resources.preCreate?.(pod, sized) ?? {};
-    const linux = containerResources(pod, sized, this.#facts, cpu);
+    const pinned = (await this.#resources.hooks?.preCreate(pod, sized, signal)) ?? {};
+    const linux = containerResources(pod, sized, this.#facts, pinned);
     await this.#cri.updateContainerResources({ containerId: id, linux }, signal);
     records.setActuated(uidOf(pod), name, resources);
   }

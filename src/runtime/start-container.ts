@@ -17,13 +17,12 @@ import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { newestOf } from '../core/snapshot.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
-import { containerConfig } from './container-config.ts';
+import { containerConfig, type ContainerAdditions } from './container-config.ts';
 import type { EnvReader } from './env-reader.ts';
 import { podDir, type RuntimeFacts } from './facts.ts';
 import type { HookRunner } from './hooks.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 import { restartCountOf } from './labels.ts';
-import type { ContainerResourceOptions } from './linux-resources.ts';
 import { logLinkName, podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
@@ -61,15 +60,15 @@ export class ContainerStarter {
   ): Promise<string> {
     const { container } = entry;
     const ensured = await this.#step(entry, context, undefined, () => image);
-    const cpu = await this.#step(
+    const additions = await this.#step(
       entry,
       context,
       'PreCreateHookError',
-      async () => this.#deps.resources.preCreate?.(context.pod, container) ?? {},
+      async () => (await this.#deps.resources.hooks?.preCreate(context.pod, container, signal)) ?? {},
       (err) => `Internal PreCreateContainer hook failed: ${messageOf(err)}`,
     );
     const made = await this.#step(entry, context, 'CreateContainerConfigError', () =>
-      this.#config(entry, ensured, cpu, context, signal),
+      this.#config(entry, ensured, additions, context, signal),
     );
     const containerId = await this.#create(entry, made, context, signal);
     this.#event(entry, context, 'Normal', 'Created', 'Container created');
@@ -119,7 +118,7 @@ export class ContainerStarter {
       entry,
       context,
       'PreStartHookError',
-      async () => resources.preStart?.(pod, entry.container, containerId, signal),
+      async () => resources.hooks?.preStart(pod, entry.container, containerId, signal),
       (err) => `Internal PreStartContainer hook failed: ${messageOf(err)}`,
     );
     return containerId;
@@ -128,22 +127,21 @@ export class ContainerStarter {
   async #config(
     entry: PodContainer,
     ensured: EnsuredImage,
-    cpu: ContainerResourceOptions,
+    additions: ContainerAdditions,
     context: SyncContext,
     signal: AbortSignal,
   ): Promise<Made> {
     const { container } = entry;
     const { pod, podIps, userns, runtimeHandler } = context;
-    const { volumes, resources, cluster, env: envReader } = this.#deps;
+    const { volumes, cluster, env: envReader } = this.#deps;
     const mounted = volumes.mountsOf(uidOf(pod));
     const images = imagesFor(container, context);
-    const facts = { podIps, hostIps: cluster.nodeIps(), allocatable: cluster.allocatable() };
-    const [restartCount, env, hosts, terminationLog, devices] = await Promise.all([
+    const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable() };
+    const [restartCount, env, hosts, terminationLog] = await Promise.all([
       this.#restartCount(container, context),
       envReader.read(pod, container, mounted, facts, signal),
       this.#hostsFile(context),
       this.#terminationLog(container, context),
-      resources.deviceOptions?.(pod, container, signal) ?? {},
       mkdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name), { recursive: true, mode: 0o755 }),
     ]);
     const subPaths = await this.#subPaths(container, env, images, context, signal);
@@ -168,8 +166,7 @@ export class ContainerStarter {
         volumeMounts: mounts,
         hostsFile: hosts,
         terminationLog,
-        devices,
-        cpu,
+        additions,
         userns,
         ...(targetId === undefined ? {} : { targetId }),
       },
@@ -234,7 +231,7 @@ export class ContainerStarter {
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
       const subPath = subPathOf(mount, (name) => env.get(name));
       if (subPath === undefined || images.has(mount.name)) continue;
-      prepared.set(index, await this.#deps.volumes.subPath(pod, container, index, subPath, signal));
+      prepared.set(index, await this.#deps.volumes.prepareSubPath(pod, container, index, subPath, signal));
     }
     return prepared;
   }

@@ -1,21 +1,23 @@
 // What came of one sync of a pod, and its words where people meet them.
+import { goQuote } from '../core/downward.ts';
 import type { Pod } from '../core/pod.ts';
 import type { ContainerStartError, WaitingReason } from '../core/reasons.ts';
+import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 
 export type StartFailure = { readonly reason: WaitingReason; readonly message: string };
 
 export type PodSyncResult = {
   /** By container: why it could not be started, or undefined once it was. Containers not in here were not touched. */
-  readonly containers: ReadonlyMap<string, StartFailure | undefined>;
+  readonly startErrors: ReadonlyMap<string, StartFailure | undefined>;
   /** Something was done in the runtime, so the pod should be read again. */
   readonly acted: boolean;
   /** The sync as a whole failed, in upstream's words; undefined when nothing did. */
-  readonly error: KubeletError | undefined;
-  /** Wall milliseconds of the earliest moment at which a back-off ends. */
-  readonly retryAt: number | undefined;
+  readonly failure?: KubeletError;
+  /** The earliest moment at which a back-off ends, on the monotonic clock. */
+  readonly retryAt?: number;
   /** Why a resize could not be done. */
-  readonly resizeError: string | undefined;
+  readonly resizeError?: string;
 };
 
 export type FailedAction = {
@@ -35,7 +37,7 @@ export type FailedAction = {
 };
 
 const line = ({ action, target, reason, message }: FailedAction): string =>
-  `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${reason}: ${JSON.stringify(message)}`;
+  `failed to ${goQuote(action)} for ${goQuote(target)} with ${reason}: ${goQuote(message)}`;
 
 /** One error for all that failed: alone as it is, several in brackets, repeats once. */
 export function aggregate(failures: readonly FailedAction[]): KubeletError | undefined {
@@ -83,13 +85,16 @@ export class SyncLedger {
     this.failed({ action: 'ResizePodInPlace', target: pod.metadata.name, reason: 'ResizePodInPlaceError', message });
   }
 
-  result(): PodSyncResult {
+  /** Back-offs are told in wall time, because ends of containers are; waiting is monotonic. */
+  result(clock: Clock): PodSyncResult {
+    const failure = aggregate(this.#failures);
+    const retryAt = this.#retryAt;
     return {
-      containers: this.#containers,
+      startErrors: this.#containers,
       acted: this.#acted,
-      error: aggregate(this.#failures),
-      retryAt: this.#retryAt,
-      resizeError: this.#resizeError,
+      ...(failure === undefined ? {} : { failure }),
+      ...(retryAt === undefined ? {} : { retryAt: clock.monotonic() + Math.max(0, retryAt - clock.now()) }),
+      ...(this.#resizeError === undefined ? {} : { resizeError: this.#resizeError }),
     };
   }
 }

@@ -1,14 +1,14 @@
 // Test doubles for this folder's needs: a small cluster, volumes where the spec says, events kept in a list.
 import { join } from 'node:path';
-import type { EventRecorder, EventType } from '../core/events.ts';
-import type { Service } from '../core/node.ts';
-import type { Pod, Volume } from '../core/pod.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/logger.ts';
-import type { RuntimeFacts } from './facts.ts';
-import type { MountedVolume } from './mounts.ts';
-import type { ClusterView, Kit, VolumeProvider } from './needs.ts';
-import { UserNamespaces } from './user-namespaces.ts';
+import type { EventRecorder, EventType } from '../../src/core/events.ts';
+import type { Service } from '../../src/core/node.ts';
+import type { Pod, Volume } from '../../src/core/pod.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Logger } from '../../src/lib/logger.ts';
+import type { RuntimeFacts } from '../../src/runtime/facts.ts';
+import type { MountedVolume } from '../../src/runtime/mounts.ts';
+import type { ClusterView, Kit, VolumeProvider } from '../../src/runtime/needs.ts';
+import { UserNamespaces } from '../../src/runtime/user-namespaces.ts';
 
 export type SeenEvent = {
   readonly pod: Pod | undefined;
@@ -112,7 +112,7 @@ export const mountsFromSpec = (root: string, pod: Pod): VolumeProvider => {
   const uid = pod.metadata.uid ?? '';
   return {
     mountsOf: () => new Map((pod.spec.volumes ?? []).map((v) => [v.name, mounted(root, uid, v)])),
-    subPath: async (_pod, container, index) =>
+    prepareSubPath: async (_pod, container, index) =>
       join(
         root,
         'pods',

@@ -1,0 +1,294 @@
+// Pods through PodRuntime on a real containerd: they run, restart, stop, and nothing is left over.
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { ContainerState } from '../../src/cri/gen/cri.ts';
+import { namespaceOf, uidOf, type Pod } from '../../src/core/pod.ts';
+import { containerId, sandboxId } from '../../src/core/ids.ts';
+import type { ObservedContainer, PodSnapshot } from '../../src/core/snapshot.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
+import type { PodSyncResult } from '../../src/runtime/sync-result.ts';
+import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { facts, fakeCluster, fakeKit, mountsFromSpec, recordingEvents, type SeenEvent } from '../golden/fixture.ts';
+
+const signal = new AbortController().signal;
+const CGROUP = `/kts-pod-runtime-${process.pid}`;
+let containerd: PrivateContainerd;
+let root = '';
+
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), 'kts-runtime-'));
+  await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
+  await writeFile(join(root, 'hosts'), '127.0.0.1 localhost\n');
+  containerd = await startContainerd();
+});
+after(async () => {
+  await containerd.stop();
+  for (const dir of globSync(`/sys/fs/cgroup{,/*}${CGROUP}{/pod*,}`)) await rmdir(dir).catch(() => undefined);
+  await rm(root, { recursive: true, force: true });
+});
+
+const STATES = {
+  [ContainerState.CONTAINER_CREATED]: 'created',
+  [ContainerState.CONTAINER_RUNNING]: 'running',
+  [ContainerState.CONTAINER_EXITED]: 'exited',
+  [ContainerState.CONTAINER_UNKNOWN]: 'unknown',
+} as const;
+
+async function snapshotOf(pod: Pod): Promise<PodSnapshot> {
+  const filter = { labelSelector: { 'io.kubernetes.pod.uid': uidOf(pod) } };
+  const { items } = await containerd.runtime.listPodSandbox({ filter }, signal);
+  const listed = await containerd.runtime.listContainers({ filter }, signal);
+  const sandboxes = await Promise.all(
+    items.map(async (s) => {
+      const { status } = await containerd.runtime.podSandboxStatus({ podSandboxId: s.id }, signal);
+      return {
+        id: sandboxId(s.id),
+        attempt: s.metadata?.attempt ?? 0,
+        ready: s.state === 0,
+        createdAt: s.createdAt,
+        hostNetwork: pod.spec.hostNetwork === true,
+        ips: status?.network?.ip ? [status.network.ip] : [],
+        runtimeHandler: '',
+      };
+    }),
+  );
+  const containers = await Promise.all(
+    listed.containers.map(async (c): Promise<ObservedContainer> => {
+      const { status } = await containerd.runtime.containerStatus({ containerId: c.id }, signal);
+      assert.ok(status !== undefined);
+      return {
+        ...status,
+        id: containerId(c.id),
+        name: c.metadata?.name ?? '',
+        sandboxId: sandboxId(c.podSandboxId),
+        attempt: c.metadata?.attempt ?? 0,
+        state: STATES[status.state],
+        image: '',
+        imageRef: '',
+        mounts: [],
+        resources: {},
+        user: { uid: 0, gid: 0, supplementalGroups: [] },
+      };
+    }),
+  );
+  containers.sort((a, b) => Number(b.createdAt - a.createdAt));
+  sandboxes.sort((a, b) => b.attempt - a.attempt);
+  return {
+    uid: uidOf(pod),
+    name: pod.metadata.name,
+    namespace: namespaceOf(pod),
+    sandboxes,
+    containers,
+    ips: sandboxes[0]?.ips ?? [],
+    version: 1,
+  };
+}
+
+class Node {
+  readonly events: SeenEvent[] = [];
+  readonly runtime: PodRuntime;
+
+  constructor(pod: Pod) {
+    this.runtime = new PodRuntime(
+      {
+        cri: containerd.runtime,
+        images: {
+          ensure: async ({ image }) => {
+            const { image: found } = await containerd.images.imageStatus({ image: { image } }, signal);
+            return { imageRef: found?.id ?? '', image: found };
+          },
+        },
+        volumes: mountsFromSpec(root, pod),
+        resources: { cgroupParentOf: (p) => `${CGROUP}/pod${uidOf(p)}` },
+        cluster: fakeCluster(),
+        events: recordingEvents(this.events),
+        kit: fakeKit(systemClock, root),
+      },
+      { ...facts(root), hugePageSizes: [] },
+    );
+  }
+
+  async sync(pod: Pod, onSandboxReady?: (id: string, ips: readonly string[]) => void): Promise<PodSyncResult> {
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const snapshot = await snapshotOf(pod);
+    return this.runtime.syncPod(
+      { pod, snapshot, pullSecrets: [], probes, ...(onSandboxReady === undefined ? {} : { onSandboxReady }) },
+      signal,
+    );
+  }
+
+  async end(pod: Pod): Promise<void> {
+    await this.runtime.killPod({ pod, snapshot: await snapshotOf(pod), graceOverrideSeconds: 2 }, signal);
+    const left = await snapshotOf(pod);
+    assert.ok(left.containers.every((c) => c.state === 'exited'));
+    assert.ok(left.sandboxes.every((s) => !s.ready));
+    for (const container of left.containers) await this.runtime.removeContainer(container, false, signal);
+    for (const { id } of left.sandboxes) await containerd.runtime.removePodSandbox({ podSandboxId: id }, signal);
+  }
+}
+
+let serial = 0;
+const podOf = (name: string, spec: Partial<Pod['spec']> & Pick<Pod['spec'], 'containers'>): Pod => ({
+  metadata: {
+    name,
+    namespace: 'golden',
+    uid: `00000000-0000-4000-8000-${String(++serial).padStart(12, '0')}`,
+    annotations: { 'kubernetes.io/config.source': 'api' },
+  },
+  spec: { enableServiceLinks: true, terminationGracePeriodSeconds: 2, restartPolicy: 'Always', ...spec },
+});
+const box = (name: string, script: string): Pod['spec']['containers'][number] => ({
+  name,
+  image: BUSYBOX_IMAGE,
+  imagePullPolicy: 'Never',
+  command: ['sh', '-c', script],
+  terminationMessagePath: '/dev/termination-log',
+  terminationMessagePolicy: 'File',
+});
+
+const waitFor = async (pod: Pod, when: (s: PodSnapshot) => boolean): Promise<PodSnapshot> => {
+  for (let i = 0; i < 200; i++) {
+    const seen = await snapshotOf(pod);
+    if (when(seen)) return seen;
+    await systemClock.sleep(25, signal);
+  }
+  throw new Error(`waited in vain for ${pod.metadata.name}`);
+};
+
+const log = (pod: Pod, container: string, n = 0): Promise<string> =>
+  readFile(join(root, 'logs', `golden_${pod.metadata.name}_${uidOf(pod)}`, container, `${n}.log`), 'utf8');
+
+describe('pods on containerd', () => {
+  it('runs a pod with its address, hosts file, environment and log link, and stops it', async () => {
+    const pod = podOf('plain', {
+      containers: [
+        {
+          ...box(
+            'c',
+            "cat /etc/hosts; echo v=$GREETING; echo done > /dev/termination-log; trap 'exit 0' TERM; sleep 1000 & wait",
+          ),
+          env: [
+            { name: 'NAME', value: 'world' },
+            { name: 'GREETING', value: 'hello $(NAME) $(KUBERNETES_SERVICE_HOST)' },
+          ],
+        },
+      ],
+    });
+    const node = new Node(pod);
+    let ready: readonly string[] = [];
+    const result = await node.sync(pod, (_id, ips) => (ready = ips));
+    assert.equal(result.failure, undefined);
+    assert.equal(ready.length, 1);
+    assert.deepEqual(
+      node.events.map((e) => e.reason),
+      ['Created', 'Started'],
+    );
+    await waitFor(pod, (s) => s.containers[0]?.state === 'running');
+    const text = await log(pod, 'c');
+    assert.match(text, new RegExp(`${ready[0]}\\s+plain`));
+    assert.match(text, /v=hello world 10\.96\.0\.1/);
+    assert.equal((await readdir(join(root, 'container-logs'))).length, 1);
+    assert.equal((await node.sync(pod)).acted, false);
+    await node.end(pod);
+    assert.deepEqual(await readdir(join(root, 'container-logs')), []);
+  });
+
+  it('runs init containers one by one, keeps a sidecar, stops the sidecar last', async () => {
+    const shared = join(root, 'shared');
+    await mkdir(shared, { recursive: true });
+    const mounts = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
+    const pod = podOf('inits', {
+      initContainers: [
+        { ...box('first', 'echo one > /work/one'), ...mounts },
+        { ...box('side', "trap 'sleep 0.2; exit 0' TERM; sleep 1000 & wait"), restartPolicy: 'Always' },
+        { ...box('second', 'test -f /work/one'), ...mounts },
+      ],
+      containers: [box('main', "trap 'exit 0' TERM; sleep 1000 & wait")],
+      volumes: [{ name: 'work', hostPath: { path: shared } }],
+    });
+    const node = new Node(pod);
+    await node.sync(pod);
+    await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
+    for (const name of ['side', 'second']) {
+      await node.sync(pod);
+      await waitFor(pod, (s) => s.containers.some((c) => c.name === name && c.state !== 'created'));
+    }
+    await waitFor(pod, (s) => s.containers.some((c) => c.name === 'second' && c.state === 'exited'));
+    await node.sync(pod);
+    const seen = await waitFor(pod, (s) => s.containers.some((c) => c.name === 'main' && c.state === 'running'));
+    assert.deepEqual(seen.containers.map((c) => c.name).reverse(), ['first', 'side', 'second', 'main']);
+    await node.runtime.killPod({ pod, snapshot: seen }, signal);
+    const stopped = await snapshotOf(pod);
+    const ended = (name: string): bigint => stopped.containers.find((c) => c.name === name)?.finishedAt ?? 0n;
+    assert.ok(ended('side') >= ended('main'));
+    await node.end(pod);
+  });
+
+  it('restarts a failing container at once, then only after its back-off', async () => {
+    const pod = podOf('crash', { containers: [box('c', 'exit 3')] });
+    const node = new Node(pod);
+    await node.sync(pod);
+    await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
+    await node.sync(pod);
+    await waitFor(pod, (s) => s.containers.length === 2 && s.containers[0]?.state === 'exited');
+    const result = await node.sync(pod);
+    assert.equal(result.startErrors.get('c')?.reason, 'CrashLoopBackOff');
+    assert.match(
+      result.startErrors.get('c')?.message ?? '',
+      /^back-off 10s restarting failed container=c pod=crash_golden\(/,
+    );
+    const wait = (result.retryAt ?? 0) - systemClock.monotonic();
+    assert.ok(wait > 5_000 && wait <= 10_000, `waits ${wait} ms`);
+    await node.end(pod);
+  });
+
+  it('says why a command cannot run', async () => {
+    const pod = podOf('badcmd', { containers: [{ ...box('c', ''), command: ['/does/not/exist'] }] });
+    const node = new Node(pod);
+    const result = await node.sync(pod);
+    assert.equal(result.startErrors.get('c')?.reason, 'RunContainerError');
+    assert.match(node.events.at(-1)?.message ?? '', /^Error: .*no such file or directory/);
+    await node.end(pod);
+  });
+
+  it('takes the place of a container whose name is still taken', async () => {
+    const pod = podOf('taken', { containers: [box('c', 'sleep 1000')] });
+    const node = new Node(pod);
+    await node.sync(pod);
+    const seen = await waitFor(pod, (s) => s.containers[0]?.state === 'running');
+    await containerd.runtime.stopContainer({ containerId: seen.containers[0]?.id ?? '', timeout: 0 }, signal);
+    // As after a crash between creation and the first look: the runtime has attempt 0, the snapshot does not.
+    await rm(join(root, 'logs', `golden_taken_${uidOf(pod)}`, 'c'), { recursive: true, force: true });
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const snapshot = { ...(await snapshotOf(pod)), containers: [] };
+    const result = await node.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes }, signal);
+    assert.equal(result.failure, undefined);
+    assert.equal((await snapshotOf(pod)).containers.length, 1);
+    await node.end(pod);
+  });
+
+  it('makes a new sandbox for one that died', async () => {
+    const pod = podOf('again', { containers: [box('c', 'sleep 1000')] });
+    const node = new Node(pod);
+    await node.sync(pod);
+    const seen = await snapshotOf(pod);
+    await containerd.runtime.stopPodSandbox({ podSandboxId: seen.sandboxes[0]?.id ?? '' }, signal);
+    const result = await node.sync(pod);
+    assert.equal(result.failure, undefined);
+    const again = await snapshotOf(pod);
+    assert.deepEqual(
+      again.sandboxes.map((s) => [s.attempt, s.ready]),
+      [
+        [1, true],
+        [0, false],
+      ],
+    );
+    assert.ok(node.events.some((e) => e.reason === 'SandboxChanged'));
+    await node.end(pod);
+  });
+});
