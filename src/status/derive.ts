@@ -8,14 +8,17 @@ import { parseTimeMs } from '../core/time.ts';
 import { ownedConditions, OWNED_CONDITIONS } from './conditions.ts';
 import { containerStatuses, type ContainerStatusInput } from './container-status.ts';
 import { phaseOf } from './phase.ts';
-import { readinessOf, type ProbeState } from './readiness.ts';
 
 export type DeriveInput = Omit<ContainerStatusInput, 'previous'> & {
   readonly pod: Pod;
   readonly snapshot: PodSnapshot;
   /** Our last status for this pod, or the API server's when we have none. */
   readonly previous: PodStatus;
-  readonly probes: ProbeState;
+  /** `started` and `ready` of a container, given its new and its last status. */
+  readonly readiness: (
+    status: ContainerStatus,
+    old: ContainerStatus | undefined,
+  ) => Pick<ContainerStatus, 'ready' | 'started'>;
   /** This node's addresses, primary first. */
   readonly hostIPs: readonly string[];
   /** All containers are stopped for good: phases become final whatever the restart policy says. */
@@ -72,10 +75,9 @@ function withReadiness(input: DeriveInput): Statuses {
   const sidecars = new Set((pod.spec.initContainers ?? []).filter(isSidecar).map((c) => c.name));
   const judge = (status: ContainerStatus): ContainerStatus => ({
     ...status,
-    ...readinessOf(
+    ...input.readiness(
       status,
       old.find((s) => s.name === status.name),
-      input.probes,
     ),
   });
   return {

@@ -1,0 +1,39 @@
+// What the node needs from a cluster, in one shape: `cluster.ts` gives it with an API server, `standalone.ts` without.
+import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import type { ConfigMap, Node, Secret, Service } from '../core/node.ts';
+import type { Pod } from '../core/pod.ts';
+import type { KubeEvent } from '../core/node.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { TokenSource } from '../volumes/plugins/sources.ts';
+
+export interface ClusterPort {
+  readonly events: EventRecorder & {
+    readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
+  };
+  /** Long-lived parts, in start order. */
+  readonly parts: readonly Runnable[];
+  /** Sources this brings along beside file and HTTP (`api`). */
+  readonly sources: readonly string[];
+  readonly tokens?: TokenSource;
+  /** Rejects with `notFound` and the API server's text. */
+  configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
+  secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
+  /** Undefined until they were read once. */
+  services(): readonly Service[] | undefined;
+  /** Rejects when there is no such class. */
+  runtimeHandler(className: string, signal: AbortSignal): Promise<string>;
+  /** Keeps the objects a pod refers to at hand until `unregister`. */
+  register(pod: Pod): void;
+  unregister(pod: Pod): void;
+  /** This node as last seen, or as it would be registered. */
+  node(): Node | undefined;
+  freshNode(signal: AbortSignal): Promise<Node | undefined>;
+  nodeIps(): readonly string[];
+  /** The status of this pod changed. */
+  statusChanged(uid: PodUid): void;
+  reconcileMirror(pod: Pod, signal: AbortSignal): Promise<void>;
+  removeMirror(mirror: Pod, signal: AbortSignal): Promise<void>;
+}
+
+export type ObjectChange = (kind: 'configMap' | 'secret', namespace: string, name: string) => void;

@@ -1,0 +1,31 @@
+// What every part is built from: configuration, clock, log, metrics, the node's name and where things are on disk.
+import { hostname } from 'node:os';
+import type { KubeletConfig } from '../config/config-fields.ts';
+import type { FeatureGates } from '../config/feature-gates.ts';
+import type { KubeletFlags } from '../config/flags.ts';
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { Registry } from '../lib/metrics.ts';
+
+export type Foundation = {
+  readonly config: KubeletConfig;
+  readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly nodeName: string;
+};
+
+export const buildFoundation = (parts: Omit<Foundation, 'registry' | 'nodeName'>): Foundation => ({
+  ...parts,
+  registry: new Registry(),
+  nodeName: nodeNameOf(parts.flags.hostnameOverride),
+});
+
+function nodeNameOf(override: string): string {
+  const name = (override.trim() === '' ? hostname() : override).trim().toLowerCase();
+  if (name === '') throw new KubeletError('invalid', 'empty hostname is invalid');
+  return name;
+}

@@ -1,0 +1,251 @@
+// The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
+import { podUid, type ContainerId, type PodUid } from '../core/ids.ts';
+import { uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
+import { emptySnapshot, hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { parseTimeMs } from '../core/time.ts';
+import { isFault } from '../lib/errors.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { FinishPod } from '../pods/finish-pod.ts';
+import { Housekeeping, type Leftovers } from '../pods/housekeeping.ts';
+import { PodChanges, type Verdict } from '../pods/pod-changes.ts';
+import { PodStatusWriter } from '../pods/pod-status-writer.ts';
+import { PodStore } from '../pods/pod-store.ts';
+import { PodWorkers } from '../pods/pod-workers.ts';
+import { StartErrors } from '../pods/start-errors.ts';
+import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type Surroundings } from '../pods/sync-pod.ts';
+import { TerminatePod } from '../pods/terminate-pod.ts';
+import type { ProbeManager } from '../probes/probe-manager.ts';
+import { isReady, isStarted } from '../probes/readiness.ts';
+import type { PodCgroups } from '../resources/pod-cgroups.ts';
+import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import { derivePodStatus } from '../status/derive.ts';
+import type { StatusStore } from '../status/status-store.ts';
+import type { TerminationMessages } from '../status/termination-messages.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import { pullSecretsOf } from './pod-runtime.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+import type { Volumes } from './volumes.ts';
+
+export type PodLifeDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly cluster: ClusterPort;
+  readonly volumes: Volumes;
+  readonly cgroups: PodCgroups;
+  readonly runtime: PodRuntime;
+  readonly probes: ProbeManager;
+  readonly statuses: StatusStore;
+  readonly messages: TerminationMessages;
+  readonly store: PodStore;
+  readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
+  readonly sourcesReady: () => boolean;
+  readonly removeContainers: (uid: PodUid, signal: AbortSignal) => Promise<void>;
+};
+
+export type PodLife = {
+  readonly workers: PodWorkers;
+  readonly changes: PodChanges;
+  readonly housekeeping: Housekeeping;
+  readonly parts: readonly Runnable[];
+};
+
+export function buildPodLife(deps: PodLifeDeps): PodLife {
+  const { base, edge, cluster, statuses, store } = deps;
+  const { clock, config } = base;
+  const cache = edge.observer.cache;
+  const startErrors = new StartErrors();
+  const status = new PodStatusWriter({
+    store: statuses,
+    derive: (facts) =>
+      derivePodStatus({
+        ...facts,
+        runtimeName: edge.version.name,
+        actuated: () => undefined,
+        readiness: readinessOf(deps.probes, uidOf(facts.pod)),
+        hostIPs: cluster.nodeIps(),
+      }),
+    messages: deps.messages,
+    startErrors,
+    clock,
+  });
+  const observed = {
+    get: (uid: PodUid) => cache.get(uid),
+    refresh: (uid: PodUid, signal: AbortSignal) => cache.refresh(uid, signal),
+  };
+  const runtime = runtimePort(deps);
+  const steps = {
+    sync: new SyncPod({
+      observed,
+      status,
+      startErrors,
+      surroundings: surroundingsOf(deps),
+      runtime,
+      events: cluster.events,
+    }),
+    terminate: new TerminatePod({ observed, status, probes: deps.probes, runtime, events: cluster.events }),
+    finish: new FinishPod({ observed, status, cleanup: cleanupOf(deps), store: statuses }),
+  };
+  const workers = new PodWorkers(
+    {
+      steps: {
+        sync: (pod, signal) => steps.sync.sync(pod, signal),
+        terminate: (target, state, signal) => steps.terminate.terminate(target, state, signal),
+        finish: (target, signal) => steps.finish.finish(target, signal),
+      },
+      desired: store,
+      isAlive: (uid) => isAlive(cache.get(uid)),
+      onFinished: () => housekeeping.wake(),
+      clock,
+      log: base.log.child({ component: 'pod-workers' }),
+    },
+    { syncFrequencyMs: config.syncFrequencyMs },
+  );
+  const changes = new PodChanges({
+    store,
+    workers,
+    status: statuses,
+    admission: { admit: deps.admit },
+    onRemoved: () => housekeeping.wake(),
+    events: cluster.events,
+    log: base.log.child({ component: 'pod-changes' }),
+  });
+  const housekeeping = new Housekeeping({
+    store,
+    workers,
+    changes,
+    observed: cache,
+    leftovers: leftoversOf(deps),
+    clock,
+    log: base.log.child({ component: 'housekeeping' }),
+  });
+  cache.onChange((uid) => (workers.stateOf(uid) === undefined ? housekeeping.wake() : workers.wake(uid)));
+  return { workers, changes, housekeeping, parts: [workers, housekeeping] };
+}
+
+const isAlive = (snapshot: PodSnapshot | undefined): boolean =>
+  snapshot !== undefined && (hasRunningContainers(snapshot) || hasReadySandbox(snapshot));
+
+type Readiness = (status: ContainerStatus, old: ContainerStatus | undefined) => { ready: boolean; started: boolean };
+
+function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
+  return (status, old) => {
+    const id = (status.containerID?.split('://')[1] ?? '') as ContainerId;
+    const startedAtMs = parseTimeMs(status.state.running?.startedAt);
+    const facts = probes.factsOf(uid, status.name, id, startedAtMs);
+    const before = {
+      running: status.state.running !== undefined,
+      previouslyStarted: old?.started === true,
+      previouslyReady: old?.ready === true,
+    };
+    const started = isStarted(before, facts);
+    return { started, ready: isReady(before, started, facts) };
+  };
+}
+
+function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort & {
+  kill(
+    pod: Pod | undefined,
+    snapshot: PodSnapshot,
+    graceSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
+} {
+  return {
+    async sync(pod, snapshot, signal): Promise<RuntimeSyncResult> {
+      const pull = await pullSecretsOf(cluster, pod, signal);
+      if (pull.missing.length > 0) {
+        const message = `Unable to retrieve some image pull secrets (${pull.missing.join(', ')}); attempting to pull the image may not succeed.`;
+        cluster.events.pod(pod, 'Warning', 'FailedToRetrieveImagePullSecret', message);
+      }
+      return runtime.syncPod(
+        {
+          pod,
+          snapshot: snapshot ?? emptySnapshot(uidOf(pod), pod.metadata.name, pod.metadata.namespace ?? ''),
+          pullSecrets: pull.found,
+          probes: probes.results,
+        },
+        signal,
+      );
+    },
+    kill: (pod, snapshot, graceOverrideSeconds, signal) =>
+      runtime.killPod({ pod, snapshot, graceOverrideSeconds }, signal),
+  };
+}
+
+function surroundingsOf({ edge, cluster, cgroups, volumes, probes }: PodLifeDeps): Surroundings {
+  return {
+    networkProblem: () => {
+      const state = edge.health.state();
+      return state.networkReady ? undefined : state.networkErrors.join(', ');
+    },
+    registerObjects: (pod) => cluster.register(pod),
+    cgroupExists: (pod) => cgroups.exists(pod, new AbortController().signal),
+    ensureCgroup: (pod, signal) => cgroups.ensure(pod, signal),
+    reconcileMirror: (pod, signal) => cluster.reconcileMirror(pod, signal),
+    ensureDirectories: (pod) => volumes.podDirs.ensure(uidOf(pod)),
+    mountVolumes: (pod, signal) => volumes.manager.waitMounted(pod, signal),
+    addProbes: (pod) => probes.addPod(pod),
+  };
+}
+
+function cleanupOf({
+  volumes,
+  cluster,
+  cgroups,
+  runtime,
+  store,
+}: PodLifeDeps): ConstructorParameters<typeof FinishPod>[0]['cleanup'] {
+  return {
+    unmountVolumes: async (uid, signal) => {
+      volumes.manager.podRemoved(uid);
+      await volumes.manager.waitUnmounted(uid, signal);
+    },
+    unregisterObjects: (pod) => cluster.unregister(pod),
+    destroyCgroup: (uid, signal) => cgroups.destroy(uid, signal),
+    releaseUserNamespace: async (uid) => {
+      const pod = store.get(uid);
+      if (pod !== undefined) await runtime.forget(pod);
+    },
+  };
+}
+
+function leftoversOf(deps: PodLifeDeps): Leftovers {
+  const { edge, cluster, cgroups, volumes, probes, statuses, base } = deps;
+  return {
+    ready: () => deps.sourcesReady() && edge.observer.cache.ready,
+    dropStatuses: (known) => {
+      for (const [uid] of statuses.all()) if (!known.has(uid)) statuses.delete(uid);
+      probes.keepOnly(known);
+    },
+    removeDirectories: async (inUse, signal) => {
+      for (const uid of await volumes.podDirs.list()) {
+        if (
+          inUse.has(podUid(uid)) ||
+          edge.observer.cache.get(podUid(uid)) !== undefined ||
+          volumes.manager.hasMounts(uid)
+        )
+          continue;
+        await volumes.podDirs
+          .removeOrphan(uid, signal)
+          .catch((err: unknown) => base.log.warn('orphaned pod directory stays', { uid, err }));
+      }
+    },
+    removeCgroups: async (inUse, signal) => {
+      for (const uid of await cgroups.listPodUids(signal)) {
+        if (inUse.has(uid)) continue;
+        if (volumes.manager.hasMounts(uid)) await cgroups.reduceToMinimum(uid, signal);
+        else await cgroups.destroy(uid, signal);
+      }
+    },
+    removeContainers: deps.removeContainers,
+    removeMirrors: async (mirrors, signal) => {
+      for (const mirror of mirrors) {
+        await cluster.removeMirror(mirror, signal).catch((err: unknown) => {
+          if (!isFault(err)) throw err;
+          base.log.warn('orphaned mirror pod stays for now', { pod: mirror.metadata.name, err });
+        });
+      }
+    },
+  };
+}

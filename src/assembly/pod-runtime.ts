@@ -1,0 +1,147 @@
+// The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pod } from '../core/pod.ts';
+import { isFault } from '../lib/errors.ts';
+import type { Images } from './images.ts';
+import type { PodCgroups } from '../resources/pod-cgroups.ts';
+import type { RuntimeFacts } from '../runtime/facts.ts';
+import { hookHttp } from '../runtime/hook-http.ts';
+import { runtimeMetrics } from '../runtime/metrics.ts';
+import { PodRuntime } from '../runtime/pod-runtime.ts';
+import { defaultIdRange, UserNamespaces } from '../runtime/user-namespaces.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+import type { Volumes } from './volumes.ts';
+
+const IDS_PER_POD = 65_536;
+
+export type PodRuntimeParts = { readonly runtime: PodRuntime; readonly userns: UserNamespaces };
+
+export async function buildPodRuntime(
+  base: Foundation,
+  edge: RuntimeEdge,
+  around: { cluster: ClusterPort; volumes: Volumes; images: Images; cgroups: PodCgroups },
+): Promise<PodRuntimeParts> {
+  const { config, flags, clock, log, registry } = base;
+  const { cluster, volumes, images, cgroups } = around;
+  const idsPerPod = config.userNamespaces?.idsPerPod ?? IDS_PER_POD;
+  const userns = new UserNamespaces({
+    rootDir: flags.rootDir,
+    idsPerPod,
+    maxPods: config.maxPods,
+    range: defaultIdRange(idsPerPod),
+  });
+  await userns.restore(await volumes.podDirs.list());
+  const runtime = new PodRuntime(
+    {
+      cri: edge.cri.runtime,
+      images: images.puller,
+      volumes: volumes.manager,
+      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod) },
+      cluster: {
+        configMap: (namespace, name, signal) => orUndefined(cluster.configMap(namespace, name, signal)),
+        secret: (namespace, name, signal) => orUndefined(cluster.secret(namespace, name, signal)),
+        services: () => cluster.services(),
+        nodeIps: () => cluster.nodeIps(),
+        allocatable: () => edge.resources.allocatableList(),
+        runtimeHandler: (className, signal) => cluster.runtimeHandler(className, signal),
+        handlerFeatures: (handler) => {
+          const known = edge.health.state().handlers.find((h) => h.name === handler);
+          return {
+            userNamespaces: known?.userNamespaces ?? false,
+            recursiveReadOnlyMounts: known?.recursiveReadOnlyMounts ?? false,
+          };
+        },
+      },
+      events: cluster.events,
+      kit: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp, userns },
+    },
+    await runtimeFacts(base, edge),
+  );
+  return { runtime, userns };
+}
+
+const orUndefined = async <T>(get: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await get;
+  } catch (err) {
+    if (isFault(err, 'notFound')) return undefined;
+    throw err;
+  }
+};
+
+async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<RuntimeFacts> {
+  const { config, flags, gates } = base;
+  const { machine } = edge.resources;
+  const version = edge.cgroups.version;
+  return {
+    cgroupVersion: version,
+    cpuCfsQuota: config.cpuCFSQuota,
+    cpuCfsPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
+    memoryCapacityBytes: machine.memoryBytes,
+    swapCapacityBytes: machine.swapBytes,
+    swapBehavior: config.memorySwap.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
+    swapAccounting: version === 1 || machine.swapBytes > 0,
+    singleProcessOomKill: config.singleProcessOOMKill ?? version === 1,
+    hugePageSizes: machine.hugePages.map((pool) => pageSizeName(pool.sizeBytes)),
+    podLogsDir: config.podLogsDir,
+    clusterDomain: config.clusterDomain,
+    seccompDefault: config.seccompDefault || flags.seccompDefault,
+    seccompDir: join(flags.rootDir, 'seccomp'),
+    extraMaskedPaths: await thermalPaths(),
+    stopSignals: gates.enabled('ContainerStopSignals'),
+    rootDir: flags.rootDir,
+    containerLogsDir: '/var/log/containers',
+    clusterDns: config.clusterDNS,
+    resolvConf: config.resolvConf,
+    nodeHostsFile: '/etc/hosts',
+    selinux: false,
+    maxContainerRestartPeriodMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000,
+    kubernetesVersion: '1.36',
+  };
+}
+
+/** `2MB`, `1GB`: the way the runtime names huge page sizes. */
+function pageSizeName(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let [size, unit] = [bytes, 0];
+  while (size >= 1024 && size % 1024 === 0) {
+    size /= 1024;
+    unit++;
+  }
+  return `${size}${units[unit] ?? ''}`;
+}
+
+async function thermalPaths(): Promise<string[]> {
+  const root = '/sys/devices/system/cpu';
+  const cpus = (await readdir(root).catch((): string[] => [])).filter((name) => /^cpu\d+$/.test(name));
+  const found = await Promise.all(
+    cpus.map(async (cpu) => {
+      const entries = await readdir(join(root, cpu)).catch((): string[] => []);
+      return entries.includes('thermal_throttle') ? join(root, cpu, 'thermal_throttle') : undefined;
+    }),
+  );
+  return found.filter((path) => path !== undefined).sort();
+}
+
+/** The pull secrets of a pod that can be had, and the names of those that cannot. */
+export async function pullSecretsOf(
+  cluster: Pick<ClusterPort, 'secret'>,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<{ found: Awaited<ReturnType<ClusterPort['secret']>>[]; missing: string[] }> {
+  const found: Awaited<ReturnType<ClusterPort['secret']>>[] = [];
+  const missing: string[] = [];
+  for (const { name } of pod.spec.imagePullSecrets ?? []) {
+    if (name === undefined || name === '') continue;
+    try {
+      found.push(await cluster.secret(pod.metadata.namespace ?? 'default', name, signal));
+    } catch (err) {
+      if (!isFault(err)) throw err;
+      missing.push(name);
+    }
+  }
+  return { found, missing };
+}

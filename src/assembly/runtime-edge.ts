@@ -1,0 +1,61 @@
+// The edge to the machine: the container runtime, what is observed of it, cgroups and the node's resources.
+import { openCri, readCgroupDriver, validateCri, type CriConnection, type RuntimeVersion } from '../cri/connection.ts';
+import { criMetrics } from '../cri/metrics.ts';
+import { tryParseCpuSet } from '../core/cpuset.ts';
+import type { Cgroups } from '../host/cgroups/cgroups.ts';
+import { openCgroups, type CgroupDriver } from '../host/cgroups/open.ts';
+import { readMachine } from '../host/machine.ts';
+import { Observer } from '../observe/observer.ts';
+import { RuntimeHealth } from '../observe/runtime-health.ts';
+import { NodeResources } from '../resources/node-resources.ts';
+import type { Foundation } from './foundation.ts';
+
+export type RuntimeEdge = {
+  readonly cri: CriConnection;
+  readonly version: RuntimeVersion;
+  readonly observer: Observer;
+  readonly health: RuntimeHealth;
+  readonly cgroups: Cgroups;
+  readonly cgroupDriver: CgroupDriver;
+  readonly resources: NodeResources;
+};
+
+export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): Promise<RuntimeEdge> {
+  const { config, clock, log, registry, flags } = base;
+  const cri = openCri(clock, {
+    runtimeEndpoint: config.containerRuntimeEndpoint,
+    imageEndpoint: config.imageServiceEndpoint,
+    timeoutMs: config.runtimeRequestTimeoutMs,
+    around: criMetrics(clock, registry),
+  });
+  const [version, driver] = await Promise.all([validateCri(cri, signal), readCgroupDriver(cri.runtime, signal)]);
+  const cgroupDriver = driver ?? config.cgroupDriver;
+  const observer = new Observer({
+    runtime: cri.runtime,
+    channel: cri.channel,
+    clock,
+    log: log.child({ component: 'observe' }),
+    registry,
+  });
+  const resources = new NodeResources(
+    { machine: () => readMachine() },
+    {
+      rootDir: flags.rootDir,
+      maxPods: config.maxPods,
+      podsPerCore: config.podsPerCore,
+      kubeReserved: config.kubeReserved,
+      systemReserved: config.systemReserved,
+      reservedCpus: [...(tryParseCpuSet(config.reservedSystemCPUs) ?? [])],
+      evictionHard: config.evictionHard,
+      reportEphemeralStorage: config.localStorageCapacityIsolation,
+    },
+  );
+  const [cgroups] = await Promise.all([openCgroups(clock, cgroupDriver), resources.refresh()]);
+  const health = new RuntimeHealth({
+    runtime: cri.runtime,
+    clock,
+    log: log.child({ component: 'runtime-health' }),
+    relist: observer,
+  });
+  return { cri, version, observer, health, cgroups, cgroupDriver, resources };
+}

@@ -1,0 +1,65 @@
+// The local pod sources: manifest files and a manifest URL.
+import type { Runnable } from '../lib/supervise.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import { Decoder } from '../sources/decoder.ts';
+import { FileSource } from '../sources/file-source.ts';
+import { HttpSource } from '../sources/http-source.ts';
+import type { LocalObjectStore } from '../sources/local-objects.ts';
+import { PodConfig, type PodChange } from '../sources/merge.ts';
+import { ProblemBoard } from '../sources/problem.ts';
+import type { Foundation } from './foundation.ts';
+
+export type Sources = {
+  readonly merged: PodConfig;
+  readonly problems: ProblemBoard;
+  readonly parts: readonly Runnable[];
+};
+
+export function buildSources(
+  base: Foundation,
+  cluster: ClusterPort,
+  options: {
+    readonly objects?: LocalObjectStore;
+    readonly onChange: (change: PodChange) => void;
+    readonly isRunning: (uid: string) => boolean;
+  },
+): Sources {
+  const { clock, config, nodeName } = base;
+  const log = base.log.child({ component: 'sources' });
+  const withFile = config.staticPodPath !== '';
+  const withUrl = config.staticPodURL !== '';
+  const names = [...(withFile ? ['file'] : []), ...(withUrl ? ['http'] : []), ...cluster.sources];
+  const merged = new PodConfig({ clock, log, events: cluster.events, onChange: options.onChange }, { sources: names });
+  const problems = new ProblemBoard({ clock, log, events: cluster.events });
+  const decoder = new Decoder(clock);
+  const parts: Runnable[] = [];
+  if (withFile)
+    parts.push(
+      new FileSource(
+        {
+          clock,
+          log,
+          decoder,
+          emit: (pods) => merged.set('file', pods),
+          report: (found) => problems.set('file', found),
+          isRunning: options.isRunning,
+          ...(options.objects === undefined ? {} : { objects: options.objects }),
+        },
+        { path: config.staticPodPath, nodeName, rescanMs: config.fileCheckFrequencyMs },
+      ),
+    );
+  if (withUrl)
+    parts.push(
+      new HttpSource(
+        {
+          clock,
+          log,
+          decoder,
+          emit: (pods) => merged.set('http', pods),
+          report: (found) => problems.set('http', found),
+        },
+        { url: config.staticPodURL, headers: config.staticPodURLHeader, nodeName, pollMs: config.httpCheckFrequencyMs },
+      ),
+    );
+  return { merged, problems, parts };
+}

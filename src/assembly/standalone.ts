@@ -1,0 +1,82 @@
+// A node without an API server: its objects are manifests beside the static pods, its events stay on the node.
+import { hostname } from 'node:os';
+import type { Node } from '../core/node.ts';
+import { ApiEventRecorder } from '../kube/events.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { nodeAddresses, parseNodeIps, readHostNetwork } from '../node/addresses.ts';
+import { goArch } from '../node/host-facts.ts';
+import type { NodeResources } from '../resources/node-resources.ts';
+import type { LocalObjectStore } from '../sources/local-objects.ts';
+import type { ClusterPort, ObjectChange } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+
+export async function buildStandalone(
+  base: Foundation,
+  resources: NodeResources,
+  objects: LocalObjectStore,
+  onObjectChange: ObjectChange,
+): Promise<ClusterPort> {
+  const { clock, log, nodeName, flags } = base;
+  const events = new ApiEventRecorder({ clock, log: log.child({ component: 'events' }) }, { nodeName });
+  const network = await readHostNetwork(nodeName);
+  const addresses = nodeAddresses(
+    { hostname: hostname(), nodeIps: parseNodeIps(flags.nodeIp), externalCloud: false },
+    network,
+    [],
+  );
+  const nodeIps = addresses.filter((a) => a.type === 'InternalIP').map((a) => a.address);
+  objects.onChange((changed) => {
+    for (const entry of changed) {
+      const [kind = '', namespace = '', name = ''] = entry.split(/[ /]/);
+      onObjectChange(kind === 'Secret' ? 'secret' : 'configMap', namespace, name);
+    }
+  });
+  const node = (): Node => standaloneNode(base, resources, addresses);
+  return {
+    events,
+    parts: [events],
+    sources: [],
+    configMap: async (namespace, name) =>
+      objects.configMap(namespace, name) ?? missing(`configmap "${name}" not found`),
+    secret: async (namespace, name) => objects.secret(namespace, name) ?? missing(`secret "${name}" not found`),
+    services: () => [],
+    runtimeHandler: async (className) => missing(`runtimeclass.node.k8s.io "${className}" not found`),
+    register: () => undefined,
+    unregister: () => undefined,
+    node,
+    freshNode: async () => node(),
+    nodeIps: () => nodeIps,
+    statusChanged: () => undefined,
+    reconcileMirror: () => Promise.resolve(),
+    removeMirror: () => Promise.resolve(),
+  };
+}
+
+const missing = (text: string): never => {
+  throw new KubeletError('notFound', text);
+};
+
+/** Enough of a Node for admission: labels to select by and what can be asked for. */
+function standaloneNode(
+  { nodeName, flags }: Foundation,
+  resources: NodeResources,
+  addresses: NonNullable<Node['status']>['addresses'],
+): Node {
+  return {
+    metadata: {
+      name: nodeName,
+      labels: {
+        'kubernetes.io/hostname': nodeName,
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': goArch(process.arch),
+        ...flags.nodeLabels,
+      },
+    },
+    spec: {},
+    status: {
+      capacity: resources.capacityList(),
+      allocatable: resources.allocatableList(),
+      ...(addresses === undefined ? {} : { addresses }),
+    },
+  };
+}
