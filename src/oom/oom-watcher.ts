@@ -1,0 +1,117 @@
+// Tells people and the pod's worker about out-of-memory kills. The machine running out is a node event, as upstream; a
+// kill at a container's or pod's limit is told with the limit that was hit, which upstream does not say.
+import type { EventRecorder } from '../core/events.ts';
+import type { ContainerId, PodUid } from '../core/ids.ts';
+import { containerFieldPath, findContainer, type Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import { runEvery } from '../lib/loop.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { levelOfLimit, ownerOfCgroup, type LimitLevel } from './cgroup-owner.ts';
+import { Kmsg } from './kmsg.ts';
+import { OomMessages, type OomKill } from './oom-messages.ts';
+
+export type ContainerOom = {
+  /** The cgroup the process lived in. */
+  readonly cgroupPath: string;
+  readonly podUid?: PodUid;
+  readonly containerId?: ContainerId;
+  readonly pid: number;
+  readonly process: string;
+  /** The cgroup whose limit was hit, and at which level it is. */
+  readonly limit: { readonly path: string; readonly level: LimitLevel };
+};
+
+interface KnownPods {
+  pod(uid: PodUid): Pod | undefined;
+  /** The container of that pod with this id, as far as known. */
+  containerName(uid: PodUid, id: ContainerId): string | undefined;
+}
+
+export type OomWatcherDeps = {
+  readonly pods: KnownPods;
+  readonly events: EventRecorder;
+  readonly onContainerOom: (oom: ContainerOom) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type OomWatcherOptions = {
+  readonly kmsgPath: string;
+  /** In a user namespace /dev/kmsg may be closed to us; otherwise that stops the kubelet. */
+  readonly mayBeClosed: boolean;
+};
+
+const EVERY_MS = 500;
+
+export class OomWatcher implements Runnable {
+  readonly name = 'oom-watcher';
+  readonly #deps: OomWatcherDeps;
+  readonly #o: OomWatcherOptions;
+
+  constructor(deps: OomWatcherDeps, options: OomWatcherOptions) {
+    this.#deps = deps;
+    this.#o = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const kmsg = await this.#open();
+    const messages = new OomMessages();
+    const look = async (): Promise<void> => {
+      for (const message of (await kmsg?.take()) ?? []) {
+        const kill = messages.push(message);
+        if (kill !== undefined) this.#tell(kill);
+      }
+    };
+    try {
+      await runEvery(clock, log, { name: this.name, everyMs: EVERY_MS }, look, signal);
+    } finally {
+      await kmsg?.close();
+    }
+  }
+
+  async #open(): Promise<Kmsg | undefined> {
+    try {
+      return await Kmsg.open(this.#o.kmsgPath);
+    } catch (err) {
+      if (!this.#o.mayBeClosed) throw err;
+      this.#deps.log.warn('kernel messages cannot be read, out-of-memory kills will not be reported', { err });
+      return undefined;
+    }
+  }
+
+  #tell(kill: OomKill): void {
+    const { events, log, onContainerOom } = this.#deps;
+    const level = levelOfLimit(kill.limitPath);
+    log.info('the kernel killed a process for memory', { ...kill, level });
+    if (level === 'node')
+      events.node('Warning', 'SystemOOM', `System OOM encountered, victim process: ${kill.process}, pid: ${kill.pid}`);
+    const owner = ownerOfCgroup(kill.victimPath);
+    if (owner.podUid === undefined) return;
+    this.#tellPod(owner.podUid, owner.containerId, kill, level);
+    const limit = { path: kill.limitPath, level };
+    onContainerOom({ cgroupPath: kill.victimPath, ...owner, pid: kill.pid, process: kill.process, limit });
+  }
+
+  #tellPod(uid: PodUid, id: ContainerId | undefined, kill: OomKill, level: LimitLevel): void {
+    const { pods, events } = this.#deps;
+    const pod = pods.pod(uid);
+    if (pod === undefined) return;
+    const name = id === undefined ? undefined : pods.containerName(uid, id);
+    const found = name === undefined ? undefined : findContainer(pod, name);
+    const options =
+      found === undefined ? undefined : { fieldPath: containerFieldPath(found.kind, found.container.name) };
+    events.pod(pod, 'Warning', 'OOMKilling', oomText(kill, level), options);
+  }
+}
+
+const LIMIT_TEXT: Record<LimitLevel, string> = {
+  container: "the container's memory limit",
+  pod: "the pod's memory limit",
+  pods: 'the memory limit across pods',
+  node: 'the memory of the node',
+};
+
+export const oomText = (kill: OomKill, level: LimitLevel): string =>
+  `Process ${kill.process} (pid ${kill.pid}) was killed: ${LIMIT_TEXT[level]} was exhausted`;

@@ -1,0 +1,73 @@
+// A real out-of-memory kill: found in the kernel's messages, with pod, container and the limit that was hit.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Logger } from '../../src/lib/logger.ts';
+import { oomCountersOf } from '../../src/oom/oom-counters.ts';
+import { OomWatcher, type ContainerOom } from '../../src/oom/oom-watcher.ts';
+import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
+
+const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
+const { signal } = new AbortController();
+const ID = 'c8abb30925ceee6423714412af39faac0cfdf1d58c40a691d62934a3156836ec';
+const HOG = ['/bin/sh', '-c', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done'];
+
+let box: TestCgroup;
+before(async () => {
+  box = await openTestCgroup('kubelet-ts-oom');
+});
+after(() => box.close());
+
+for (const level of ['container', 'pod'] as const)
+  test(`a kill at the limit of the ${level} is reported with that limit`, async () => {
+    const uid = `11111111-2222-3333-4444-55555555${level === 'pod' ? '0001' : '0002'}`;
+    const podPath = `${box.root}/kubepods/pod${uid}`;
+    const containerPath = `${podPath}/${ID}`;
+    const small = { memoryBytes: 16 * 2 ** 20 };
+    await box.cgroups.create(podPath, level === 'pod' ? small : {}, signal);
+    await box.cgroups.create(containerPath, level === 'container' ? small : {}, signal);
+    const seen: ContainerOom[] = [];
+    const events: string[] = [];
+    const watcher = new OomWatcher(
+      {
+        pods: {
+          pod: () => ({ metadata: { name: 'p', uid }, spec: { containers: [{ name: 'c' }] } }),
+          containerName: () => 'c',
+        },
+        events: {
+          pod: (_, type, reason, message, o) => void events.push(`${type} ${reason} ${o?.fieldPath} ${message}`),
+          node: (_, reason) => void events.push(reason),
+        },
+        onContainerOom: (oom) => seen.push(oom),
+        clock: systemClock,
+        log: quiet,
+      },
+      { kmsgPath: '/dev/kmsg', mayBeClosed: false },
+    );
+    const stop = new AbortController();
+    const done = watcher.run(stop.signal);
+    await systemClock.sleep(200, signal);
+    const hog = await box.spawnIn(containerPath, HOG);
+    await once(hog, 'exit');
+    for (let i = 0; i < 30 && seen.length === 0; i++) await systemClock.sleep(100, signal);
+    stop.abort();
+    await done;
+    assert.deepEqual(seen, [
+      {
+        cgroupPath: containerPath,
+        podUid: uid,
+        containerId: ID,
+        pid: hog.pid,
+        process: 'sh',
+        limit: { path: level === 'pod' ? podPath : containerPath, level },
+      },
+    ]);
+    assert.deepEqual(events, [
+      `Warning OOMKilling spec.containers{c} Process sh (pid ${hog.pid}) was killed: the ${level}'s memory limit was exhausted`,
+    ]);
+    const counters = await oomCountersOf(box.layout, containerPath);
+    assert.equal(counters?.kills, 1);
+    assert.ok(((await oomCountersOf(box.layout, level === 'pod' ? podPath : containerPath))?.limitHits ?? 0) > 0);
+    assert.equal(await oomCountersOf(box.layout, `${podPath}/gone`), undefined);
+  });
