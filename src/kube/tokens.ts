@@ -45,9 +45,10 @@ export class TokenManager implements Runnable {
     const { clock, log } = this.#deps;
     if (held !== undefined && !needsRefresh(held, clock.now(), clock.random())) return held.token;
     try {
-      const asking = this.#asking.get(key) ?? this.#request(key, ask, signal).finally(() => this.#asking.delete(key));
-      this.#asking.set(key, asking);
-      return await asking;
+      const joined = this.#asking.get(key);
+      // Whoever asked may have gone away before the answer: then we ask ourselves.
+      if (joined !== undefined) return await joined.catch(() => this.#ask(key, ask, signal));
+      return await this.#ask(key, ask, signal);
     } catch (err) {
       if (held === undefined || clock.now() >= held.expiresMs) throw err;
       signal.throwIfAborted();
@@ -69,6 +70,12 @@ export class TokenManager implements Runnable {
     const { clock, log } = this.#deps;
     const options = { name: this.name, everyMs: CLEANUP_MS, delayFirst: true };
     return runEvery(clock, log, options, () => this.#dropExpired(), signal);
+  }
+
+  #ask(key: string, ask: TokenAsk, signal: AbortSignal): Promise<Token> {
+    const asking = this.#request(key, ask, signal).finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asking);
+    return asking;
   }
 
   async #request(key: string, ask: TokenAsk, signal: AbortSignal): Promise<Token> {

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { ApiEventRecorder } from './events.ts';
+import { notFound, RecordingClient, unreachable, type Answer } from './recording-client.ts';
+
+const pod: Pod = {
+  metadata: { name: 'simple', namespace: 'golden', uid: 'U', resourceVersion: '13675' },
+  spec: { containers: [] },
+};
+
+function open(answer: Answer = () => ({})): {
+  recorder: ApiEventRecorder;
+  client: RecordingClient;
+  clock: ManualClock;
+  stop: () => Promise<void>;
+} {
+  const clock = new ManualClock(Date.UTC(2026, 10, 15, 3, 16, 21));
+  const client = new RecordingClient(answer);
+  const recorder = new ApiEventRecorder({ client, clock, log: silentLogger }, { nodeName: 'n1' });
+  const end = new AbortController();
+  const running = recorder.run(end.signal);
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await running;
+  };
+  return { recorder, client, clock, stop };
+}
+
+describe('ApiEventRecorder', () => {
+  it('posts a pod event as recorded from upstream', async () => {
+    const t = open();
+    t.recorder.pod(pod, 'Normal', 'Started', 'Container started', { fieldPath: 'spec.containers{web}' });
+    await t.clock.advance(0);
+    const [call] = t.client.calls;
+    assert.equal(`${call?.verb} ${call?.target}`, 'POST /api/v1/namespaces/golden/events');
+    const name = `simple.${(BigInt(Date.UTC(2026, 10, 15, 3, 16, 21)) * 1_000_000n).toString(16)}`;
+    assert.equal(
+      JSON.stringify(call?.body),
+      `{"kind":"Event","apiVersion":"v1","metadata":{"name":"${name}","namespace":"golden"},"involvedObject":{"kind":"Pod","namespace":"golden","name":"simple","uid":"U","apiVersion":"v1","resourceVersion":"13675","fieldPath":"spec.containers{web}"},"reason":"Started","message":"Container started","source":{"component":"kubelet","host":"n1"},"firstTimestamp":"2026-11-15T03:16:21Z","lastTimestamp":"2026-11-15T03:16:21Z","count":1,"type":"Normal","eventTime":null,"reportingComponent":"kubelet","reportingInstance":"n1"}`,
+    );
+    await t.stop();
+  });
+
+  it('node events are in namespace default and name nothing but the node', async () => {
+    const t = open();
+    t.recorder.node('Normal', 'Starting', 'Starting kubelet.');
+    await t.clock.advance(0);
+    assert.equal(t.client.calls[0]?.target, '/api/v1/namespaces/default/events');
+    const { involvedObject } = t.client.calls[0]?.body as { involvedObject: object };
+    assert.deepEqual(involvedObject, { kind: 'Node', name: 'n1', apiVersion: 'v1' });
+    await t.stop();
+  });
+
+  it('a repeat patches count, time and message; a vanished event is posted anew and counted on', async () => {
+    let gone = false;
+    const t = open((call) => {
+      if (call.verb === 'PATCH' && gone) {
+        gone = false;
+        throw notFound('event');
+      }
+      return {};
+    });
+    for (let i = 0; i < 4; i++) {
+      gone = i === 2;
+      t.recorder.node('Normal', 'NodeReady', 'm');
+      await t.clock.advance(1000);
+    }
+    const name = (t.client.calls[0]?.body as { metadata: { name: string } }).metadata.name;
+    const renamed = (t.client.calls[3]?.body as { metadata: { name: string } }).metadata.name;
+    const at = '/api/v1/namespaces/default/events';
+    assert.deepEqual(t.client.log, [
+      `POST ${at}`,
+      `PATCH ${at}/${name}`,
+      `PATCH ${at}/${name}`,
+      `POST ${at}`,
+      `PATCH ${at}/${renamed}`,
+    ]);
+    assert.deepEqual(t.client.calls[1]?.body, { count: 2, lastTimestamp: '2026-11-15T03:16:22Z', message: 'm' });
+    assert.equal((t.client.calls[4]?.body as { count: number }).count, 4);
+    assert.equal(t.recorder.ring.ringOf('')[0]?.count, 4);
+    await t.stop();
+  });
+
+  it('survives an outage: order and counts are kept, repeats cost one request', async () => {
+    let down = true;
+    const t = open(() => {
+      if (down) throw unreachable();
+      return {};
+    });
+    t.recorder.pod(pod, 'Normal', 'A', 'first');
+    await t.clock.advance(100);
+    for (let i = 0; i < 5; i++) t.recorder.pod(pod, 'Warning', 'BackOff', 'again');
+    await t.clock.advance(60_000);
+    down = false;
+    const before = t.client.calls.length;
+    await t.clock.advance(11_000);
+    const sent = t.client.calls.slice(before).map((c) => c.body as { reason: string; count: number });
+    assert.deepEqual(
+      sent.map((e) => `${e.reason} ${e.count}`),
+      ['A 1', 'BackOff 5'],
+    );
+    assert.equal(t.recorder.dropped, 0);
+    await t.stop();
+  });
+
+  it('an event the server refuses is dropped, the next one goes out', async () => {
+    const t = open((call) => {
+      if ((call.body as { reason: string }).reason === 'Bad') throw new KubeletError('denied', 'terminating');
+      return {};
+    });
+    t.recorder.pod(pod, 'Normal', 'Bad', 'x');
+    t.recorder.pod(pod, 'Normal', 'Good', 'x');
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, 2);
+    assert.equal(t.recorder.dropped, 1);
+    await t.stop();
+  });
+
+  it('combines similar events from the tenth message on and filters spam, the ring keeps them all', async () => {
+    const t = open();
+    for (let i = 0; i < 40; i++) {
+      t.recorder.pod(pod, 'Warning', 'Failed', `message ${i}`);
+      await t.clock.advance(10);
+    }
+    const bodies = t.client.calls.map((c) => c.body as { message: string; count: number });
+    assert.equal(bodies.length, 25, 'burst of the spam filter');
+    assert.equal(bodies[8]?.message, 'message 8');
+    assert.equal(bodies[9]?.message, '(combined from similar events): message 9');
+    assert.equal(t.client.calls[10]?.verb, 'PATCH');
+    assert.equal(bodies[24]?.count, 16);
+    assert.equal(t.recorder.ring.ringOf('U').length, 40);
+    await t.clock.advance(300_000);
+    t.recorder.pod(pod, 'Warning', 'Other', 'later');
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, 26, 'one more after five minutes');
+    await t.stop();
+  });
+
+  it('standalone: no client, the ring is all there is', () => {
+    const recorder = new ApiEventRecorder({ clock: new ManualClock(), log: silentLogger }, { nodeName: 'n1' });
+    for (let i = 0; i < 300; i++) recorder.pod(pod, 'Normal', 'R', `m${i}`);
+    assert.equal(recorder.ring.ringOf('U').length, 100);
+    assert.equal(recorder.ring.all().at(-1)?.message, 'm299');
+  });
+});

@@ -1,0 +1,85 @@
+// Certificates on disk as upstream keeps them: `NAME-<date>.pem` (certificates, then key), and the link
+// `NAME-current.pem`, which is swapped through `NAME-updated.pem` so that it always points somewhere.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { keyMatches, readCertificates } from '../lib/x509/certificate.ts';
+
+export type KeptCertificate = {
+  /** PEM texts. */
+  readonly cert: string;
+  readonly key: string;
+  readonly leaf: X509Certificate;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+};
+
+export class CertificateStore {
+  readonly #dir: string;
+  readonly #name: string;
+
+  /** `name` is `kubelet-client` or `kubelet-server`. */
+  constructor(dir: string, name: string) {
+    this.#dir = resolve(dir);
+    this.#name = name;
+  }
+
+  get currentPath(): string {
+    return this.#path('current.pem');
+  }
+
+  /** What `current` points to, else a `NAME.crt` and `NAME.key` pair that somebody put there. */
+  async load(): Promise<KeptCertificate | undefined> {
+    const both = await readIfAny(this.currentPath);
+    if (both !== undefined) return parseKept(both, both);
+    const cert = await readIfAny(join(this.#dir, `${this.#name}.crt`));
+    const key = await readIfAny(join(this.#dir, `${this.#name}.key`));
+    return cert === undefined || key === undefined ? undefined : parseKept(cert, key);
+  }
+
+  async save(cert: string, key: string, nowMs: number): Promise<KeptCertificate> {
+    const kept = parseKept(cert, key);
+    await mkdir(this.#dir, { recursive: true, mode: 0o755 });
+    const stamp = new Date(nowMs).toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '-');
+    const file = this.#path(`${stamp}.pem`);
+    await writeFileAtomic(file, `${cert.trimEnd()}\n${key.trimEnd()}\n`, 0o600);
+    const updated = this.#path('updated.pem');
+    await rm(updated, { force: true });
+    await symlink(file, updated);
+    await rename(updated, this.currentPath);
+    return kept;
+  }
+
+  #path(suffix: string): string {
+    return join(this.#dir, `${this.#name}-${suffix}`);
+  }
+}
+
+/** Throws where certificate and key are unreadable or do not belong together. */
+export function parseKept(certText: string, keyText: string): KeptCertificate {
+  const [leaf] = readCertificates(certText);
+  const keyPem = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]*-----END \1-----/.exec(keyText)?.[0];
+  if (leaf === undefined || keyPem === undefined) {
+    throw new KubeletError('invalid', 'no certificate and key in PEM format found');
+  }
+  const cert = readCertificates(certText)
+    .map((c) => c.toString())
+    .join('');
+  if (!keyMatches(cert, createPrivateKey(keyPem))) {
+    throw new KubeletError('invalid', 'private key does not match the certificate');
+  }
+  const notBeforeMs = Date.parse(leaf.validFrom);
+  const notAfterMs = Date.parse(leaf.validTo);
+  return { cert, key: `${keyPem}\n`, leaf, notBeforeMs, notAfterMs };
+}
+
+async function readIfAny(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return undefined;
+    throw err;
+  }
+}

@@ -1,0 +1,153 @@
+// TLS bootstrap: from `--bootstrap-kubeconfig` to a kubeconfig of our own. With rotation on, the kubeconfig is written at
+// once and the certificate manager asks for the certificate; with rotation off, we wait for the certificate here.
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import { withDeadline } from '../lib/abort.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { newKeyPair, privateKeyPem, publicKeyDer, type KeyPair } from '../lib/x509/keys.ts';
+import { loadKubeconfig, type ClusterAccess } from '../kube/kubeconfig.ts';
+import { parseKept, type CertificateStore } from './certificate-store.ts';
+import {
+  CLIENT_SIGNER,
+  requestCertificate,
+  usagesFor,
+  type CertificateTemplate,
+  type SigningClient,
+} from './signing-request.ts';
+
+export type BootstrapDeps = {
+  /** A client with the bootstrap credentials. */
+  connect: (access: ClusterAccess) => SigningClient & { text(path: string, signal: AbortSignal): Promise<string> };
+  store: CertificateStore;
+  clock: Clock;
+  log: Logger;
+};
+
+export type BootstrapOptions = {
+  kubeconfig: string;
+  bootstrapKubeconfig: string;
+  certDir: string;
+  nodeName: string;
+  /** `rotateCertificates` */
+  rotate: boolean;
+};
+
+const HEALTH_WAIT_MS = 60_000;
+const HEALTH_EVERY_MS = 2000;
+const ISSUE_WAIT_MS = 3_600_000;
+
+export const clientTemplate = (nodeName: string): CertificateTemplate => ({
+  commonName: `system:node:${nodeName}`,
+  organizations: ['system:nodes'],
+  dnsNames: [],
+  ipAddresses: [],
+});
+
+/** After this the kubeconfig exists. */
+export async function bootstrapClient(deps: BootstrapDeps, o: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  if (await isUsable(o.kubeconfig, deps)) return;
+  const access = await loadKubeconfig(o.bootstrapKubeconfig);
+  if (!o.rotate) await obtainOnce(deps, access, o, signal);
+  await writeKubeconfig(o.kubeconfig, access, deps.store.currentPath);
+}
+
+/** A kubeconfig with credentials, and if these are a certificate, one that has not expired. */
+async function isUsable(path: string, { clock, log }: BootstrapDeps): Promise<boolean> {
+  try {
+    const { auth } = await loadKubeconfig(path);
+    const cert = auth.certData ?? (auth.certFile === undefined ? undefined : await readFile(auth.certFile, 'utf8'));
+    if (cert === undefined) return auth.token !== undefined || auth.tokenFile !== undefined || auth.exec !== undefined;
+    const key = auth.keyData ?? (auth.keyFile === undefined ? '' : await readFile(auth.keyFile, 'utf8'));
+    return clock.now() < parseKept(cert, key).notAfterMs;
+  } catch (err) {
+    log.info('no usable kubeconfig, using the bootstrap one', { path, err });
+    return false;
+  }
+}
+
+async function obtainOnce(
+  deps: BootstrapDeps,
+  access: ClusterAccess,
+  o: BootstrapOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = deps.connect(access);
+  await waitForServer(deps, client, signal);
+  const keyPath = join(o.certDir, 'kubelet-client.key.tmp');
+  const keys = await keptKey(keyPath);
+  const template = clientTemplate(o.nodeName);
+  const usages = usagesFor(keys, 'client auth');
+  const name = requestName(keys, template, usages);
+  const ask = { template, signerName: CLIENT_SIGNER, usages, name, waitMs: ISSUE_WAIT_MS };
+  const cert = await requestCertificate({ ...deps, client }, ask, keys, signal);
+  await deps.store.save(cert, privateKeyPem(keys.privateKey), deps.clock.now());
+  await rm(keyPath, { force: true });
+}
+
+async function waitForServer(
+  { clock }: BootstrapDeps,
+  client: { text(path: string, signal: AbortSignal): Promise<string> },
+  signal: AbortSignal,
+): Promise<void> {
+  const wait = async (s: AbortSignal): Promise<void> => {
+    for (;;) {
+      const answer = await client.text('/healthz', s).catch(() => undefined); // not up yet: the reason does not matter
+      if (answer !== undefined) return;
+      await clock.sleep(HEALTH_EVERY_MS, s);
+      s.throwIfAborted();
+    }
+  };
+  await withDeadline(clock, signal, HEALTH_WAIT_MS, wait).catch((err: unknown) => {
+    signal.throwIfAborted();
+    throw new KubeletError('unavailable', 'the API server did not become healthy in time', { cause: err });
+  });
+}
+
+/** The same key after a restart leads to the same request, so that an approval given meanwhile is not lost. */
+async function keptKey(path: string): Promise<KeyPair> {
+  try {
+    const privateKey = createPrivateKey(await readFile(path, 'utf8'));
+    return { privateKey, publicKey: createPublicKey(privateKey) };
+  } catch {
+    const keys = newKeyPair('ec'); // none yet, or a damaged file: either way a new one
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    await writeFileAtomic(path, privateKeyPem(keys.privateKey), 0o600);
+    return keys;
+  }
+}
+
+export function requestName(keys: KeyPair, template: CertificateTemplate, usages: readonly string[]): string {
+  const hash = createHash('sha512-256').update(publicKeyDer(keys.publicKey)).update(template.commonName);
+  for (const part of [...template.organizations, ...usages]) hash.update(part);
+  return `node-csr-${hash.digest('base64url')}`;
+}
+
+async function writeKubeconfig(path: string, access: ClusterAccess, pemPath: string): Promise<void> {
+  const cluster = {
+    server: access.server,
+    ...(access.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(access.ca).toString('base64') }),
+    ...(access.insecure ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(access.tlsServerName === undefined ? {} : { 'tls-server-name': access.tlsServerName }),
+    ...(access.proxyUrl === undefined ? {} : { 'proxy-url': access.proxyUrl }),
+  };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'default-cluster', cluster }],
+    contexts: [
+      {
+        name: 'default-context',
+        context: { cluster: 'default-cluster', namespace: 'default', user: 'default-auth' },
+      },
+    ],
+    'current-context': 'default-context',
+    users: [{ name: 'default-auth', user: { 'client-certificate': pemPath, 'client-key': pemPath } }],
+  };
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  await writeFileAtomic(path, stringify(config), 0o600);
+}

@@ -1,0 +1,38 @@
+// Answers with a time to live. Questions that are asked at the same time are asked once.
+import type { Clock } from '../lib/clock.ts';
+import { Lru } from '../lib/lru.ts';
+
+const ENTRIES = 4096;
+
+export class ReviewCache<V> {
+  readonly #clock: Clock;
+  readonly #ttlMs: (value: V) => number;
+  readonly #answers = new Lru<string, { value: V; until: number }>(ENTRIES);
+  readonly #asking = new Map<string, Promise<V>>();
+
+  constructor(clock: Clock, ttlMs: (value: V) => number) {
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** Failures of `ask` are not kept. */
+  async get(key: string, ask: () => Promise<V>): Promise<V> {
+    const known = this.#answers.get(key);
+    if (known !== undefined && this.#clock.monotonic() < known.until) return known.value;
+    const joined = this.#asking.get(key);
+    // Whoever asked may have gone away before the answer: then we ask ourselves.
+    if (joined !== undefined) return await joined.catch(() => this.#ask(key, ask));
+    return await this.#ask(key, ask);
+  }
+
+  #ask(key: string, ask: () => Promise<V>): Promise<V> {
+    const asking = ask()
+      .then((value) => {
+        this.#answers.set(key, { value, until: this.#clock.monotonic() + this.#ttlMs(value) });
+        return value;
+      })
+      .finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asking);
+    return asking;
+  }
+}
