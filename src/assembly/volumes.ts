@@ -36,7 +36,7 @@ export function buildVolumes(
   const mounter = new HostMounter({ clock });
   const layout = new VolumeLayout(flags.rootDir);
   const podDirs = new PodDirs(layout, mounter);
-  const subPaths = new SubPaths(layout, mounter);
+  const subPaths = new SubPaths({ layout, mounter, clock });
   const backing = new EmptyDirBacking(layout, mounter);
   const allocatableMemory = (): number => {
     const memory = resources.allocatable().get('memory');

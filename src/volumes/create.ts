@@ -1,8 +1,7 @@
 // Fits the parts of this folder together: one call for the composition root.
 import type { EventRecorder } from '../core/events.ts';
 import { bytesOf } from '../core/quantity.ts';
-import type { HostFiles } from '../host/mounts/host-files.ts';
-import { SafeHostFiles } from '../host/mounts/host-files.ts';
+import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -22,7 +21,7 @@ import { SecretContent } from './plugins/secret.ts';
 import type { ObjectSource, PodFactSource, TokenSource, TrustBundleSource } from './plugins/sources.ts';
 import { WrittenVolumePlugin, type ContentSource } from './plugins/written-volume.ts';
 import { PodDirs } from './pod-dirs.ts';
-import { SubPaths } from './subpath.ts';
+import { SubPaths, type SubPathOpts } from './subpath.ts';
 
 export type VolumesDeps = {
   readonly objects: ObjectSource;
@@ -37,7 +36,12 @@ export type VolumesDeps = {
   readonly hostFiles?: HostFiles;
 };
 
-export type VolumesOpts = VolumeManagerOpts & { readonly rootDir: string };
+export type VolumesOpts = VolumeManagerOpts & {
+  readonly rootDir: string;
+  readonly subPath?: SubPathOpts;
+  /** How long a host path on a filesystem that may be dead gets to answer. */
+  readonly hostPathTimeoutMs?: number;
+};
 
 export type Volumes = {
   readonly manager: VolumeManager;
@@ -52,13 +56,20 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const layout = new VolumeLayout(opts.rootDir);
   const mounter = deps.mounter ?? new HostMounter({ clock });
   const podDirs = new PodDirs(layout, mounter);
-  const resolver = new PluginSet(pluginsOf(deps, layout, mounter));
-  const subPaths = new SubPaths(layout, mounter);
+  const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
+  const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
+  const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter));
+  const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const manager = new VolumeManager({ resolver, layout, podDirs, subPaths, mounter, events, clock, log }, opts);
   return { manager, podDirs, layout, mounter };
 }
 
-function pluginsOf(deps: VolumesDeps, layout: VolumeLayout, mounter: Mounter): Record<string, VolumePlugin> {
+function pluginsOf(
+  deps: VolumesDeps,
+  hostFiles: HostFiles,
+  layout: VolumeLayout,
+  mounter: Mounter,
+): Record<string, VolumePlugin> {
   const { clock, objects, facts, tokens, trustBundles } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
@@ -67,7 +78,7 @@ function pluginsOf(deps: VolumesDeps, layout: VolumeLayout, mounter: Mounter): R
     new WrittenVolumePlugin(source, { backing, writer, allocatableMemory });
   return {
     emptyDir: new EmptyDirPlugin({ backing, allocatableMemory }),
-    hostPath: new HostPathPlugin(deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs: 30_000 })),
+    hostPath: new HostPathPlugin(hostFiles),
     configMap: written(new ConfigMapContent(objects)),
     secret: written(new SecretContent(objects)),
     downwardAPI: written(new DownwardApiContent(facts)),

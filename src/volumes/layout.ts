@@ -12,6 +12,10 @@ export class VolumeLayout {
     this.#root = rootDir;
   }
 
+  get rootDir(): string {
+    return this.#root;
+  }
+
   get podsDir(): string {
     return join(this.#root, 'pods');
   }

@@ -2,8 +2,11 @@
 // path that a container could change. volume-subpaths/<volume>/<container>/<index of the mount>
 import { chmod, readdir, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runChild } from '../host/mounts/child.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
-import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
 import { pinBeneath } from './beneath.ts';
 import { element, type VolumeLayout } from './layout.ts';
 import type { PinnedFile } from './open-dir.ts';
@@ -24,28 +27,52 @@ export type SubPathRequest = {
   readonly readOnly: boolean;
 };
 
+export type SubPathOpts = {
+  /** Runs `subpath-child.ts`, to look into volumes that may hang. */
+  readonly childCommand?: readonly string[];
+  readonly childTimeoutMs?: number;
+};
+
 export class SubPaths {
   readonly #layout: VolumeLayout;
   readonly #mounter: Mounter;
+  readonly #clock: Clock;
+  readonly #opts: Required<SubPathOpts>;
 
-  constructor(layout: VolumeLayout, mounter: Mounter) {
-    this.#layout = layout;
-    this.#mounter = mounter;
+  constructor(deps: { layout: VolumeLayout; mounter: Mounter; clock: Clock }, opts: SubPathOpts = {}) {
+    this.#layout = deps.layout;
+    this.#mounter = deps.mounter;
+    this.#clock = deps.clock;
+    this.#opts = {
+      childCommand: opts.childCommand ?? [
+        process.execPath,
+        '--no-warnings',
+        join(import.meta.dirname, 'subpath-child.ts'),
+      ],
+      childTimeoutMs: opts.childTimeoutMs ?? 30_000,
+    };
   }
 
   /** Binds the part of the volume and returns where. Safe to repeat: a mount that is still right stays. */
   async prepare(request: SubPathRequest, signal: AbortSignal): Promise<string> {
-    const { subPath, volumePath } = request;
-    const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
+    const { subPath } = request;
     if (subPath.startsWith('/')) {
       throw new KubeletError('invalid', `error SubPath \`${subPath}\` must not be an absolute path`);
     }
     if (subPath.split('/').includes('..')) {
       throw new KubeletError('invalid', `unable to provision SubPath \`${subPath}\`: must not contain '..'`);
     }
+    return (await this.#mayHang(request, signal))
+      ? this.#prepareElsewhere(request, signal)
+      : this.prepareHere(request, signal);
+  }
+
+  /** `prepare` in this process: for volumes that are known to answer. */
+  async prepareHere(request: SubPathRequest, signal: AbortSignal): Promise<string> {
+    const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
     let source: PinnedFile;
     try {
-      source = await pinBeneath(await realpath(volumePath), subPath, { create: !request.readOnly });
+      source = await pinBeneath(await realpath(request.volumePath), request.subPath, { create: !request.readOnly });
     } catch (err) {
       const verb = errnoOf(err) === undefined ? 'prepare subPath' : 'create subPath directory';
       throw new KubeletError('invalid', `failed to ${verb} for ${mountName}`, { cause: err });
@@ -59,11 +86,32 @@ export class SubPaths {
     }
   }
 
+  /** Whether looking into the volume may wait for a peer that is gone. A host path may lead there by a link. */
+  async #mayHang({ uid, volumePath }: SubPathRequest, signal: AbortSignal): Promise<boolean> {
+    const table = await this.#mounter.table(signal);
+    if (!table.hasForeign) return false;
+    return !volumePath.startsWith(`${this.#layout.podDir(uid)}/`) || !table.isLocal(volumePath);
+  }
+
+  async #prepareElsewhere(request: SubPathRequest, signal: AbortSignal): Promise<string> {
+    const [command = '', ...args] = this.#opts.childCommand;
+    const input = JSON.stringify({ rootDir: this.#layout.rootDir, request });
+    const { code, output } = await withDeadline(this.#clock, signal, this.#opts.childTimeoutMs, (own) =>
+      runChild(command, [...args, input], own),
+    ).catch((err: unknown) => {
+      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      const seconds = Math.round(this.#opts.childTimeoutMs / 1000);
+      throw new KubeletError('deadline', `${request.volumePath} did not answer within ${seconds}s`, { cause: err });
+    });
+    if (code !== 0) throw new KubeletError('invalid', output);
+    return output;
+  }
+
   /** Removes every bind of a volume. */
   async cleanUp(uid: string, volume: string, signal: AbortSignal): Promise<void> {
     const root = this.#layout.volumeSubPathsDir(uid, volume);
     for (const mount of (await this.#mounter.table(signal)).beneath(root)) {
-      await this.#mounter.unmount(mount.target, {}, signal);
+      await this.#mounter.unmount(mount.target, { detachIfDead: true }, signal);
     }
     for (const container of await namesIn(root)) {
       const dir = join(root, container);

@@ -26,6 +26,8 @@ export type TmpfsOptions = { readonly sizeBytes?: number };
 export type UnmountOptions = {
   /** The mount is known to be small and in memory: unmounting it takes no time worth a child process. */
   readonly inMemory?: boolean;
+  /** Should the filesystem not answer, detach it and let the kernel clean up when it can. */
+  readonly detachIfDead?: boolean;
 };
 
 export type MounterOpts = { readonly childTimeoutMs?: number };
@@ -75,7 +77,7 @@ export class HostMounter implements Mounter {
       if (entry === undefined) return;
       try {
         if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
-        else await this.#unmountByChild(target, signal);
+        else await this.#unmountByChild(target, options, signal);
       } catch (err) {
         if ((await this.table(signal)).at(target) === undefined) return;
         if (!isFault(err, 'conflict')) throw err;
@@ -87,9 +89,18 @@ export class HostMounter implements Mounter {
     throw new KubeletError('internal', `umount ${target}: still mounted after 8 unmounts`);
   }
 
-  async #unmountByChild(target: string, signal: AbortSignal): Promise<void> {
+  async #unmountByChild(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#umount([], target, signal);
+    } catch (err) {
+      if (signal.aborted || options.detachIfDead !== true || !isFault(err, 'deadline')) throw err;
+      await this.#umount(['--lazy'], target, signal);
+    }
+  }
+
+  async #umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
     const result = await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) =>
-      runChild('umount', ['--no-canonicalize', target], own),
+      runChild('umount', ['--no-canonicalize', ...flags, target], own),
     );
     if (result.code === 0) return;
     throw new KubeletError('conflict', `unmount failed: exit status ${result.code}: ${result.output}`);
