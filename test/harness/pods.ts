@@ -40,7 +40,7 @@ export async function runPod(
     command,
     labels: { ...barePodLabels(name, uid), 'io.kubernetes.container.name': 'main' },
     logPath: 'main.log',
-    linux: {},
+    linux: { securityContext: { namespaceOptions: { pid: NamespaceMode.CONTAINER } } },
   };
   const { containerId } = await on.runtime.createContainer({ podSandboxId, sandboxConfig, config }, signal);
   await on.runtime.startContainer({ containerId }, signal);

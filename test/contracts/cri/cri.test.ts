@@ -1,0 +1,24 @@
+import { describe } from 'node:test';
+import { hasContainerd } from '../../harness/containerd-binaries.ts';
+import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';
+import { FakeCri } from '../../fakes/fake-cri.ts';
+import { criContract } from './contract.ts';
+
+describe('CRI contract on the fake', () => {
+  const open = async () => {
+    const fake = new FakeCri();
+    fake.state.addImage(BUSYBOX_IMAGE);
+    await fake.start();
+    const { root, runtime, images } = fake;
+    const importImage = async (ref: string): Promise<void> => void fake.state.addImage(ref);
+    return { root, runtime, images, importImage, stop: () => fake.stop() };
+  };
+  criContract(open, { events: true });
+});
+
+for (const version of ['1.6', '1.7', '2.1'] as const) {
+  const skip = hasContainerd(version) ? false : `containerd ${version} is not in the cache`;
+  describe(`CRI contract on containerd ${version}`, { skip }, () =>
+    criContract(() => startContainerd({ version }), { events: version !== '1.6' }),
+  );
+}
