@@ -10,7 +10,7 @@ import { quantity, toNumber } from './core/quantity.ts';
 import { acquireLockFile, lockContended } from './host/process/lock-file.ts';
 import { LogLevels } from './host/process/log-levels.ts';
 import { LogOutput } from './host/process/log-output.ts';
-import { cgroupVersion } from './host/process/host-checks.ts';
+import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
 import { runKubelet } from './kubelet.ts';
@@ -28,7 +28,7 @@ export type MainIo = {
 /** What the command line asks for; undefined after a complaint about it was printed. */
 export async function understand(argv: readonly string[], io: MainIo): Promise<Command | undefined> {
   try {
-    return await readCommand(argv, { cgroupVersion: cgroupVersion() });
+    return await readCommand(argv, machineFacts);
   } catch (err) {
     io.err(complaint(err));
     return undefined;
@@ -89,7 +89,7 @@ class Process {
     });
     this.#log = new LeveledLogger(this.#clock, this.#output, this.#levels.of);
     this.#systemd = systemdOf(process.env, process.pid, this.#log);
-    this.#updates = new ConfigUpdates(configuration.config);
+    this.#updates = new ConfigUpdates(configuration.config, configuration.published);
   }
 
   async run(): Promise<number> {
@@ -113,13 +113,13 @@ class Process {
   }
 
   #announce(): void {
-    const { config, flagValues, warnings } = this.#configuration;
+    const { published, flagValues, warnings } = this.#configuration;
     const log = this.#log;
     for (const warning of warnings) log.warn('configuration warning', { warning });
     log.info('kubelet starts', { version: KUBELET_VERSION, node: process.version, pid: process.pid });
     if (log.enabled(1)) for (const [name, value] of flagValues) log.info('FLAG', { name, value });
     if (log.enabled(2))
-      log.info('configuration in force', { config: JSON.stringify(maskConfig(toVersionedJson(config))) });
+      log.info('configuration in force', { config: JSON.stringify(maskConfig(toVersionedJson(published))) });
     if (process.getuid?.() !== 0) log.error('kubelet running with insufficient permissions: it needs to be root');
   }
 
@@ -197,7 +197,7 @@ class Process {
 
   async #reload(): Promise<void> {
     try {
-      const command = await readCommand(this.#argv, { cgroupVersion: cgroupVersion() });
+      const command = await readCommand(this.#argv, machineFacts);
       if (command.do !== 'run') return;
       const { live, needRestart } = this.#updates.offer(command.configuration.config);
       const { logging } = this.#updates.current;

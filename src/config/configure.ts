@@ -5,11 +5,14 @@ import type { KubeletConfig } from './config-fields.ts';
 import { FeatureGates, gateErrors } from './feature-gates.ts';
 import { kubeletFlags, parseFlags, printFlags, type KubeletFlags } from './flags.ts';
 import { applyFlags, legacyDefaults, loadConfigFile, mergeDropIns } from './load.ts';
-import { validateConfig, type HostFacts } from './validate.ts';
+import { settleConfig, type MachineFacts } from './start-checks.ts';
+import { validateConfig } from './validate.ts';
 import { validateFlags } from './validate-flags.ts';
 
 export type Configuration = {
   readonly config: KubeletConfig;
+  /** As it was read, before what follows from it was filled in: for /configz. */
+  readonly published: KubeletConfig;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   /** Deprecated flags, unknown and repeated fields. */
@@ -23,18 +26,18 @@ export type Command =
   | { readonly do: 'version'; readonly raw: boolean }
   | { readonly do: 'run'; readonly configuration: Configuration };
 
-export async function readCommand(argv: readonly string[], host: HostFacts): Promise<Command> {
+export async function readCommand(argv: readonly string[], machine: MachineFacts): Promise<Command> {
   const { given, warnings } = parseFlags(argv);
   if (given.get('help') === true) return { do: 'help' };
   const version = given.get('version');
   if (version === 'true' || version === 'raw') return { do: 'version', raw: version === 'raw' };
-  return { do: 'run', configuration: await configure(given, warnings, host) };
+  return { do: 'run', configuration: await configure(given, warnings, machine) };
 }
 
 async function configure(
   given: ReadonlyMap<string, unknown>,
   flagWarnings: readonly string[],
-  host: HostFacts,
+  machine: MachineFacts,
 ): Promise<Configuration> {
   const flags = kubeletFlags(given);
   const warnings = [...flagWarnings];
@@ -56,8 +59,15 @@ async function configure(
   checkGates(config.featureGates);
   const gates = FeatureGates.fromKnown(config.featureGates);
   const path = flags.config === '' ? '' : `, path: ${flags.config}`;
-  refuse('failed to validate kubelet configuration, error: ', validateConfig(config, gates, host), path);
-  return { config, flags, gates, warnings, flagValues: printFlags(given) };
+  refuse('failed to validate kubelet configuration, error: ', validateConfig(config, gates, machine), path);
+  return {
+    config: settleConfig(config, machine),
+    published: config,
+    flags,
+    gates,
+    warnings,
+    flagValues: printFlags(given),
+  };
 }
 
 function checkGates(chosen: Readonly<Record<string, boolean>>): void {

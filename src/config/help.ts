@@ -4,7 +4,7 @@ import { FLAGS } from './flags.ts';
 
 const TITLES: readonly (readonly [FlagGroup, string])[] = [
   ['Kubelet', 'Node and files'],
-  ['Configuration', 'Configuration fields (better set in the file of --config)'],
+  ['Configuration', 'Configuration (better set in the --config file)'],
   ['Logging', 'Logging'],
   ['cAdvisor', 'Statistics'],
   ['Own', 'Only in kubelet-ts'],

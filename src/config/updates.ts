@@ -6,10 +6,18 @@ export type ConfigListener = (config: KubeletConfig, changed: readonly string[])
 
 export class ConfigUpdates {
   #current: KubeletConfig;
+  #published: KubeletConfig;
   readonly #listeners = new Set<ConfigListener>();
 
-  constructor(config: KubeletConfig) {
+  /** `published` is the configuration as it was read, before what follows from it was filled in. */
+  constructor(config: KubeletConfig, published: KubeletConfig = config) {
     this.#current = config;
+    this.#published = published;
+  }
+
+  /** What /configz shows, apart from values found out later (cgroup driver, certificate files). */
+  get published(): KubeletConfig {
+    return this.#published;
   }
 
   /** What is in force now. */
@@ -28,6 +36,7 @@ export class ConfigUpdates {
     const diff = diffConfig(this.#current, next);
     if (diff.live.length > 0) {
       this.#current = applyLive(this.#current, next);
+      this.#published = applyLive(this.#published, next);
       for (const fn of this.#listeners) fn(this.#current, diff.live);
     }
     return diff;

@@ -41,6 +41,8 @@ export function tryParseQuantity(text: string): Quantity | undefined {
     format = 'DecimalSI';
   }
   if (nano > MAX_NANO) nano = MAX_NANO;
+  // A binary quantity below one would print as nonsense.
+  if (format === 'BinarySI' && nano > 0n && nano < NANO) format = 'DecimalSI';
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
@@ -51,8 +53,8 @@ export const quantity = (text: string | number | undefined): Quantity =>
 /** `digits × 10^exponent` in nano units, rounded up. */
 function scaled(digits: bigint, exponent: number): bigint {
   const power = exponent + 9;
-  if (power >= 0) return power > 60 ? (digits === 0n ? 0n : MAX_NANO) : digits * 10n ** BigInt(power);
-  if (power < -4000) return digits === 0n ? 0n : 1n;
+  if (digits === 0n) return 0n;
+  if (power >= 0) return digits * 10n ** BigInt(power);
   const divisor = 10n ** BigInt(-power);
   return (digits + divisor - 1n) / divisor;
 }

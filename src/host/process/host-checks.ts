@@ -1,6 +1,7 @@
 // What the kubelet looks at, and sets, on the machine before it starts: control groups, swap, kernel settings, its own
 // limits.
 import { readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { tryParseCpuSet, type CpuSet } from '../../core/cpuset.ts';
 import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { openFileLimit, setOpenFileLimit } from '../libc.ts';
@@ -15,6 +16,24 @@ export function cgroupVersion(mountPoint = '/sys/fs/cgroup'): 1 | 2 {
     return 2;
   }
 }
+
+/** The CPUs the kernel runs on, or none where it does not say. */
+function onlineCpus(path = '/sys/devices/system/cpu/online'): CpuSet {
+  try {
+    return tryParseCpuSet(readFileSync(path, 'utf8').trim()) ?? new Set();
+  } catch {
+    // Without sysfs nothing can be said about CPUs; a reservation then names CPUs that are not known to exist.
+    return new Set();
+  }
+}
+
+/** What the checks of the configuration ask about this machine. */
+export const machineFacts = {
+  get cgroupVersion(): 1 | 2 {
+    return cgroupVersion();
+  },
+  onlineCpus: () => onlineCpus(),
+};
 
 /** The devices and files that swap is on, from the text of /proc/swaps. */
 export const swapDevices = (procSwaps: string): string[] =>
