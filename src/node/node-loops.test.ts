@@ -1,0 +1,352 @@
+// Registration, status, lease and CSINode against a client that records what it is asked.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EventType } from '../core/events.ts';
+import type { Lease, Node } from '../core/node.ts';
+import { notFound, RecordingClient, unreachable, type Call } from '../kube/recording-client.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { CsiNodeInitializer } from './csi-node.ts';
+import { KnownNode } from './known-node.ts';
+import { NodeLease } from './lease.ts';
+import type { NodeFacts } from './node-object.ts';
+import { NodeStatusReporter, type NodeStatusListeners } from './node-status.ts';
+import { NodeRegistration } from './registration.ts';
+
+const log = silentLogger;
+const exists = (): KubeletError => new KubeletError('exists', 'exists', { detail: { status: 409 } });
+
+const options = {
+  nodeName: 'n1',
+  hostname: 'n1',
+  nodeLabels: {},
+  taints: [],
+  registerSchedulable: true,
+  providerId: '',
+  externalCloud: false,
+  nodeIps: [],
+  controllerAttachDetach: true,
+  port: 10250,
+  maxImages: 50,
+  kubeletVersion: 'v1.36.4',
+  updateMs: 10_000,
+  reportMs: 300_000,
+};
+const facts = (notReady: readonly string[] = []): NodeFacts => ({
+  host: {
+    machineId: '',
+    systemUuid: '',
+    bootId: 'boot1',
+    kernelVersion: '',
+    osImage: '',
+    architecture: 'amd64',
+    swapBytes: 0,
+  },
+  capacity: { cpu: '2', memory: '1Ki', pods: '1', 'ephemeral-storage': '1' },
+  allocatable: { cpu: '2', memory: '1Ki', pods: '1', 'ephemeral-storage': '1' },
+  pressure: { memory: false, disk: false, pid: false },
+  notReady,
+  declaredFeatures: [],
+});
+
+/** A one-node API server, good enough to apply node status patches. */
+class NodeServer {
+  node: Node | undefined;
+  version = 1;
+  readonly patches: Record<string, unknown>[] = [];
+
+  answer = (call: Call): unknown => {
+    if (!call.target.startsWith('/api/v1/nodes')) return undefined;
+    if (call.verb === 'POST') {
+      if (this.node !== undefined) throw exists();
+      return this.#store({ ...(call.body as Node), metadata: { ...(call.body as Node).metadata, uid: 'U' } });
+    }
+    if (this.node === undefined) throw notFound('node');
+    if (call.verb !== 'PATCH') return this.node;
+    const patch = call.body as { status?: { conditions?: { type: string }[] } };
+    this.patches.push(patch as Record<string, unknown>);
+    const conditions = (this.node.status?.conditions ?? []).map((c) => ({
+      ...c,
+      ...patch.status?.conditions?.find((p) => p.type === c.type),
+    }));
+    return this.#store({ ...this.node, status: { ...this.node.status, conditions } });
+  };
+
+  #store(node: Node): Node {
+    this.node = { ...node, metadata: { ...node.metadata, resourceVersion: String(this.version++) } };
+    return this.node;
+  }
+}
+
+function openStatus(
+  current: () => NodeFacts,
+  server = new NodeServer(),
+  listeners: NodeStatusListeners = {},
+): {
+  server: NodeServer;
+  client: RecordingClient;
+  clock: ManualClock;
+  told: string[];
+  reporter: NodeStatusReporter;
+  stop: () => Promise<void>;
+} {
+  const clock = new ManualClock(undefined, () => 0.5);
+  const client = new RecordingClient((call) => server.answer(call));
+  const told: string[] = [];
+  const events = { pod: () => undefined, node: (_t: EventType, reason: string) => void told.push(reason) };
+  const known = new KnownNode({ byName: () => undefined }, 'n1');
+  const read = (): Promise<NodeFacts> => Promise.resolve(current());
+  const registration = new NodeRegistration({ client, known, facts: read, events, clock, log }, options);
+  const reporter = new NodeStatusReporter(
+    { client, known, registration, facts: read, events, clock, log, listeners },
+    options,
+  );
+  const end = new AbortController();
+  const running = reporter.run(end.signal);
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await running;
+    assert.equal(clock.pending, 0, 'no timer is left');
+  };
+  return { server, client, clock, told, reporter, stop };
+}
+
+describe('node status', () => {
+  it('registers, reports at once, turns Ready in the fast loop, then only every report period', async () => {
+    let now = facts(['CSINode is not yet initialized']);
+    const t = openStatus(() => now);
+    await t.clock.advance(150);
+    assert.deepEqual(t.client.log, ['POST /api/v1/nodes', 'PATCH /api/v1/nodes/n1/status']);
+    assert.deepEqual(t.server.patches[0], {}, 'the first report is always sent');
+    now = facts();
+    await t.clock.advance(150);
+    assert.equal(t.server.node?.status?.conditions?.[3]?.status, 'True');
+    assert.equal(t.client.calls.length, 3);
+    await t.clock.advance(290_000);
+    assert.equal(t.client.calls.length, 3, 'nothing changed: no request');
+    await t.clock.advance(30_000);
+    assert.equal(t.client.calls.length, 4, 'the report period is over');
+    assert.deepEqual(t.told, ['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID', 'NodeReady']);
+    await t.stop();
+  });
+
+  it('a wake reports a change at once', async () => {
+    let now = facts();
+    const t = openStatus(() => now);
+    await t.clock.advance(1000);
+    const before = t.client.calls.length;
+    now = facts(['node is shutting down']);
+    t.reporter.wake();
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, before + 1);
+    assert.equal(t.server.node?.status?.conditions?.[3]?.message, 'node is shutting down');
+    assert.equal(t.told.at(-1), 'NodeNotReady');
+    await t.stop();
+  });
+
+  it('an existing node is reconciled, a reboot and cordon are told once', async () => {
+    const server = new NodeServer();
+    server.node = {
+      metadata: { name: 'n1', uid: 'old', labels: {} },
+      spec: { unschedulable: true, podCIDRs: ['10.1.0.0/24', 'fd00::/64'] },
+      status: { nodeInfo: { bootID: 'boot0' } as NonNullable<NonNullable<Node['status']>['nodeInfo']> },
+    };
+    const cidrs: string[] = [];
+    const t = openStatus(() => facts(), server, { onPodCidr: (cidr) => cidrs.push(cidr) });
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.client.log.slice(0, 3), [
+      'POST /api/v1/nodes',
+      'GET /api/v1/nodes/n1',
+      'PATCH /api/v1/nodes/n1/status',
+    ]);
+    assert.equal(t.told.filter((r) => r === 'Rebooted').length, 1);
+    assert.equal(t.told.filter((r) => r === 'NodeNotSchedulable').length, 1);
+    assert.deepEqual(cidrs, ['10.1.0.0/24,fd00::/64']);
+    await t.stop();
+  });
+
+  it('registration goes on until the server answers', async () => {
+    const server = new NodeServer();
+    let down = true;
+    const real = server.answer;
+    server.answer = (call) => {
+      if (down) throw unreachable();
+      return real(call);
+    };
+    const t = openStatus(() => facts(), server);
+    await t.clock.advance(30_000);
+    assert.ok(t.client.calls.length >= 7 && t.client.calls.length < 15, String(t.client.calls.length));
+    down = false;
+    await t.clock.advance(7500);
+    assert.equal(t.reporter.registered, true);
+    await t.stop();
+  });
+
+  it('a failing report is tried five times, reading first, and dead connections are dropped', async () => {
+    let resets = 0;
+    const server = new NodeServer();
+    const t = openStatus(() => facts(), server, { onRepeatedFailure: () => resets++ });
+    await t.clock.advance(1000);
+    server.answer = () => {
+      throw unreachable();
+    };
+    const before = t.client.calls.length;
+    await t.clock.advance(320_000);
+    assert.equal(t.client.log[before], 'PATCH /api/v1/nodes/n1/status');
+    assert.equal(t.client.log[before + 1], 'GET /api/v1/nodes/n1');
+    assert.ok(resets >= 4);
+    await t.stop();
+  });
+
+  it('a deleted node stays deleted, one created again is reported to', async () => {
+    const t = openStatus(() => facts());
+    await t.clock.advance(1000);
+    t.server.node = undefined;
+    await t.clock.advance(320_000);
+    assert.equal(t.client.log.filter((l) => l.startsWith('POST')).length, 1);
+    t.server.node = { metadata: { name: 'n1', uid: 'new' } };
+    await t.clock.advance(11_000);
+    assert.ok(t.client.log.at(-1)?.startsWith('PATCH'));
+    await t.stop();
+  });
+});
+
+describe('node lease', () => {
+  const PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const open = (
+    answer: (call: Call) => unknown,
+    onRepeatedFailure?: () => void,
+  ): { client: RecordingClient; clock: ManualClock; stop: () => Promise<void> } => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    const client = new RecordingClient(answer);
+    const deps = { client, clock, log, ...(onRepeatedFailure === undefined ? {} : { onRepeatedFailure }) };
+    const end = new AbortController();
+    const running = new NodeLease(deps, { nodeName: 'n1', durationSeconds: 40 }).run(end.signal);
+    const stop = async (): Promise<void> => {
+      end.abort();
+      await running;
+    };
+    return { client, clock, stop };
+  };
+
+  it('waits for the node, creates the lease, then renews without reading', async () => {
+    let node: Node | undefined;
+    let lease: Lease | undefined;
+    const t = open((call) => {
+      if (call.target.startsWith('/api/v1/nodes')) return node;
+      if (call.verb === 'GET') return lease;
+      lease = { ...(call.body as Lease), metadata: { ...(call.body as Lease).metadata, resourceVersion: '9' } };
+      return lease;
+    });
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`GET ${PATH}/n1`, 'GET /api/v1/nodes/n1']);
+    node = { metadata: { name: 'n1', uid: 'U' } };
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.client.calls[4], {
+      verb: 'POST',
+      target: PATH,
+      body: {
+        kind: 'Lease',
+        apiVersion: 'coordination.k8s.io/v1',
+        metadata: {
+          name: 'n1',
+          namespace: 'kube-node-lease',
+          ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'U' }],
+        },
+        spec: { holderIdentity: 'n1', leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:10.000000Z' },
+      },
+    });
+    await t.clock.advance(20_000);
+    assert.deepEqual(t.client.log.slice(5), [`PUT ${PATH}/n1`, `PUT ${PATH}/n1`]);
+    assert.equal((t.client.calls[6]?.body as Lease).metadata.resourceVersion, '9');
+    await t.stop();
+  });
+
+  it('a conflict is resolved by reading, a deleted lease is made again', async () => {
+    let mode: 'ok' | 'conflict' | 'gone' = 'ok';
+    const t = open((call) => {
+      if (call.target.startsWith('/api/v1/nodes')) return { metadata: { name: 'n1', uid: 'U' } };
+      if (call.verb === 'PUT' && mode === 'conflict') {
+        mode = 'ok';
+        throw new KubeletError('conflict', 'x', { detail: { status: 409 } });
+      }
+      if (mode === 'gone' && call.verb !== 'POST') throw notFound('lease');
+      return { metadata: { name: 'n1' } };
+    });
+    await t.clock.advance(0);
+    mode = 'conflict';
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.client.log.slice(-3), [`PUT ${PATH}/n1`, `GET ${PATH}/n1`, `PUT ${PATH}/n1`]);
+    mode = 'gone';
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.client.log.slice(-4), [
+      `PUT ${PATH}/n1`,
+      `GET ${PATH}/n1`,
+      'GET /api/v1/nodes/n1',
+      `POST ${PATH}`,
+    ]);
+    await t.stop();
+  });
+
+  it('an outage: five tries, connections dropped from the second failure on, back by itself', async () => {
+    let down = false;
+    let resets = 0;
+    const t = open(
+      () => {
+        if (down) throw unreachable();
+        return { metadata: { name: 'n1' } };
+      },
+      () => resets++,
+    );
+    await t.clock.advance(0);
+    down = true;
+    await t.clock.advance(60_000);
+    assert.equal(resets, 4);
+    down = false;
+    await t.clock.advance(7500);
+    assert.ok(t.client.log.at(-1)?.startsWith('PUT'));
+    await t.stop();
+  });
+});
+
+describe('CSINode', () => {
+  it('is created once the node exists, as recorded', async () => {
+    const clock = new ManualClock();
+    let node: Node | undefined;
+    const client = new RecordingClient((call) => {
+      if (call.target.startsWith('/api/v1/nodes')) return node;
+      return call.verb === 'POST' ? call.body : undefined;
+    });
+    const end = new AbortController();
+    const part = new CsiNodeInitializer({ client, clock, log }, { nodeName: 'n1' });
+    const running = part.run(end.signal);
+    await clock.advance(100);
+    assert.equal(client.log[0], 'GET /apis/storage.k8s.io/v1/csinodes/n1?resourceVersion=0');
+    assert.equal(part.ready, false);
+    node = { metadata: { name: 'n1', uid: 'U' } };
+    await clock.advance(2000);
+    assert.equal(part.ready, true);
+    const body = client.calls.at(-1)?.body as { spec: unknown; metadata: { ownerReferences: unknown[] } };
+    assert.deepEqual(body.spec, { drivers: null });
+    assert.deepEqual(body.metadata.ownerReferences, [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'U' }]);
+    end.abort();
+    await running;
+  });
+
+  it('waits for the server for as long as it takes, but not for ever for a refusal', async () => {
+    const clock = new ManualClock();
+    let down = true;
+    const client = new RecordingClient(() => {
+      if (down) throw unreachable();
+      throw new KubeletError('denied', 'no');
+    });
+    const part = new CsiNodeInitializer({ client, clock, log }, { nodeName: 'n1' });
+    const running = part.run(new AbortController().signal);
+    const failed = assert.rejects(running, /failed to initialize CSINode/);
+    await clock.advance(60_000);
+    down = false;
+    await clock.advance(1_200_000);
+    await failed;
+  });
+});
