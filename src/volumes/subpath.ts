@@ -2,6 +2,7 @@
 // path that a container could change. volume-subpaths/<volume>/<container>/<index of the mount>
 import { chmod, readdir, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { formatDurationMs } from '../core/duration.ts';
 import { runChild } from '../host/mounts/child.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { withDeadline } from '../lib/abort.ts';
@@ -100,8 +101,8 @@ export class SubPaths {
       runChild(command, [...args, input], own),
     ).catch((err: unknown) => {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      const seconds = Math.round(this.#opts.childTimeoutMs / 1000);
-      throw new KubeletError('deadline', `${request.volumePath} did not answer within ${seconds}s`, { cause: err });
+      const after = formatDurationMs(this.#opts.childTimeoutMs);
+      throw new KubeletError('deadline', `${request.volumePath} did not answer within ${after}`, { cause: err });
     });
     if (code !== 0) throw new KubeletError('invalid', output);
     return output;

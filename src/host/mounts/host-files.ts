@@ -2,6 +2,7 @@
 // where one may be waiting for a dead server, by a child process that a deadline ends.
 import { constants } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
+import { formatDurationMs } from '../../core/duration.ts';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
@@ -83,8 +84,9 @@ export class SafeHostFiles implements HostFiles {
       return await withDeadline(this.#clock, signal, this.#timeoutMs, (own) => runChild(command, args, own));
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      const seconds = Math.round(this.#timeoutMs / 1000);
-      throw new KubeletError('deadline', `${path} did not answer within ${seconds}s`, { cause: err });
+      throw new KubeletError('deadline', `${path} did not answer within ${formatDurationMs(this.#timeoutMs)}`, {
+        cause: err,
+      });
     }
   }
 }
