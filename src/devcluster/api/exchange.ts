@@ -1,0 +1,101 @@
+// One request and its answer: bodies in, JSON and Status documents out.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse } from 'yaml';
+import { messageOf } from '../../lib/errors.ts';
+import { ApiError, badRequest, internal, unsupportedMediaType } from './api-error.ts';
+import { isJson, type Json } from './objects.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { RequestContext, User } from './strategy.ts';
+
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+export type Exchange = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly query: URLSearchParams;
+  readonly info: RequestInfo;
+  readonly user: User;
+};
+
+export const mediaType = (request: IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES)
+      throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+export function parseDocument(text: string, type: string): unknown {
+  try {
+    return type === 'application/yaml' || type === 'application/apply-patch+yaml'
+      ? (parse(text, { schema: 'yaml-1.1', merge: true }) as unknown)
+      : (JSON.parse(text) as unknown);
+  } catch (err) {
+    throw badRequest(`couldn't parse the body of the request: ${messageOf(err)}`);
+  }
+}
+
+const OBJECT_TYPES = new Set(['', 'application/json', 'application/yaml']);
+
+/** The body as one JSON object; an empty body is `{}`. */
+export async function readObject(request: IncomingMessage): Promise<Json> {
+  const body = await readBody(request);
+  if (body.length === 0) return {};
+  const type = mediaType(request);
+  if (!OBJECT_TYPES.has(type)) throw unsupportedMediaType('application/json, application/yaml');
+  const parsed = parseDocument(body.toString('utf8'), type);
+  if (!isJson(parsed)) throw badRequest('the body of the request is not an object');
+  return parsed;
+}
+
+export function contextOf(exchange: Exchange): RequestContext {
+  const dryRun = exchange.query.getAll('dryRun').filter((v) => v !== '');
+  if (dryRun.some((v) => v !== 'All'))
+    throw badRequest(`invalid: dryRun: Unsupported value: "${dryRun.join(',')}": supported values: "All"`);
+  const fieldValidation = exchange.query.get('fieldValidation') || 'Warn';
+  if (fieldValidation !== 'Ignore' && fieldValidation !== 'Warn' && fieldValidation !== 'Strict')
+    throw badRequest(
+      `fieldValidation: Unsupported value: "${fieldValidation}": supported values: "Ignore", "Strict", "Warn"`,
+    );
+  return { user: exchange.user, dryRun: dryRun.length > 0, fieldValidation, warnings: [] };
+}
+
+export function sendText(
+  response: ServerResponse,
+  code: number,
+  text: string,
+  type = 'application/json',
+  warnings: readonly string[] = [],
+): void {
+  if (response.headersSent) return;
+  const bytes = Buffer.from(text);
+  response.statusCode = code;
+  response.setHeader('Content-Type', type);
+  response.setHeader('Cache-Control', 'no-cache, private');
+  response.setHeader('Content-Length', bytes.length);
+  if (warnings.length > 0)
+    response.setHeader(
+      'Warning',
+      warnings.map((w) => `299 - ${JSON.stringify(w)}`),
+    );
+  response.end(bytes);
+}
+
+export const sendJson = (response: ServerResponse, code: number, value: unknown): void =>
+  sendText(response, code, JSON.stringify(value));
+
+export function sendError(response: ServerResponse, err: unknown): ApiError {
+  const error = err instanceof ApiError ? err : internal(messageOf(err));
+  if (error.details?.retryAfterSeconds !== undefined && !response.headersSent)
+    response.setHeader('Retry-After', error.details.retryAfterSeconds);
+  if (response.headersSent) response.destroy();
+  else sendJson(response, error.code, error.status());
+  return error;
+}

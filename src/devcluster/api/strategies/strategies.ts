@@ -1,0 +1,43 @@
+// Which resource has which strategy; what is not named here is stored as it comes.
+import type { Strategy } from '../strategy.ts';
+import {
+  claimStrategy,
+  configMapStrategy,
+  namespaceStrategy,
+  nodeStrategy,
+  priorityClassStrategy,
+  secretStrategy,
+  signingRequestStrategy,
+  storageClassStrategy,
+  volumeStrategy,
+} from './basic.ts';
+import { podStrategy } from './pod.ts';
+import { serviceStrategy } from './service.ts';
+import { daemonSetStrategy, deploymentStrategy, jobStrategy, replicaSetStrategy } from './workload.ts';
+
+const loose: Strategy = { looseNames: true };
+
+export const STRATEGIES: Readonly<Record<string, Strategy>> = {
+  pods: podStrategy,
+  namespaces: namespaceStrategy,
+  nodes: nodeStrategy,
+  configmaps: configMapStrategy,
+  secrets: secretStrategy,
+  services: serviceStrategy,
+  serviceaccounts: { returnsDeleted: true },
+  limitranges: { returnsDeleted: true },
+  resourcequotas: { returnsDeleted: true },
+  persistentvolumes: volumeStrategy,
+  persistentvolumeclaims: claimStrategy,
+  'apps/deployments': deploymentStrategy,
+  'apps/replicasets': replicaSetStrategy,
+  'apps/daemonsets': daemonSetStrategy,
+  'batch/jobs': jobStrategy,
+  'certificates.k8s.io/certificatesigningrequests': signingRequestStrategy,
+  'scheduling.k8s.io/priorityclasses': priorityClassStrategy,
+  'storage.k8s.io/storageclasses': storageClassStrategy,
+  'rbac.authorization.k8s.io/roles': loose,
+  'rbac.authorization.k8s.io/rolebindings': loose,
+  'rbac.authorization.k8s.io/clusterroles': loose,
+  'rbac.authorization.k8s.io/clusterrolebindings': loose,
+};

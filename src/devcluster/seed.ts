@@ -1,0 +1,55 @@
+// What a cluster has from its first moment: system namespaces, the API's own service, priority classes, roles. Runs on
+// every start and makes only what is missing.
+import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from './api/auth/bootstrap-roles.ts';
+import { keyOf, textAt, type Json } from './api/objects.ts';
+import type { Registry } from './api/registry.ts';
+import { resourceNamed } from './api/resources.ts';
+import type { RequestContext } from './api/strategy.ts';
+
+export const systemContext = (): RequestContext => ({
+  user: { name: 'system:apiserver', groups: ['system:masters'] },
+  dryRun: false,
+  fieldValidation: 'Ignore',
+  warnings: [],
+});
+
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+const RBAC = 'rbac.authorization.k8s.io';
+const SERVICE_ADDRESS = '10.96.0.1';
+
+export function seedCluster(registry: Registry, caPem: string, port: number): void {
+  const ensure = (storage: string, namespace: string, body: Json): void => {
+    const name = textAt(body, 'metadata', 'name');
+    if (registry.store.get(storage, keyOf(namespace, name)) === undefined)
+      registry.create(resourceNamed(storage), namespace, body, systemContext());
+  };
+  for (const name of NAMESPACES) {
+    ensure('namespaces', '', { metadata: { name } });
+    ensureNamespaceContent(registry, name, caPem);
+  }
+  for (const role of bootstrapClusterRoles()) ensure(`${RBAC}/clusterroles`, '', role);
+  for (const binding of bootstrapClusterRoleBindings()) ensure(`${RBAC}/clusterrolebindings`, '', binding);
+  for (const [name, value] of [
+    ['system-node-critical', 2_000_001_000],
+    ['system-cluster-critical', 2_000_000_000],
+  ] as const)
+    ensure('scheduling.k8s.io/priorityclasses', '', { metadata: { name }, value });
+  ensure('services', 'default', {
+    metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    spec: { clusterIP: SERVICE_ADDRESS, ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: port }] },
+  });
+}
+
+/** The default service account and the CA every pod gets to see. */
+export function ensureNamespaceContent(registry: Registry, namespace: string, caPem: string): void {
+  const key = (name: string): string => keyOf(namespace, name);
+  if (registry.store.get('serviceaccounts', key('default')) === undefined)
+    registry.create(resourceNamed('serviceaccounts'), namespace, { metadata: { name: 'default' } }, systemContext());
+  const wanted = { 'ca.crt': caPem };
+  const found = registry.store.get('configmaps', key('kube-root-ca.crt'));
+  const type = resourceNamed('configmaps');
+  if (found === undefined)
+    registry.create(type, namespace, { metadata: { name: 'kube-root-ca.crt' }, data: wanted }, systemContext());
+  else if (textAt(found.object, 'data', 'ca.crt') !== caPem)
+    registry.modify(type, namespace, 'kube-root-ca.crt', (draft) => ({ ...draft, data: wanted }), systemContext());
+}

@@ -1,0 +1,97 @@
+// The embedded API server as one call: keys, storage, the world it starts with, controllers, kubeconfigs. Used by
+// `kubelet-dev` and by the tests of everything that talks to an API server.
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
+import { silentLogger, type Logger } from '../lib/logger.ts';
+import { ApiServer } from './api/api-server.ts';
+import { kubeconfig } from './api/pki/kubeconfig.ts';
+import { openPki, type ClusterPki } from './api/pki/pki.ts';
+import { ObjectStore } from './api/store.ts';
+import { seedCluster } from './seed.ts';
+
+export type StartOptions = {
+  /** Keys, database and kubeconfigs live here; a second start with the same directory continues the same cluster. */
+  readonly dir: string;
+  readonly host?: string;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  /** More names and addresses the server's certificate must carry. */
+  readonly dnsNames?: readonly string[];
+  readonly ipAddresses?: readonly string[];
+  /** Scheduler, workloads, garbage collection and the rest; on unless a test wants to be alone. */
+  readonly controllers?: boolean | readonly string[];
+  readonly watchWindow?: number;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+};
+
+export interface RunningApiServer {
+  readonly url: string;
+  readonly port: number;
+  readonly caPem: string;
+  readonly caPath: string;
+  readonly pki: ClusterPki;
+  readonly server: ApiServer;
+  readonly adminKubeconfigPath: string;
+  /** A kubeconfig with a fresh client certificate for this user. */
+  kubeconfig(user: string, groups?: readonly string[]): string;
+  /** The kubeconfig of a node's kubelet. */
+  nodeKubeconfig(name: string): string;
+  stop(): Promise<void>;
+}
+
+const DEFAULT_WINDOW = 5000;
+const SERVICE_ADDRESS = '10.96.0.1';
+const OWN_NAMES = [
+  'localhost',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+];
+
+export async function startApiServer(options: StartOptions): Promise<RunningApiServer> {
+  const clock = options.clock ?? systemClock;
+  const log = (options.log ?? silentLogger).child({ component: 'api-server' });
+  const host = options.host ?? '127.0.0.1';
+  await mkdir(options.dir, { recursive: true });
+  const pki = await openPki(clock, {
+    directory: join(options.dir, 'pki'),
+    dnsNames: [...OWN_NAMES, ...(options.dnsNames ?? [])],
+    ipAddresses: [
+      ...new Set(['127.0.0.1', SERVICE_ADDRESS, ...(host === '0.0.0.0' ? [] : [host]), ...(options.ipAddresses ?? [])]),
+    ],
+  });
+  const store = new ObjectStore(join(options.dir, 'cluster.db'));
+  const server = new ApiServer(
+    { store, pki, clock, log },
+    { host, port: options.port ?? 0, watchWindow: options.watchWindow ?? DEFAULT_WINDOW },
+  );
+  await server.listen();
+  seedCluster(server.registry, pki.caPem, server.port);
+  const url = `https://${host === '0.0.0.0' ? '127.0.0.1' : host}:${server.port}`;
+  const make = (user: string, groups: readonly string[]): string =>
+    kubeconfig(url, pki.caPem, {
+      name: user,
+      credential: pki.issueClient({ commonName: user, organizations: groups }),
+    });
+  const adminKubeconfigPath = join(options.dir, 'admin.kubeconfig');
+  await writeFileAtomic(adminKubeconfigPath, make('kubernetes-admin', ['system:masters']), 0o600);
+  return {
+    url,
+    port: server.port,
+    caPem: pki.caPem,
+    caPath: join(options.dir, 'pki', 'ca.crt'),
+    pki,
+    server,
+    adminKubeconfigPath,
+    kubeconfig: (user, groups = []) => make(user, groups),
+    nodeKubeconfig: (name) => make(`system:node:${name}`, ['system:nodes']),
+    async stop() {
+      await server.close();
+      store.close();
+    },
+  };
+}
