@@ -40,7 +40,6 @@ export type PodLifeDeps = {
   readonly store: PodStore;
   readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
   readonly sourcesReady: () => boolean;
-  readonly removeContainers: (uid: PodUid, signal: AbortSignal) => Promise<void>;
 };
 
 export type PodLife = {
@@ -95,6 +94,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       },
       desired: store,
       isAlive: (uid) => isAlive(cache.get(uid)),
+      onTerminated: (uid) => cluster.statusChanged(uid),
       onFinished: () => housekeeping.wake(),
       clock,
       log: base.log.child({ component: 'pod-workers' }),
@@ -238,7 +238,10 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
         else await cgroups.destroy(uid, signal);
       }
     },
-    removeContainers: deps.removeContainers,
+    removeContainers: async (uid, signal) => {
+      const ended = (edge.observer.cache.get(uid)?.containers ?? []).filter((c) => c.state !== 'running');
+      for (const container of ended) await deps.runtime.removeContainer(container, false, signal);
+    },
     removeMirrors: async (mirrors, signal) => {
       for (const mirror of mirrors) {
         await cluster.removeMirror(mirror, signal).catch((err: unknown) => {

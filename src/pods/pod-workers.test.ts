@@ -36,6 +36,7 @@ function setup(steps: Partial<WorkerSteps> = {}) {
       },
       desired: { get: (uid) => pods.get(uid) },
       isAlive: (uid) => alive.has(uid),
+      onTerminated: () => undefined,
       onFinished: (uid) => calls.push(['finished', uid]),
       clock,
       log: silentLogger,

@@ -26,6 +26,8 @@ export type PodWorkersDeps = {
   readonly desired: { get(uid: PodUid): Pod | undefined };
   /** Whether the runtime has anything alive for this pod. */
   readonly isAlive: (uid: PodUid) => boolean;
+  /** The pod's containers are stopped for good: its final phase may be shown. */
+  readonly onTerminated: (uid: PodUid) => void;
   /** A worker came to its end: what is left of its pod can be cleared away. */
   readonly onFinished: (uid: PodUid) => void;
   readonly clock: Clock;
@@ -167,8 +169,10 @@ export class PodWorkers {
     const before = worker.state.phase;
     worker.state = next(worker.state, event, this.#deps.clock.monotonic());
     if (before === worker.state.phase) return;
-    if (worker.state.phase === 'terminated' || worker.state.phase === 'finished')
+    if (worker.state.phase === 'terminated' || worker.state.phase === 'finished') {
       for (const done of worker.onTerminated.splice(0)) done();
+      this.#deps.onTerminated(worker.uid);
+    }
     if (worker.state.phase === 'finished') {
       this.#static.release(worker.uid);
       this.#deps.onFinished(worker.uid);

@@ -1,0 +1,202 @@
+// A node in a cluster: one API server connection, what is watched through it, and what is told to it.
+import { join } from 'node:path';
+import { KUBELET_VERSION } from '../config/version.ts';
+import type { PodUid } from '../core/ids.ts';
+import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
+import { parseTimeMs } from '../core/time.ts';
+import { connectApi, type ApiConnection } from '../kube/connect.ts';
+import { ApiEventRecorder } from '../kube/events.ts';
+import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { ObjectCache } from '../kube/object-cache.ts';
+import { PodCheckpoint } from '../kube/pod-checkpoint.ts';
+import { PodFeed } from '../kube/pod-feed.ts';
+import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
+import { Reflector } from '../kube/reflector.ts';
+import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICES } from '../kube/resources.ts';
+import { TokenManager } from '../kube/tokens.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { goArch } from '../node/host-facts.ts';
+import { MirrorPods } from '../pods/mirror-pods.ts';
+import type { PodStore } from '../pods/pod-store.ts';
+import { StatusSync } from '../status/status-sync.ts';
+import type { StatusStore } from '../status/status-store.ts';
+import type { ClusterPort, ObjectChange } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+
+export type ClusterDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly store: PodStore;
+  readonly statuses: StatusStore;
+  readonly onObjectChange: ObjectChange;
+  readonly onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
+  readonly mayBeRunning: (uid: PodUid) => boolean;
+  readonly volumesInUse: () => readonly string[];
+};
+
+export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly reporting: NodeReporting };
+
+export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
+  const { base, store } = deps;
+  const { clock, nodeName, config, registry, flags } = base;
+  const log = base.log.child({ component: 'kube' });
+  const access = await loadKubeconfig(flags.kubeconfig);
+  const api = connectApi({ clock, log, metrics: registry }, access, {
+    version: KUBELET_VERSION,
+    architecture: goArch(process.arch),
+    qps: config.kubeAPIQPS,
+    burst: config.kubeAPIBurst,
+    eventQps: config.eventRecordQPS,
+    eventBurst: config.eventBurst,
+    leaseDurationSeconds: config.nodeLeaseDurationSeconds,
+  });
+  const events = new ApiEventRecorder(
+    { client: api.events, clock, log: base.log.child({ component: 'events' }) },
+    { nodeName },
+  );
+  const watched = watchedObjects(deps, api);
+  const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
+  const checkpoint = new PodCheckpoint({ clock, log }, { path: join(flags.rootDir, 'last_known_pods'), nodeName });
+  const feed = new PodFeed(
+    { client: api.main, clock, log, onPods: deps.onPods, ...(flags.podCheckpoint ? { checkpoint } : {}) },
+    { nodeName },
+  );
+  const mirrors = new MirrorPods({
+    client: api.main,
+    mirrorOf: (pod) => store.mirrorOf(pod),
+    node: () => reporting.known.get(),
+    log,
+  });
+  const sync = new StatusSync({
+    client: api.main,
+    statuses: deps.statuses,
+    watched: feed.reflector.store,
+    mayBeRunning: deps.mayBeRunning,
+    clock,
+    log: base.log.child({ component: 'status-sync' }),
+  });
+  feed.reflector.subscribe((changes) => {
+    for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
+  });
+  const tokens = new TokenManager({ client: api.main, clock, log });
+  return {
+    api,
+    reporting,
+    events,
+    parts: [
+      events,
+      ...watched.parts,
+      afterNode(watched.nodes, feed),
+      ...(flags.podCheckpoint ? [checkpoint] : []),
+      tokens,
+      sync,
+      ...reporting.parts,
+    ],
+    sources: ['api'],
+    tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
+    configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
+    secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
+    services: () => (watched.services.synced ? [...watched.services.store.values()] : undefined),
+    runtimeHandler: async (className, signal) => handlerOf(watched.runtimeClasses, className, signal),
+    register: (pod) => {
+      watched.secrets.register(pod);
+      watched.configMaps.register(pod);
+    },
+    unregister: (pod) => {
+      watched.secrets.unregister(uidOf(pod));
+      watched.configMaps.unregister(uidOf(pod));
+      tokens.forgetPod(uidOf(pod));
+    },
+    node: () => reporting.known.get() ?? reporting.wouldBe(),
+    freshNode: (signal) => api.main.get(NODES, { name: nodeName }, signal),
+    nodeIps: () => reporting.nodeIps(),
+    statusChanged: (uid) => sync.wake(uid),
+    reconcileMirror: (pod, signal) => mirrors.reconcile(pod, signal),
+    removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
+  };
+}
+
+type Watched = {
+  readonly nodes: Reflector<Node>;
+  readonly services: Reflector<Service>;
+  readonly runtimeClasses: Reflector<RuntimeClass>;
+  readonly secrets: ObjectCache<Secret>;
+  readonly configMaps: ObjectCache<ConfigMap>;
+  readonly parts: readonly Runnable[];
+};
+
+function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnection): Watched {
+  const { clock, config, nodeName } = base;
+  const log = base.log.child({ component: 'kube' });
+  const client = api.main;
+  const nodes = new Reflector<Node>(
+    { client, clock, log },
+    { name: 'node-watch', resource: NODES, fieldSelector: `metadata.name=${nodeName}` },
+  );
+  const services = new Reflector<Service>(
+    { client, clock, log },
+    { name: 'service-watch', resource: SERVICES, fieldSelector: 'spec.clusterIP!=None' },
+  );
+  const runtimeClasses = new Reflector<RuntimeClass>(
+    { client, clock, log },
+    { name: 'runtime-class-watch', resource: RUNTIME_CLASSES },
+  );
+  const strategy = config.configMapAndSecretChangeDetectionStrategy;
+  const secrets = new ObjectCache<Secret>(
+    { client, clock, log, onChange: ({ namespace, name }) => onObjectChange('secret', namespace, name) },
+    { name: 'secret-cache', resource: SECRETS, strategy, namesOf: secretsOf },
+  );
+  const configMaps = new ObjectCache<ConfigMap>(
+    { client, clock, log, onChange: ({ namespace, name }) => onObjectChange('configMap', namespace, name) },
+    { name: 'config-map-cache', resource: CONFIG_MAPS, strategy, namesOf: configMapsOf },
+  );
+  return {
+    nodes,
+    services,
+    runtimeClasses,
+    secrets,
+    configMaps,
+    parts: [nodes, services, runtimeClasses, secrets, configMaps],
+  };
+}
+
+/** Pods are judged by the node's labels and taints, so its own object comes first. */
+const afterNode = (nodes: Reflector<Node>, feed: PodFeed): Runnable => ({
+  name: feed.name,
+  run: async (signal) => {
+    await nodes.whenSynced(signal);
+    await feed.run(signal);
+  },
+});
+
+async function podToken(
+  tokens: TokenManager,
+  pod: Pod,
+  request: { readonly audience: string; readonly expirationSeconds: number },
+  signal: AbortSignal,
+): Promise<{ token: string; refreshAtMs?: number }> {
+  const { token, expirationTimestamp } = await tokens.get(
+    {
+      namespace: pod.metadata.namespace ?? 'default',
+      serviceAccount: pod.spec.serviceAccountName ?? 'default',
+      audiences: request.audience === '' ? [] : [request.audience],
+      expirationSeconds: request.expirationSeconds,
+      pod: { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
+    },
+    signal,
+  );
+  const lifeMs = request.expirationSeconds * 1000;
+  return { token, refreshAtMs: parseTimeMs(expirationTimestamp) - lifeMs * 0.2 };
+}
+
+async function handlerOf(classes: Reflector<RuntimeClass>, className: string, signal: AbortSignal): Promise<string> {
+  await classes.whenSynced(signal);
+  const found = classes.store.byName(undefined, className);
+  if (found === undefined)
+    throw new KubeletError('notFound', `failed to get sandbox runtime: no runtime for "${className}" is configured`);
+  return found.handler;
+}

@@ -1,0 +1,159 @@
+// What the node tells the cluster about itself: registration, status, lease, CSINode.
+import { hostname } from 'node:os';
+import { KUBELET_VERSION } from '../config/version.ts';
+import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
+import type { ApiConnection } from '../kube/connect.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { nodeAddresses, parseNodeIps, readHostNetwork } from '../node/addresses.ts';
+import { CSI_NOT_READY, CsiNodeInitializer } from '../node/csi-node.ts';
+import { readHostFacts } from '../node/host-facts.ts';
+import { KnownNode, type NodeWatch } from '../node/known-node.ts';
+import { NodeLease } from '../node/lease.ts';
+import { NetworkRules } from '../node/network-rules.ts';
+import { initialNode, type ImageFact, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
+import { NodeStatusReporter } from '../node/node-status.ts';
+import { NodeRegistration } from '../node/registration.ts';
+import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+
+export type NodeReportingDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly api: ApiConnection;
+  readonly events: EventRecorder;
+  readonly nodeWatch: NodeWatch;
+  readonly volumesInUse: () => readonly string[];
+};
+
+export type NodeReporting = {
+  readonly known: KnownNode;
+  readonly status: NodeStatusReporter;
+  readonly parts: readonly Runnable[];
+  /** The node as it would be registered, before the API server has it. */
+  wouldBe(): Node;
+  nodeIps(): readonly string[];
+};
+
+const IMAGES_FRESH_MS = 30_000;
+const DECLARABLE = [
+  'ExtendWebSocketsToKubelet',
+  'InPlacePodLevelResourcesVerticalScaling',
+  'InPlacePodVerticalScalingInitContainers',
+  'RestartAllContainersOnContainerExits',
+];
+
+export const declaredFeatures = ({ gates }: Foundation): readonly string[] =>
+  DECLARABLE.filter((name) => gates.enabled(name)).sort();
+
+export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeReporting> {
+  const { base, edge, api, events } = deps;
+  const { clock, config, nodeName } = base;
+  const log = base.log.child({ component: 'node' });
+  const options = nodeOptions(base);
+  const csi = new CsiNodeInitializer({ client: api.main, clock, log, onReady: () => status.wake() }, { nodeName });
+  const host = await readHostFacts();
+  const images = imageFacts(base, edge);
+  const known = new KnownNode(deps.nodeWatch, nodeName);
+  let latest: NodeFacts | undefined;
+  const facts = async (signal: AbortSignal): Promise<NodeFacts> => {
+    const network = await readHostNetwork(nodeName);
+    const state = edge.health.state();
+    latest = {
+      host,
+      capacity: edge.resources.capacityList(),
+      allocatable: edge.resources.allocatableList(),
+      addresses: nodeAddresses(
+        { hostname: hostname(), nodeIps: options.nodeIps, externalCloud: options.externalCloud },
+        network,
+        known.get()?.status?.addresses ?? [],
+      ),
+      runtime: {
+        name: edge.version.name,
+        version: edge.version.version,
+        handlers: state.handlers.map(({ name, ...features }) => ({ name, features })),
+        supplementalGroupsPolicy: state.features.supplementalGroupsPolicy,
+      },
+      images: await images(signal),
+      pressure: { memory: false, disk: false, pid: false },
+      notReady: [...state.runtimeErrors, ...state.networkErrors, ...(csi.ready ? [] : [CSI_NOT_READY])],
+      volumesInUse: deps.volumesInUse(),
+      declaredFeatures: declaredFeatures(base),
+    };
+    return latest;
+  };
+  await facts(new AbortController().signal);
+  const resetConnections = (): void => api.transport.resetConnections();
+  const registration = new NodeRegistration({ client: api.main, known, facts, events, clock, log }, options);
+  const status = new NodeStatusReporter(
+    {
+      client: api.heartbeat,
+      known,
+      ...(config.registerNode ? { registration } : {}),
+      facts,
+      events,
+      clock,
+      log,
+      listeners: { onRepeatedFailure: resetConnections },
+    },
+    { ...options, updateMs: config.nodeStatusUpdateFrequencyMs, reportMs: config.nodeStatusReportFrequencyMs },
+  );
+  edge.health.onChange(() => status.wake());
+  const lease = new NodeLease(
+    { client: api.heartbeat, clock, log, onRepeatedFailure: resetConnections },
+    { nodeName, durationSeconds: config.nodeLeaseDurationSeconds },
+  );
+  const rules = config.makeIPTablesUtilChains ? [new NetworkRules({ clock, log })] : [];
+  return {
+    known,
+    status,
+    parts: [csi, status, lease, ...rules],
+    wouldBe: () => initialNode(options, latest ?? fail(), clock.now()).node,
+    nodeIps: () => (latest?.addresses ?? []).filter((a) => a.type === 'InternalIP').map((a) => a.address),
+  };
+}
+
+const fail = (): never => {
+  throw new Error('node facts are not known yet');
+};
+
+function nodeOptions({ config, flags, nodeName }: Foundation): NodeOptions {
+  return {
+    nodeName,
+    hostname: hostname(),
+    nodeLabels: flags.nodeLabels,
+    taints: config.registerWithTaints.map(({ key, value, effect }) => ({
+      key,
+      effect,
+      ...(value === '' ? {} : { value }),
+    })),
+    registerSchedulable: true,
+    providerId: config.providerID,
+    externalCloud: flags.cloudProvider === 'external',
+    nodeIps: parseNodeIps(flags.nodeIp),
+    controllerAttachDetach: config.enableControllerAttachDetach,
+    port: config.port,
+    maxImages: config.nodeStatusMaxImages,
+    kubeletVersion: KUBELET_VERSION,
+  };
+}
+
+/** The runtime's images, read at most every half minute. */
+function imageFacts(
+  { clock, log }: Foundation,
+  edge: RuntimeEdge,
+): (signal: AbortSignal) => Promise<readonly ImageFact[]> {
+  let at = -Infinity;
+  let images: readonly ImageFact[] = [];
+  return async (signal) => {
+    if (clock.monotonic() - at < IMAGES_FRESH_MS) return images;
+    try {
+      const listed = await edge.cri.images.listImages({}, signal);
+      images = listed.images.map(({ repoDigests, repoTags, size }) => ({ repoDigests, repoTags, sizeBytes: size }));
+      at = clock.monotonic();
+    } catch (err) {
+      log.debug('images could not be listed for the node status', { err });
+    }
+    return images;
+  };
+}

@@ -1,0 +1,36 @@
+// Probes, fitted with the runtime's exec and the pods' statuses.
+import type { PodUid } from '../core/ids.ts';
+import { Registry } from '../lib/metrics.ts';
+import type { PodStore } from '../pods/pod-store.ts';
+import { ProbeManager } from '../probes/probe-manager.ts';
+import { ProbeMetrics } from '../probes/probe-metrics.ts';
+import { containerProber } from '../probes/probers.ts';
+import type { StatusStore } from '../status/status-store.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+
+export function buildProbes(
+  { clock, log }: Foundation,
+  edge: RuntimeEdge,
+  around: {
+    readonly cluster: ClusterPort;
+    readonly store: PodStore;
+    readonly statuses: StatusStore;
+    readonly wake: (uid: PodUid) => void;
+  },
+): ProbeManager {
+  const { cluster, store, statuses, wake } = around;
+  const prober = containerProber(clock, (containerId, cmd, timeoutSeconds, signal) =>
+    edge.cri.runtime.execSync({ containerId, cmd, timeout: timeoutSeconds }, signal),
+  );
+  return new ProbeManager({
+    pods: { pod: (uid) => store.get(uid), status: (uid) => statuses.statusOf(uid) },
+    prober,
+    onResult: (change) => wake(change.uid),
+    events: cluster.events,
+    clock,
+    log: log.child({ component: 'probes' }),
+    metrics: new ProbeMetrics(new Registry()),
+  });
+}
