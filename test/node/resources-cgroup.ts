@@ -2,16 +2,21 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CgroupV1 } from '../../src/host/cgroups/cgroup-v1.ts';
-import { CgroupV2 } from '../../src/host/cgroups/cgroup-v2.ts';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { detectCgroups, type CgroupLayout } from '../../src/host/cgroups/layout.ts';
+import { openCgroups, type CgroupDriver } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { cgroupPath } from '../../src/resources/cgroup-names.ts';
 
 export type TestCgroup = {
   readonly layout: CgroupLayout;
   readonly cgroups: Cgroups;
+  readonly driver: CgroupDriver;
+  /** Name and path of the subtree's root. */
+  readonly name: string;
   readonly root: string;
+  /** The path of a cgroup below the root. */
+  at(...parts: readonly string[]): string;
   /** A file of the cgroup, as the kernel shows it; `controller` matters on v1 only. */
   value(path: string, controller: string, file: string): Promise<string>;
   /** Runs a command as a member of the cgroup from its first instruction on. */
@@ -21,11 +26,14 @@ export type TestCgroup = {
 
 const signal = new AbortController().signal;
 
-export async function openTestCgroup(name: string): Promise<TestCgroup> {
+/** `CGROUP_DRIVER=systemd` runs the same tests through systemd. */
+export async function openTestCgroup(label: string): Promise<TestCgroup> {
+  const driver: CgroupDriver = process.env['CGROUP_DRIVER'] === 'systemd' ? 'systemd' : 'cgroupfs';
   const layout = await detectCgroups();
-  const cgroups =
-    layout.version === 1 ? new CgroupV1(systemClock, layout.hierarchies) : new CgroupV2(systemClock, layout.mountPoint);
-  const root = `/${name}-${process.pid}`;
+  const cgroups = await openCgroups(systemClock, driver);
+  const name = `kubeletts${label}${process.pid}`;
+  const at = (...parts: readonly string[]): string => cgroupPath([name, ...parts], driver);
+  const root = at();
   await cgroups.create(root, {}, signal);
   const children: ChildProcess[] = [];
   const dirOf = (path: string, controller: string): string => {
@@ -36,7 +44,10 @@ export async function openTestCgroup(name: string): Promise<TestCgroup> {
   return {
     layout,
     cgroups,
+    driver,
+    name,
     root,
+    at,
     value: async (path, controller, file) => (await readFile(join(dirOf(path, controller), file), 'utf8')).trim(),
     async spawnIn(path, command) {
       const child = spawn('/bin/sh', ['-c', 'read go && exec "$@"', 'sh', ...command], {

@@ -15,14 +15,14 @@ const HOG = ['/bin/sh', '-c', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done'];
 
 let box: TestCgroup;
 before(async () => {
-  box = await openTestCgroup('kubelet-ts-oom');
+  box = await openTestCgroup('oom');
 });
 after(() => box.close());
 
 for (const level of ['container', 'pod'] as const)
   test(`a kill at the limit of the ${level} is reported with that limit`, async () => {
     const uid = `11111111-2222-3333-4444-55555555${level === 'pod' ? '0001' : '0002'}`;
-    const podPath = `${box.root}/kubepods/pod${uid}`;
+    const podPath = box.at('kubepods', `pod${uid}`);
     const containerPath = `${podPath}/${ID}`;
     const small = { memoryBytes: 16 * 2 ** 20 };
     await box.cgroups.create(podPath, level === 'pod' ? small : {}, signal);

@@ -55,15 +55,15 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
       clock: systemClock,
       log: quiet,
     },
-    { driver: 'cgroupfs', root: box.root, enforce, systemReservedCgroup: '', kubeReservedCgroup: '', ...more },
+    { driver: box.driver, root: box.root, enforce, systemReservedCgroup: '', kubeReservedCgroup: '', ...more },
   );
 
 before(async () => {
-  box = await openTestCgroup('kubelet-ts-resources');
+  box = await openTestCgroup('res');
   pods = new PodCgroups(
     { cgroups: box.cgroups, clock: systemClock, hasExclusiveCpus: () => false },
     {
-      driver: 'cgroupfs',
+      driver: box.driver,
       root: box.root,
       cpuCfsQuota: true,
       cpuPeriodUs: 100_000,
@@ -95,12 +95,12 @@ async function shown(path: string): Promise<readonly string[]> {
 }
 
 const UNLIMITED_V1 = '9223372036854771712';
-const RECORDED: readonly { pod: Pod; parent: string; v1: readonly string[]; v2: readonly string[] }[] = [
+const RECORDED: readonly { pod: Pod; parent: readonly string[]; v1: readonly string[]; v2: readonly string[] }[] = [
   {
     pod: podOf('simple', [
       container('web', { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } }),
     ]),
-    parent: '/kubepods/burstable/podsimple',
+    parent: ['kubepods', 'burstable', 'podsimple'],
     v1: ['102', '20000', '67108864', 'max'],
     v2: ['4', '20000 100000', '67108864', 'max'],
   },
@@ -109,13 +109,13 @@ const RECORDED: readonly { pod: Pod; parent: string; v1: readonly string[]; v2: 
       container('a', both({ cpu: '150m', memory: '64Mi' })),
       container('b', both({ cpu: '1', memory: '32Mi' })),
     ]),
-    parent: '/kubepods/podguaranteed',
+    parent: ['kubepods', 'podguaranteed'],
     v1: ['1177', '115000', '100663296', 'max'],
     v2: ['45', '115000 100000', '100663296', 'max'],
   },
   {
     pod: podOf('besteffort', [container('a')]),
-    parent: '/kubepods/besteffort/podbesteffort',
+    parent: ['kubepods', 'besteffort', 'podbesteffort'],
     v1: ['2', '-1', UNLIMITED_V1, 'max'],
     v2: ['1', 'max 100000', 'max', 'max'],
   },
@@ -123,7 +123,7 @@ const RECORDED: readonly { pod: Pod; parent: string; v1: readonly string[]; v2: 
     pod: podOf('sidecar', [container('main')], {
       initContainers: [{ ...container('side'), restartPolicy: 'Always' }, container('after')],
     }),
-    parent: '/kubepods/besteffort/podsidecar',
+    parent: ['kubepods', 'besteffort', 'podsidecar'],
     v1: ['2', '-1', UNLIMITED_V1, 'max'],
     v2: ['1', 'max 100000', 'max', 'max'],
   },
@@ -131,11 +131,11 @@ const RECORDED: readonly { pod: Pod; parent: string; v1: readonly string[]; v2: 
 
 for (const { pod, parent, v1, v2 } of RECORDED)
   test(`cgroup values of the recorded pod ${pod.metadata.name}`, async () => {
-    assert.equal(pods.parentOf(pod), box.root + parent);
+    assert.equal(pods.parentOf(pod), box.at(...parent));
     assert.equal(await pods.exists(pod, signal), false);
     await pods.ensure(pod, signal);
     assert.equal(await pods.exists(pod, signal), true);
-    assert.deepEqual(await shown(box.root + parent), box.layout.version === 1 ? v1 : v2);
+    assert.deepEqual(await shown(box.at(...parent)), box.layout.version === 1 ? v1 : v2);
     const uid = podUid(pod.metadata.uid ?? '');
     assert.ok((await pods.listPodUids(signal)).includes(uid));
     await pods.destroy(uid, signal);
@@ -145,20 +145,19 @@ for (const { pod, parent, v1, v2 } of RECORDED)
 
 test('the tiers above the pods', async () => {
   const v1 = box.layout.version === 1;
-  const kubepods = `${box.root}/kubepods`;
-  assert.deepEqual((await shown(kubepods)).slice(2), ['1073741824', '5000']);
-  assert.equal((await shown(kubepods))[0], v1 ? '2048' : '79');
-  assert.equal((await shown(`${kubepods}/besteffort`))[0], v1 ? '2' : '1');
-  assert.equal((await shown(`${kubepods}/burstable`))[0], v1 ? '2' : '1');
+  assert.deepEqual((await shown(box.at('kubepods'))).slice(2), ['1073741824', '5000']);
+  assert.equal((await shown(box.at('kubepods')))[0], v1 ? '2048' : '79');
+  assert.equal((await shown(box.at('kubepods', 'besteffort')))[0], v1 ? '2' : '1');
+  assert.equal((await shown(box.at('kubepods', 'burstable')))[0], v1 ? '2' : '1');
   await tree([podOf('x', [container('c', { requests: { cpu: '1500m' } })])]).refresh(signal);
-  assert.equal((await shown(`${kubepods}/burstable`))[0], v1 ? '1536' : '59');
+  assert.equal((await shown(box.at('kubepods', 'burstable')))[0], v1 ? '1536' : '59');
   assert.ok(events.includes('Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods'));
 });
 
 test('reserved cgroups are limited, and must exist', async () => {
-  const path = `${box.root}/reserved`;
+  const path = box.at('reserved');
   await assert.rejects(tree([], ['system-reserved'], { systemReservedCgroup: path }).setUp(signal), {
-    message: `Failed to enforce System Reserved Cgroup Limits on "${path}": ["${box.root.slice(1)}" "reserved"] cgroup does not exist`,
+    message: `Failed to enforce System Reserved Cgroup Limits on "${path}": ["${box.name}" "reserved"] cgroup does not exist`,
   });
   await box.cgroups.create(path, {}, signal);
   await tree([], ['kube-reserved-compressible'], { kubeReservedCgroup: path }).setUp(signal);
@@ -216,7 +215,7 @@ test('a fork bomb stays within the process limit, and goes with its pod', async 
   const limited = new PodCgroups(
     { cgroups: box.cgroups, clock: systemClock, hasExclusiveCpus: () => false },
     {
-      driver: 'cgroupfs',
+      driver: box.driver,
       root: box.root,
       cpuCfsQuota: true,
       cpuPeriodUs: 100_000,
