@@ -4,9 +4,9 @@ import { goJson } from './go-json.ts';
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-function fnv1a32(text: string): number {
+export function fnv1a32(text: string): number {
   let hash = FNV_OFFSET;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), FNV_PRIME);
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME);
   return hash >>> 0;
 }
 

@@ -28,7 +28,8 @@ before(async () => {
 });
 after(async () => {
   await containerd.stop();
-  for (const dir of globSync(`/sys/fs/cgroup{,/*}${CGROUP}{/pod*,}`)) await rmdir(dir).catch(() => undefined);
+  for (const pattern of [`/sys/fs/cgroup/*${CGROUP}`, `/sys/fs/cgroup${CGROUP}`])
+    for (const dir of [...globSync(`${pattern}/*/`), ...globSync(pattern)]) await rmdir(dir).catch(() => undefined);
   await rm(root, { recursive: true, force: true });
 });
 
