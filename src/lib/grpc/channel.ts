@@ -178,6 +178,8 @@ function exchange(
     const fail = (err: Error): void => {
       failure ??= err;
       stream.close(constants.NGHTTP2_CANCEL);
+      // A peer that stopped reading must not hold up a caller that gave up.
+      reject(failure);
     };
     const onAbort = (): void => fail(reasonOf(signal));
     const onHeaders = (headers: IncomingHttpHeaders): void => {
@@ -216,8 +218,9 @@ function statusError(headers: IncomingHttpHeaders, path: string): GrpcError | un
   const status = headers['grpc-status'];
   if (status === undefined) {
     const http = headers[':status'];
-    return http === undefined
-      ? new GrpcError(GrpcCode.Unavailable, `${path}: the connection ended before an answer`)
+    // Headers came, trailers did not: the peer went away in the middle of its answer.
+    return http === undefined || Number(http) === 200
+      ? new GrpcError(GrpcCode.Unavailable, `${path}: the connection ended before the answer did`)
       : new GrpcError(GrpcCode.Unknown, `${path}: HTTP status ${http} without a gRPC status`);
   }
   const code = Number(status);

@@ -1,0 +1,152 @@
+// A proxy between a kubelet and a runtime's socket that makes trouble on request: errors, delays, calls that hang, answers
+// that get lost after the runtime did the work, duplicated or lost events, connections that break, outages.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Events } from '../../src/cri/gen/containerd-events.ts';
+import { ImageService, RuntimeService } from '../../src/cri/gen/cri.ts';
+import { aborted } from '../../src/lib/abort.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
+import type { Rpc } from '../../src/lib/grpc/rpc.ts';
+import { GrpcServer } from '../../src/lib/grpc/server.ts';
+import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
+
+export type Fault =
+  /** The runtime never sees the call. */
+  | { readonly do: 'error'; readonly code: GrpcCode; readonly message: string }
+  | { readonly do: 'delay'; readonly ms: number }
+  /** No answer until the caller gives up; the runtime never sees the call. */
+  | { readonly do: 'hang' }
+  /** The runtime does the work, then every connection breaks before the answer is out. */
+  | { readonly do: 'cut' }
+  /** The runtime does the work, and the caller is told this instead of the answer. */
+  | { readonly do: 'loseAnswer'; readonly code: GrpcCode; readonly message: string };
+
+export type Rule = {
+  /** As on the wire: `CreateContainer`; `*` for every unary verb. */
+  readonly verb: string;
+  readonly fault: Fault;
+  /** How many calls it strikes; undefined means all until it is lifted. */
+  readonly times?: number;
+  /** Only calls whose request it picks. */
+  readonly when?: (request: unknown) => boolean;
+};
+
+export type EventFault = 'duplicate' | 'drop' | undefined;
+
+type ActiveRule = Rule & { left: number };
+const STREAMS: ReadonlySet<string> = new Set([
+  RuntimeService.getContainerEvents.path,
+  Events.subscribe.path,
+  ...[...Object.values(RuntimeService), ...Object.values(ImageService)]
+    .map((r) => r.path)
+    .filter((p) => /\/Stream/.test(p)),
+]);
+const ALL: readonly Rpc<unknown, unknown>[] = [
+  ...Object.values(RuntimeService),
+  ...Object.values(ImageService),
+  ...Object.values(Events),
+] as unknown as readonly Rpc<unknown, unknown>[];
+
+export class CriProxy {
+  readonly root = mkdtempSync(join(tmpdir(), 'kts-proxy-'));
+  readonly socketPath = join(this.root, 'cri.sock');
+  readonly endpoint = `unix://${this.socketPath}`;
+  /** What happens to events on their way. */
+  events: EventFault;
+  /** How often each verb was called, faults included. */
+  readonly counts = new Map<string, number>();
+  readonly #channel: GrpcChannel;
+  readonly #rules = new Set<ActiveRule>();
+  #server: GrpcServer | undefined;
+
+  constructor(runtimeSocketPath: string) {
+    this.#channel = new GrpcChannel(systemClock, { target: { socketPath: runtimeSocketPath } });
+  }
+
+  async start(): Promise<void> {
+    const server = new GrpcServer();
+    for (const rpc of ALL) {
+      if (STREAMS.has(rpc.path))
+        server.serverStream(rpc, (request, signal, send) => this.#stream(rpc, request, signal, send));
+      else server.unary(rpc, (request, signal) => this.#call(rpc, request, signal));
+    }
+    this.#server = server;
+    await server.listen(this.socketPath);
+  }
+
+  /** Returns the way to lift the rule before it is used up. */
+  inject(rule: Rule): () => void {
+    const active: ActiveRule = { ...rule, left: rule.times ?? Infinity };
+    this.#rules.add(active);
+    return () => void this.#rules.delete(active);
+  }
+
+  /** Nobody can connect for `ms`; connections that were open break. */
+  async outage(ms: number): Promise<void> {
+    await this.#server?.close();
+    rmSync(this.socketPath, { force: true });
+    await systemClock.sleep(ms, new AbortController().signal);
+    await this.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.close();
+    this.#channel.close();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  async #call(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {
+    const verb = verbOf(rpc);
+    this.counts.set(verb, (this.counts.get(verb) ?? 0) + 1);
+    const fault = this.#strike(verb, request);
+    const forward = (): Promise<unknown> => this.#channel.unary(rpc, request, { signal });
+    switch (fault?.do) {
+      case undefined:
+        return forward();
+      case 'error':
+        throw new GrpcError(fault.code, fault.message);
+      case 'delay':
+        await systemClock.sleep(fault.ms, signal);
+        return forward();
+      case 'hang':
+        await aborted(signal);
+        throw new GrpcError(GrpcCode.Canceled, 'the caller gave up');
+      case 'cut':
+        await forward();
+        await this.outage(0);
+        throw new GrpcError(GrpcCode.Unavailable, 'cut');
+      case 'loseAnswer':
+        await forward();
+        throw new GrpcError(fault.code, fault.message);
+    }
+  }
+
+  async #stream(
+    rpc: Rpc<unknown, unknown>,
+    request: unknown,
+    signal: AbortSignal,
+    send: (message: unknown) => void,
+  ): Promise<void> {
+    const fault = this.#strike(verbOf(rpc), request);
+    if (fault?.do === 'error') throw new GrpcError(fault.code, fault.message);
+    await this.#channel.serverStream(rpc, request, { signal }, (message) => {
+      if (this.events === 'drop') return;
+      send(message);
+      if (this.events === 'duplicate') send(message);
+    });
+  }
+
+  #strike(verb: string, request: unknown): Fault | undefined {
+    for (const rule of this.#rules) {
+      if (rule.verb !== verb && rule.verb !== '*') continue;
+      if (rule.when !== undefined && !rule.when(request)) continue;
+      if (--rule.left <= 0) this.#rules.delete(rule);
+      return rule.fault;
+    }
+    return undefined;
+  }
+}
+
+const verbOf = (rpc: Rpc<unknown, unknown>): string => rpc.path.split('/').at(-1) ?? '';

@@ -1,0 +1,130 @@
+// The observer when the runtime misbehaves: the fake behind a proxy that makes trouble.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openCri, type CriConnection } from '../../src/cri/connection.ts';
+import { podUid } from '../../src/core/ids.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { GrpcCode } from '../../src/lib/grpc/status.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Registry } from '../../src/lib/metrics.ts';
+import { Observer } from '../../src/observe/observer.ts';
+import { FakeCri } from '../fakes/fake-cri.ts';
+import { BUSYBOX_IMAGE, eventually } from '../harness/containerd.ts';
+import { runPod } from '../harness/pods.ts';
+import { CriProxy } from './cri-proxy.ts';
+
+const forever = new AbortController().signal;
+const soon = (what: string, check: () => boolean, withinMs = 3000): Promise<void> =>
+  eventually(what, withinMs, () => Promise.resolve(check()));
+
+describe('observer behind a faulty connection', () => {
+  const fake = new FakeCri();
+  const proxy = new CriProxy(fake.socketPath);
+  const stop = new AbortController();
+  let cri: CriConnection;
+  let observer: Observer;
+  let running: Promise<void>;
+
+  before(async () => {
+    fake.state.addImage(BUSYBOX_IMAGE);
+    await fake.start();
+    await proxy.start();
+    cri = openCri(systemClock, { runtimeEndpoint: proxy.endpoint, imageEndpoint: '', timeoutMs: 10_000 });
+    observer = new Observer(
+      { runtime: cri.runtime, channel: cri.channel, clock: systemClock, log: silentLogger, registry: new Registry() },
+      { readDeadlineMs: 300, withoutEventsMs: 100, idleMs: 200, idleMaxMs: 400 },
+    );
+    running = observer.run(stop.signal);
+    await observer.cache.whenReady(forever);
+    await soon('events flow', () => observer.stream === 'cri');
+  });
+  after(async () => {
+    stop.abort();
+    await running;
+    cri.close();
+    await proxy.stop();
+    await fake.stop();
+  });
+  const stateOf = (uid: string): string | undefined => observer.cache.get(podUid(uid))?.containers[0]?.state;
+
+  it('finds by relist what a lost event would have told', async () => {
+    const pod = await runPod(fake, 'lost', ['sleep', '1000']);
+    await soon('seen', () => stateOf(pod.uid) === 'running');
+    proxy.events = 'drop';
+    fake.state.exit(pod.containerId, 7);
+    await soon('found', () => stateOf(pod.uid) === 'exited');
+    proxy.events = undefined;
+  });
+
+  it('tells a death once, however often the event comes', async () => {
+    const pod = await runPod(fake, 'twice', ['sleep', '1000']);
+    await soon('seen', () => stateOf(pod.uid) === 'running');
+    proxy.events = 'duplicate';
+    let deaths = 0;
+    const off = observer.cache.onChange((_, events) => {
+      deaths += events.filter((e) => e.type === 'ContainerDied' && e.id === pod.containerId).length;
+    });
+    fake.state.exit(pod.containerId, 1);
+    await soon('seen', () => deaths > 0);
+    await systemClock.sleep(300, forever);
+    off();
+    proxy.events = undefined;
+    assert.equal(deaths, 1);
+  });
+
+  it('sets a pod that hangs aside by name, while others go on', async () => {
+    const sick = await runPod(fake, 'sick', ['sleep', '1000']);
+    const well = await runPod(fake, 'well', ['sleep', '1000']);
+    await soon('both seen', () => stateOf(sick.uid) === 'running' && stateOf(well.uid) === 'running');
+    const lift = proxy.inject({
+      verb: 'ContainerStatus',
+      fault: { do: 'hang' },
+      when: (r) => (r as { containerId: string }).containerId === sick.containerId,
+    });
+    const read = observer.cache.refresh(podUid(sick.uid), forever);
+    await assert.rejects(read, { kind: 'deadline' });
+    const [named] = observer.cache.unreadable();
+    assert.deepEqual([named?.name, named?.namespace, named?.uid], ['sick', 'test', sick.uid]);
+    const begun = systemClock.monotonic();
+    fake.state.exit(well.containerId, 0);
+    await soon('the other pod is seen', () => stateOf(well.uid) === 'exited');
+    assert.ok(systemClock.monotonic() - begun < 250);
+    assert.equal(observer.unhealthy(), undefined);
+    lift();
+    await soon('readable again', () => observer.cache.unreadable().length === 0);
+  });
+
+  it('keeps the last truth while a read fails, then tells what happened meanwhile', async () => {
+    const pod = await runPod(fake, 'fails', ['sleep', '1000']);
+    await soon('seen', () => stateOf(pod.uid) === 'running');
+    const lift = proxy.inject({
+      verb: 'ContainerStatus',
+      fault: { do: 'error', code: GrpcCode.Internal, message: 'broken' },
+    });
+    fake.state.exit(pod.containerId, 9);
+    await soon('set aside', () => observer.cache.unreadable().some((p) => p.uid === pod.uid));
+    assert.equal(stateOf(pod.uid), 'running');
+    lift();
+    await soon('told', () => stateOf(pod.uid) === 'exited');
+    assert.equal(observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode, 9);
+  });
+
+  it('comes back after an outage without blaming a pod', async () => {
+    const pod = await runPod(fake, 'outage', ['sleep', '1000']);
+    await soon('seen', () => stateOf(pod.uid) === 'running');
+    const outage = proxy.outage(500);
+    await systemClock.sleep(50, forever);
+    fake.state.exit(pod.containerId, 0);
+    await assert.rejects(observer.cache.refresh(podUid(pod.uid), forever), { kind: 'unavailable' });
+    await outage;
+    await soon('seen after the outage', () => stateOf(pod.uid) === 'exited', 1500);
+    assert.deepEqual(observer.cache.unreadable(), []);
+  });
+
+  it('rejects the call whose answer is cut off as unavailable, and the next one works', async () => {
+    proxy.inject({ verb: 'Version', fault: { do: 'cut' }, times: 1 });
+    await assert.rejects(cri.runtime.version({}, forever), { kind: 'unavailable' });
+    const answers = async (): Promise<boolean> => (await cri.runtime.version({}, forever)).runtimeName === 'fake';
+    await eventually('the next call connects', 500, answers);
+  });
+});
