@@ -1,0 +1,298 @@
+// Security, mounts, labels and logs of a container.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import { containerHash } from './container-hash.ts';
+import { containerAnnotations, restoredContainer, restoredPod } from './labels.ts';
+import { logLinkName, restartCountFromLogs } from './log-paths.ts';
+import { blockDevices, subPathOf, volumeMounts } from './mounts.ts';
+import { namespaceOptions } from './namespaces.ts';
+import { sandboxConfig } from './sandbox-config.ts';
+import { containerSecurityContext, verifyRunAsNonRoot } from './security-context.ts';
+import { facts } from '../../test/golden/fixture.ts';
+
+const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', uid: 'u', ...metadata },
+  spec: { containers: [{ name: 'a' }], enableServiceLinks: true, ...spec },
+});
+const FACTS = facts('/r');
+
+describe('container hash', () => {
+  for (const [name, image, hash] of [
+    ['test_container', 'foo/image:v1', '8e45cbd0'],
+    ['a', 'localhost/busybox:latest', 'd115152'],
+    ['c', 'localhost/busybox:latest', '69b5adb8'],
+  ] as const)
+    it(`${name} ${image}`, () => assert.equal(containerHash({ name, image }), hash));
+});
+
+describe('security', () => {
+  const input = { image: {}, extraGroups: [5], userns: undefined };
+  it('who it runs as', () => {
+    const run = (
+      spec: Partial<PodSpec>,
+      c: Partial<Container>,
+      image: { uid?: number; username?: string },
+    ): unknown => {
+      const got = containerSecurityContext(podOf(spec), { name: 'a', ...c }, { ...input, image }, FACTS);
+      return got.runAsUsername ?? got.runAsUser?.value;
+    };
+    assert.equal(run({}, {}, {}), 0);
+    assert.equal(run({}, {}, { uid: 7 }), 7);
+    assert.equal(run({}, {}, { username: 'joe' }), 'joe');
+    assert.equal(run({ securityContext: { runAsUser: 8 } }, {}, { uid: 7 }), 8);
+    assert.equal(run({ securityContext: { runAsUser: 8 } }, { securityContext: { runAsUser: 0 } }, {}), 0);
+  });
+  it('groups in their order', () => {
+    const pod = podOf({ securityContext: { fsGroup: 1, supplementalGroups: [2] } });
+    assert.deepEqual(containerSecurityContext(pod, { name: 'a' }, input, FACTS).supplementalGroups, [1, 2, 5]);
+    const sandbox = sandboxConfig(
+      {
+        pod,
+        attempt: 0,
+        dns: { servers: [], searches: [], options: [] },
+        cgroupParent: '',
+        extraGroups: [5],
+        userns: undefined,
+      },
+      FACTS,
+    );
+    assert.deepEqual(sandbox.linux?.securityContext?.supplementalGroups, [1, 5, 2]);
+  });
+  it('seccomp and AppArmor', () => {
+    const of = (c: Container['securityContext'], f = FACTS): ReturnType<typeof containerSecurityContext> =>
+      containerSecurityContext(podOf(), { name: 'a', ...(c === undefined ? {} : { securityContext: c }) }, input, f);
+    assert.deepEqual(of(undefined).seccomp, { profileType: 1 });
+    assert.deepEqual(of(undefined, { ...FACTS, seccompDefault: true }).seccomp, { profileType: 0 });
+    assert.deepEqual(of({ seccompProfile: { type: 'Localhost', localhostProfile: 'x.json' } }).seccomp, {
+      profileType: 2,
+      localhostRef: '/r/seccomp/x.json',
+    });
+    assert.deepEqual(
+      of({ appArmorProfile: { type: 'Localhost', localhostProfile: 'x' } }).apparmorProfile,
+      'localhost/x',
+    );
+    assert.equal(of(undefined).apparmor, undefined);
+    assert.deepEqual(of({ procMount: 'Unmasked' }).maskedPaths, []);
+  });
+  it('AppArmor by annotation', () => {
+    const pod = podOf({}, { annotations: { 'container.apparmor.security.beta.kubernetes.io/a': 'runtime/default' } });
+    assert.equal(containerSecurityContext(pod, { name: 'a' }, input, FACTS).apparmorProfile, 'runtime/default');
+  });
+  it('not as root', () => {
+    const refuse = (runAsUser: number | undefined, image: { uid?: number; username?: string }): void =>
+      verifyRunAsNonRoot(
+        podOf(),
+        { name: 'a', securityContext: { runAsNonRoot: true, ...(runAsUser === undefined ? {} : { runAsUser }) } },
+        image,
+      );
+    const where = ' \\(pod: "p_ns\\(u\\)", container: a\\)$';
+    assert.throws(
+      () => refuse(0, {}),
+      new RegExp(`^KubeletError: container's runAsUser breaks non-root policy${where}`),
+    );
+    assert.throws(
+      () => refuse(undefined, {}),
+      new RegExp(`container has runAsNonRoot and image will run as root${where}`),
+    );
+    assert.throws(
+      () => refuse(undefined, { username: 'joe' }),
+      /image has non-numeric user \(joe\), cannot verify user is non-root/,
+    );
+    refuse(undefined, { uid: 5 });
+    refuse(5, {});
+  });
+  it('namespaces', () => {
+    assert.deepEqual(namespaceOptions(podOf({ hostPID: true }), undefined, 't').pid, 2);
+    assert.deepEqual(namespaceOptions(podOf(), undefined, 't'), {
+      network: 0,
+      ipc: 0,
+      pid: 3,
+      targetId: 't',
+      usernsOptions: { mode: 2 },
+    });
+    const one = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
+    assert.deepEqual(namespaceOptions(podOf(), { uids: one, gids: one }).usernsOptions, {
+      mode: 0,
+      uids: one,
+      gids: one,
+    });
+  });
+});
+
+describe('mounts', () => {
+  const volumes = new Map([
+    ['v', { hostPath: '/h/v', readOnly: false, selinuxRelabel: true }],
+    ['ro', { hostPath: '/h/ro', readOnly: true, selinuxRelabel: false }],
+    ['dev', { hostPath: '', readOnly: true, selinuxRelabel: false, devicePath: '/dev/x' }],
+  ]);
+  const mounted = (
+    mounts: Container['volumeMounts'],
+    f = { selinux: false, recursiveReadOnly: true },
+  ): ReturnType<typeof volumeMounts> =>
+    volumeMounts(
+      {
+        container: { name: 'a', volumeMounts: mounts ?? [] },
+        volumes,
+        subPaths: new Map([[1, '/sub/1']]),
+        images: new Map([['img', { image: 'sha' }]]),
+        userns: undefined,
+      },
+      f,
+    );
+
+  it('read-only by mount or by volume, sub-paths, relative paths', () => {
+    const got = mounted([
+      { name: 'v', mountPath: '/a', readOnly: true },
+      { name: 'v', mountPath: 'b' },
+      { name: 'ro', mountPath: '/c' },
+    ]);
+    assert.deepEqual(
+      got.map((m) => [m.containerPath, m.hostPath, m.readonly]),
+      [
+        ['/a', '/h/v', true],
+        ['/b', '/sub/1', false],
+        ['/c', '/h/ro', true],
+      ],
+    );
+  });
+  it('relabels a volume once', () =>
+    assert.deepEqual(
+      mounted(
+        [
+          { name: 'v', mountPath: '/a' },
+          { name: 'v', mountPath: '/b' },
+          { name: 'ro', mountPath: '/c' },
+        ],
+        { selinux: true, recursiveReadOnly: true },
+      ).map((m) => m.selinuxRelabel),
+      [true, false, false],
+    ));
+  it('propagation and recursive read-only', () => {
+    const got = mounted([
+      { name: 'v', mountPath: '/a', mountPropagation: 'Bidirectional' },
+      { name: 'v', mountPath: '/b', mountPropagation: 'HostToContainer' },
+      { name: 'v', mountPath: '/c', readOnly: true, recursiveReadOnly: 'IfPossible' },
+    ]);
+    assert.deepEqual(
+      got.map((m) => [m.propagation, m.recursiveReadOnly]),
+      [
+        [2, false],
+        [1, false],
+        [0, true],
+      ],
+    );
+    const old = { selinux: false, recursiveReadOnly: false };
+    assert.equal(
+      mounted([{ name: 'v', mountPath: '/c', readOnly: true, recursiveReadOnly: 'IfPossible' }], old)[0]
+        ?.recursiveReadOnly,
+      false,
+    );
+    assert.throws(() => mounted([{ name: 'v', mountPath: '/c', recursiveReadOnly: 'Enabled' }], old), /not supported/);
+  });
+  it('images as volumes', () =>
+    assert.deepEqual(mounted([{ name: 'img', mountPath: '/i', subPath: 'x' }]), [
+      { containerPath: '/i', image: { image: 'sha' }, imageSubPath: 'x', readonly: true },
+    ]));
+  it('a volume that is not there', () =>
+    assert.throws(() => mounted([{ name: 'x', mountPath: '/x' }]), {
+      message: 'cannot find volume "x" to mount into container "a"',
+    }));
+  it('block devices', () => {
+    assert.deepEqual(blockDevices({ name: 'a', volumeDevices: [{ name: 'dev', devicePath: '/dev/y' }] }, volumes), [
+      { containerPath: '/dev/y', hostPath: '/dev/x', permissions: 'r' },
+    ]);
+    assert.throws(
+      () => blockDevices({ name: 'a', volumeDevices: [{ name: 'v', devicePath: '/dev/y' }] }, volumes),
+      /cannot find volume "v"/,
+    );
+  });
+  it('sub-paths stay inside', () => {
+    assert.equal(
+      subPathOf({ name: 'v', mountPath: '/', subPathExpr: 'a/$(X)' }, () => 'b'),
+      'a/b',
+    );
+    assert.throws(
+      () => subPathOf({ name: 'v', mountPath: '/', subPath: '/abs' }, () => ''),
+      /must not be an absolute path/,
+    );
+    assert.throws(
+      () => subPathOf({ name: 'v', mountPath: '/', subPathExpr: '$(X)/x' }, () => '..'),
+      /must not contain '\.\.'/,
+    );
+  });
+});
+
+describe('labels and logs', () => {
+  it('come back from a container alone', () => {
+    const container: Container = {
+      name: 'a',
+      ports: [{ name: 'x', containerPort: 80, protocol: 'TCP' }],
+      lifecycle: { preStop: { sleep: { seconds: 3 } } },
+    };
+    const pod = podOf({ containers: [container], terminationGracePeriodSeconds: 9 }, { deletionGracePeriodSeconds: 4 });
+    const seen = { name: 'a', labels: {}, annotations: containerAnnotations(pod, container, 2) };
+    assert.deepEqual(restoredContainer(seen), container);
+    assert.deepEqual(restoredPod('u', 'p', 'ns', seen).spec.terminationGracePeriodSeconds, 9);
+    assert.deepEqual(restoredPod('u', 'p', 'ns', seen).metadata.deletionGracePeriodSeconds, 4);
+    assert.deepEqual(restoredContainer({ ...seen, annotations: { 'io.kubernetes.container.preStopHandler': '{' } }), {
+      name: 'a',
+    });
+  });
+  it('markup in a hook is escaped as Go does', () =>
+    assert.equal(
+      containerAnnotations(podOf(), { name: 'a', lifecycle: { preStop: { exec: { command: ['a<b&c'] } } } }, 0)[
+        'io.kubernetes.container.preStopHandler'
+      ],
+      '{"exec":{"command":["a\\u003cb\\u0026c"]}}',
+    ));
+  it('link names fit into a directory', () => {
+    assert.equal(logLinkName('p', 'ns', 'c', 'id'), 'p_ns_c-id.log');
+    assert.equal(logLinkName('p'.repeat(253), 'ns', 'c', 'id').length, 255);
+  });
+  it('restart count from old logs', () => {
+    assert.equal(restartCountFromLogs(['0.log', '3.log.20260101-000000.gz', 'x.log', '12']), 4);
+    assert.equal(restartCountFromLogs([]), 0);
+  });
+  it('ports once, sysctls dotted', () => {
+    const config = sandboxConfig(
+      {
+        pod: podOf({
+          containers: [
+            {
+              name: 'a',
+              ports: [
+                { containerPort: 1 },
+                { containerPort: 1, protocol: 'TCP' },
+                { containerPort: 1, protocol: 'UDP' },
+                { name: 'n', containerPort: 2 },
+                { name: 'n', containerPort: 3 },
+              ],
+            },
+          ],
+          securityContext: {
+            sysctls: [
+              { name: 'net/ipv4/ip_forward', value: '1' },
+              { name: 'net.ipv4.conf.eth0/1.x', value: '2' },
+            ],
+          },
+        }),
+        attempt: 1,
+        dns: { servers: [], searches: [], options: [] },
+        cgroupParent: '/x',
+        extraGroups: [],
+        userns: undefined,
+      },
+      FACTS,
+    );
+    assert.deepEqual(
+      config.portMappings?.map((p) => [p.protocol, p.containerPort]),
+      [
+        [0, 1],
+        [1, 1],
+        [0, 2],
+      ],
+    );
+    assert.deepEqual(config.linux?.sysctls, { 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.eth0/1.x': '2' });
+  });
+});

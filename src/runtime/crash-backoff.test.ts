@@ -1,0 +1,52 @@
+// How long a container waits after it ended.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CrashBackoff } from './crash-backoff.ts';
+
+describe('crash back-off', () => {
+  const max = 300_000;
+  const backoff = (): CrashBackoff => new CrashBackoff({ initialMs: 10_000, maxMs: max });
+
+  it('first restart at once, then 10 s, 20 s, … 300 s after the end', () => {
+    const b = backoff();
+    let now = 1_000_000;
+    const waits: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const ended = now;
+      const wait = b.waiting('k', ended, now);
+      waits.push(wait?.delayMs ?? 0);
+      if (wait !== undefined) assert.equal(wait.retryAt, ended + wait.delayMs);
+      now = ended + (wait?.delayMs ?? 0);
+      assert.equal(b.waiting('k', ended, now), undefined);
+      b.started('k', ended, now);
+    }
+    assert.deepEqual(waits, [0, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+  });
+  it('starts over after a long good run', () => {
+    const b = backoff();
+    b.started('k', 0, 0);
+    b.started('k', 0, 0);
+    const ended = 2 * max + 1;
+    assert.equal(b.waiting('k', ended, ended), undefined);
+    b.started('k', ended, ended);
+    assert.equal(b.waiting('k', ended, ended)?.delayMs, 10_000);
+  });
+  it('a maximum below the first delay is the first delay', () => {
+    const b = new CrashBackoff({ initialMs: 10_000, maxMs: 2_000 });
+    b.started('k', 0, 0);
+    assert.equal(b.waiting('k', 0, 0)?.delayMs, 2_000);
+  });
+  it('a clock set back does not stretch the wait', () => {
+    const b = backoff();
+    b.started('k', 1_000_000, 1_000_000);
+    assert.equal(b.waiting('k', 1_000_000, 400_000)?.retryAt, 410_000);
+  });
+  it('forgets', () => {
+    const b = backoff();
+    b.started('k', 0, 0);
+    b.prune(2 * max);
+    assert.equal(b.size, 1);
+    b.prune(2 * max + 1);
+    assert.equal(b.size, 0);
+  });
+});

@@ -1,0 +1,138 @@
+// Variables: expansion and a container's environment.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import { envFileValue } from './env-file.ts';
+import { containerEnv, type EnvObjects } from './env.ts';
+import { expand, expandStrictly } from './expansion.ts';
+
+const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', uid: 'u', ...metadata },
+  spec: { containers: [{ name: 'a' }], enableServiceLinks: true, ...spec },
+});
+
+describe('expansion', () => {
+  const vars: Record<string, string> = { A: 'a', E: '' };
+  for (const [text, want] of [
+    ['$(A)', 'a'],
+    ['x$(A)y$(A)', 'xaya'],
+    ['$$(A)', '$(A)'],
+    ['$$$(A)', '$a'],
+    ['$(B)', '$(B)'],
+    ['$(A', '$(A'],
+    ['$A', '$A'],
+    ['a$', 'a$'],
+    ['$$', '$'],
+    ['$(E)', ''],
+    ['$($(A))', '$($(A))'],
+    ['', ''],
+  ] as const)
+    it(JSON.stringify(text), () =>
+      assert.equal(
+        expand(text, (n) => vars[n]),
+        want,
+      ),
+    );
+  it('strict: unknown or empty is an error', () => {
+    assert.throws(() => expandStrictly('$(B)', (n) => vars[n]), /missing value for "B"/);
+    assert.throws(() => expandStrictly('$(E)', (n) => vars[n]), /missing value for "E"/);
+    assert.equal(
+      expandStrictly('x/$(A)', (n) => vars[n]),
+      'x/a',
+    );
+  });
+});
+
+describe('environment', () => {
+  const objects: EnvObjects = {
+    configMaps: new Map([['cm', { metadata: { name: 'cm' }, data: { k: 'v', SHARED: 'cm' } }]]),
+    secrets: new Map([['s', { metadata: { name: 's' }, data: { p: Buffer.from('pw').toString('base64') } }]]),
+    files: new Map([['vol/f', "X='1'\n# c\nY='two words'\n"]]),
+    services: [{ metadata: { name: 'db', namespace: 'ns' }, spec: { clusterIP: '10.0.0.9', ports: [{ port: 5432 }] } }],
+  };
+  const env = (container: Partial<Container>, pod = podOf(), given = objects): ReadonlyMap<string, string> =>
+    containerEnv(pod, { name: 'a', ...container }, given, {
+      podIPs: ['1.1.1.1'],
+      hostIPs: ['2.2.2.2'],
+      allocatable: { cpu: '2' },
+    });
+
+  it('envFrom, then env, then services that nothing hides', () => {
+    const got = env({
+      envFrom: [{ configMapRef: { name: 'cm' } }, { prefix: 'S_', secretRef: { name: 's' } }],
+      env: [
+        { name: 'SHARED', value: 'own' },
+        { name: 'DB_SERVICE_HOST', value: 'hidden' },
+      ],
+    });
+    assert.equal(got.get('k'), 'v');
+    assert.equal(got.get('S_p'), 'pw');
+    assert.equal(got.get('SHARED'), 'own');
+    assert.equal(got.get('DB_SERVICE_HOST'), 'hidden');
+    assert.equal(got.get('DB_PORT'), 'tcp://10.0.0.9:5432');
+  });
+  it('only variables defined before are expanded, and services', () => {
+    const got = env({
+      env: [
+        { name: 'A', value: '$(B) $(DB_SERVICE_PORT)' },
+        { name: 'B', value: 'b' },
+        { name: 'C', value: '$(B)' },
+      ],
+    });
+    assert.equal(got.get('A'), '$(B) 5432');
+    assert.equal(got.get('C'), 'b');
+  });
+  it('references', () => {
+    const got = env({
+      env: [
+        { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+        { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu' } } },
+        { name: 'F', valueFrom: { fileKeyRef: { volumeName: 'vol', path: 'f', key: 'Y' } } },
+        { name: 'OPT', valueFrom: { secretKeyRef: { name: 'gone', key: 'k', optional: true } } },
+      ],
+    });
+    assert.deepEqual(
+      [got.get('IP'), got.get('CPU'), got.get('F'), got.has('OPT')],
+      ['1.1.1.1', '2', 'two words', false],
+    );
+  });
+  for (const [what, container, problem] of [
+    ['no config map', { envFrom: [{ configMapRef: { name: 'x' } }] }, 'configmap "x" not found'],
+    [
+      'no secret',
+      { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'x', key: 'k' } } }] },
+      'secret "x" not found',
+    ],
+    [
+      'no key in config map',
+      { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'cm', key: 'x' } } }] },
+      "couldn't find key x in ConfigMap ns/cm",
+    ],
+    [
+      'no key in secret',
+      { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'x' } } }] },
+      "couldn't find key x in Secret ns/s",
+    ],
+    [
+      'no key in file',
+      { env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'vol', path: 'f', key: 'Q' } } }] },
+      'environment variable key "Q" not found in file "f"',
+    ],
+  ] as const)
+    it(what, () => assert.throws(() => env(container), { message: problem }));
+  it('services not read yet: only static pods may start', () => {
+    const none = { ...objects, services: undefined };
+    assert.throws(
+      () => env({}, podOf(), none),
+      /services have not yet been read at least once, cannot construct envvars/,
+    );
+    assert.equal(env({}, podOf({}, { annotations: { 'kubernetes.io/config.source': 'file' } }), none).size, 0);
+  });
+  it('links not decided', () => {
+    const { enableServiceLinks: _, ...spec } = podOf().spec;
+    assert.throws(() => env({}, { ...podOf(), spec }), /nil pod\.spec\.enableServiceLinks encountered/);
+  });
+  it('links not wanted: only the API server', () =>
+    assert.equal(env({}, podOf({ enableServiceLinks: false })).size, 0));
+  it('a bad environment file', () => assert.throws(() => envFileValue('A=1', 'A', 'f'), /invalid line 1/));
+});
