@@ -189,7 +189,7 @@ export class PodCache {
     const begun = clock.monotonic();
     try {
       const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
-        readPod(runtime, uid, previous, this.#unlabelled.get(uid) ?? [], signal),
+        abortable(signal, readPod(runtime, uid, previous, this.#unlabelled.get(uid) ?? [], signal)),
       );
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);

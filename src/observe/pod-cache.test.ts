@@ -1,0 +1,194 @@
+// How reads of one pod are shared and kept in order, on a runtime whose answers a test releases by hand.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import { podUid } from '../core/ids.ts';
+import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { PodCache } from './pod-cache.ts';
+
+const forever = new AbortController().signal;
+const UID = podUid('u');
+const labels = { 'io.kubernetes.pod.uid': UID };
+
+type Answer = { sandbox?: 'ready' | 'notReady'; container?: ContainerState };
+
+/** One pod; `gate` holds every list of that pod until a test lets it through. */
+function setup() {
+  const clock = new ManualClock();
+  const world: Answer = {};
+  const gates: (() => void)[] = [];
+  const control = { gated: false, fail: undefined as Error | undefined, lists: 0, statuses: 0 };
+  const sandbox = () => ({
+    id: 's',
+    metadata: { name: 'p', namespace: 'n', uid: UID, attempt: 0 },
+    state: world.sandbox === 'ready' ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
+    createdAt: 1n,
+    labels,
+    annotations: {},
+    runtimeHandler: '',
+  });
+  const container = () => ({ id: 'c', podSandboxId: 's', labels, state: world.container });
+  const runtime = {
+    listPodSandbox: async () => {
+      control.lists++;
+      const items = world.sandbox === undefined ? [] : [sandbox()];
+      if (control.gated) await new Promise<void>((resolve) => gates.push(resolve));
+      if (control.fail !== undefined) throw control.fail;
+      return { items };
+    },
+    listContainers: async () => ({ containers: world.container === undefined ? [] : [container()] }),
+    podSandboxStatus: async () => ({ status: { ...sandbox(), network: { ip: '10.0.0.1', additionalIps: [] } } }),
+    containerStatus: async () => {
+      control.statuses++;
+      return {
+        status: { ...container(), metadata: { name: 'c', attempt: 0 }, createdAt: 1n, annotations: {}, mounts: [] },
+      };
+    },
+  } as unknown as CriRuntime;
+  const cache = new PodCache({ runtime, clock, log: silentLogger }, { readDeadlineMs: 1000 });
+  const settle = (): Promise<void> => clock.advance(0);
+  const release = async (): Promise<void> => {
+    for (const go of gates.splice(0)) go();
+    await settle();
+  };
+  return { clock, world, control, cache, release, settle };
+}
+
+describe('PodCache', () => {
+  it('answers requests during a read with exactly one more read', async () => {
+    const t = setup();
+    t.control.gated = true;
+    t.world.sandbox = 'ready';
+    const first = t.cache.refresh(UID, forever);
+    await t.settle();
+    const later = [1, 2, 3].map(() => t.cache.refresh(UID, forever));
+    await t.release();
+    assert.equal((await first).sandboxes[0]?.ready, true);
+    t.world.sandbox = 'notReady';
+    await t.release();
+    const snapshots = await Promise.all(later);
+    assert.equal(t.control.lists, 2);
+    for (const s of snapshots) {
+      assert.equal(s.sandboxes[0]?.ready, false);
+      assert.ok(s.version > (await first).version);
+    }
+  });
+
+  it('lets a caller leave without harm to the others', async () => {
+    const t = setup();
+    t.control.gated = true;
+    t.world.sandbox = 'ready';
+    const stop = new AbortController();
+    const leaver = t.cache.refresh(UID, stop.signal);
+    const stayer = t.cache.refresh(UID, forever);
+    stop.abort(new Error('left'));
+    await assert.rejects(leaver, { message: 'left' });
+    await t.release();
+    await t.release();
+    assert.equal((await stayer).sandboxes.length, 1);
+  });
+
+  it('forgets a pod of which nothing is left, but tells the caller', async () => {
+    const t = setup();
+    t.world.sandbox = 'notReady';
+    await t.cache.refresh(UID, forever);
+    assert.equal(t.cache.ownerOf('s'), UID);
+    delete t.world.sandbox;
+    const told: string[] = [];
+    t.cache.onChange((_, events) => told.push(...events.map((e) => e.type)));
+    const last = await t.cache.refresh(UID, forever);
+    assert.deepEqual([last.sandboxes, last.name, last.namespace], [[], 'p', 'n']);
+    assert.equal(t.cache.get(UID), undefined);
+    assert.equal(t.cache.ownerOf('s'), undefined);
+    assert.deepEqual(told, ['ContainerRemoved']);
+  });
+
+  it('does not ask again about what is dead', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_EXITED });
+    await t.cache.refresh(UID, forever);
+    await t.cache.refresh(UID, forever);
+    assert.equal(t.control.statuses, 1);
+  });
+
+  it('is ready after the first relist, and re-reads only pods that changed', async () => {
+    const t = setup();
+    t.world.sandbox = 'ready';
+    assert.equal(t.cache.ready, false);
+    assert.equal(await t.cache.relist(forever), 1);
+    assert.equal(t.cache.ready, true);
+    assert.equal(await t.cache.relist(forever), 0);
+    t.world.sandbox = 'notReady';
+    assert.equal(await t.cache.relist(forever), 1);
+    await t.settle();
+    assert.equal(t.cache.get(UID)?.sandboxes[0]?.ready, false);
+    assert.deepEqual(t.cache.get(UID)?.ips, ['10.0.0.1']);
+  });
+
+  it('names a pod that cannot be read, retries it with growing waits and forgets the trouble', async () => {
+    const t = setup();
+    t.world.sandbox = 'ready';
+    await t.cache.relist(forever);
+    t.control.fail = new GrpcError(GrpcCode.Internal, 'broken');
+    await assert.rejects(t.cache.refresh(UID, forever), { message: 'broken' });
+    assert.deepEqual(
+      t.cache.unreadable().map((p) => [p.name, p.error]),
+      [['p', 'broken']],
+    );
+    assert.equal(t.cache.get(UID)?.sandboxes[0]?.ready, true);
+    t.control.fail = undefined;
+    assert.equal(await t.cache.relist(forever), 0, 'waits first');
+    await t.clock.advance(1000);
+    assert.equal(await t.cache.relist(forever), 1);
+    await t.settle();
+    assert.deepEqual(t.cache.unreadable(), []);
+  });
+
+  it('blames nobody while the runtime is away', async () => {
+    const t = setup();
+    t.control.fail = new GrpcError(GrpcCode.Unavailable, 'away');
+    await assert.rejects(t.cache.refresh(UID, forever), { kind: 'unavailable' });
+    assert.deepEqual(t.cache.unreadable(), []);
+  });
+
+  it('gives up a read after its deadline', async () => {
+    const t = setup();
+    t.control.gated = true;
+    // A runtime that ignores the cancellation altogether must not hold the caller either.
+    const read = assert.rejects(t.cache.refresh(UID, forever), { kind: 'deadline' });
+    await t.clock.advance(1000);
+    await read;
+    assert.equal(t.cache.unreadable().length, 1);
+  });
+
+  it('never goes back in time, whatever the order of requests and answers', async () => {
+    const step = fc.oneof(fc.constant('ask'), fc.constant('release'), fc.constant('change'));
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        const t = setup();
+        t.control.gated = true;
+        t.world.sandbox = 'ready';
+        const asked: Promise<number>[] = [];
+        for (const s of steps) {
+          if (s === 'ask') asked.push(t.cache.refresh(UID, forever).then((x) => x.version));
+          else if (s === 'release') await t.release();
+          else t.world.sandbox = t.world.sandbox === 'ready' ? 'notReady' : 'ready';
+        }
+        for (let i = 0; i < 4; i++) await t.release();
+        const versions = await Promise.all(asked);
+        assert.deepEqual(
+          versions,
+          [...versions].sort((a, b) => a - b),
+        );
+        const final = t.cache.refresh(UID, forever);
+        await t.release();
+        assert.equal((await final).sandboxes[0]?.ready, t.world.sandbox === 'ready');
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  NamespaceMode,
+  PodSandboxState,
+  type Container,
+  type PodSandbox,
+  type PodSandboxStatus,
+} from '../cri/gen/cri.ts';
+import { podUid } from '../core/ids.ts';
+import { groupByPod, listingDiffers } from './listing.ts';
+import { assembleSnapshot, observedSandbox } from './snapshot-of.ts';
+
+const uid = podUid('u');
+const status = (more: Partial<PodSandboxStatus>): PodSandboxStatus => ({
+  id: 's',
+  metadata: { name: 'p', namespace: 'n', uid, attempt: 0 },
+  state: PodSandboxState.SANDBOX_READY,
+  createdAt: 1n,
+  network: { ip: '10.0.0.1', additionalIps: [] },
+  labels: {},
+  annotations: {},
+  runtimeHandler: '',
+  ...more,
+});
+
+describe('sandbox addresses', () => {
+  const extra = (...ips: string[]) => ({ ip: '10.0.0.1', additionalIps: ips.map((ip) => ({ ip })) });
+  const hostNetwork = {
+    namespaces: { options: { network: NamespaceMode.NODE, pid: 0, ipc: 0, targetId: '' } },
+  } as const;
+  const rows: readonly (readonly [string, Partial<PodSandboxStatus>, readonly string[]])[] = [
+    ['one', {}, ['10.0.0.1']],
+    ['both families', { network: extra('fd00::1') }, ['10.0.0.1', 'fd00::1']],
+    ['one that is none spoils all', { network: extra('nonsense') }, []],
+    ['none yet', { network: { ip: '', additionalIps: [] } }, []],
+    ['not ready', { state: PodSandboxState.SANDBOX_NOTREADY }, []],
+    ['host network', { linux: hostNetwork }, []],
+  ];
+  for (const [name, more, ips] of rows) it(name, () => assert.deepEqual(observedSandbox(status(more)).ips, ips));
+});
+
+describe('assembleSnapshot', () => {
+  const assemble = (statuses: PodSandboxStatus[], before: string[]) =>
+    assembleSnapshot(
+      { uid, name: 'p', namespace: 'n', sandboxes: statuses.map(observedSandbox), containers: [] },
+      before,
+      1,
+    );
+  const attempt = (id: string, n: number, state: PodSandboxState, ip: string) =>
+    status({ id, metadata: { name: 'p', namespace: 'n', uid, attempt: n }, state, network: { ip, additionalIps: [] } });
+
+  it('puts the newest attempt first and takes its address', () => {
+    const old = attempt('old', 0, PodSandboxState.SANDBOX_NOTREADY, '');
+    const now = attempt('now', 1, PodSandboxState.SANDBOX_READY, '10.0.0.9');
+    const snapshot = assemble([old, now], ['10.0.0.1']);
+    assert.deepEqual(
+      snapshot.sandboxes.map((s) => s.id),
+      ['now', 'old'],
+    );
+    assert.deepEqual(snapshot.ips, ['10.0.0.9']);
+  });
+
+  it('keeps the address while no sandbox is ready', () => {
+    const dead = attempt('dead', 0, PodSandboxState.SANDBOX_NOTREADY, '');
+    assert.deepEqual(assemble([dead], ['10.0.0.1']).ips, ['10.0.0.1']);
+  });
+});
+
+describe('listing', () => {
+  const sandbox = (
+    labels: Record<string, string>,
+    state: PodSandboxState = PodSandboxState.SANDBOX_READY,
+  ): PodSandbox => {
+    const { id, metadata, createdAt } = status({});
+    return { id, metadata, state, createdAt, labels, annotations: {}, runtimeHandler: '' };
+  };
+  const labels = { 'io.kubernetes.pod.uid': uid };
+  const container = (state: 0 | 1 | 2 | 3, more: Record<string, string> = labels): Container => ({
+    id: 'c',
+    podSandboxId: 's',
+    imageRef: '',
+    state,
+    createdAt: 1n,
+    labels: more,
+    annotations: {},
+    imageId: '',
+  });
+  const read = assembleSnapshot(
+    { uid, name: 'p', namespace: 'n', sandboxes: [observedSandbox(status({}))], containers: [] },
+    [],
+    1,
+  );
+
+  it('differs in states, in members and in existence', () => {
+    const listed = (...args: Parameters<typeof groupByPod>) => groupByPod(...args).pods.get(uid);
+    assert.equal(listingDiffers(listed([sandbox(labels)], []), read), false);
+    assert.equal(listingDiffers(listed([sandbox(labels, PodSandboxState.SANDBOX_NOTREADY)], []), read), true);
+    assert.equal(listingDiffers(listed([sandbox(labels)], [container(1)]), read), true);
+    assert.equal(listingDiffers(undefined, read), true);
+    assert.equal(listingDiffers(listed([sandbox(labels)], []), undefined), true);
+    assert.equal(listingDiffers(undefined, undefined), false);
+  });
+
+  it('finds sandboxes of other tools by their metadata and leaves containers of nobody out', () => {
+    const { pods, unlabelled } = groupByPod([sandbox({})], [container(1, {})]);
+    assert.deepEqual([...unlabelled], [[uid, ['s']]]);
+    assert.deepEqual([...(pods.get(uid)?.states ?? [])], [['s', 'ready']]);
+  });
+});
