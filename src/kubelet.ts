@@ -28,7 +28,6 @@ import { supervise, type Runnable } from './lib/supervise.ts';
 import { PodStore } from './pods/pod-store.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
-import { HealthzServer } from './server/healthz.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
 import { StatusStore } from './status/status-store.ts';
 import { TerminationMessages } from './status/termination-messages.ts';
@@ -50,16 +49,9 @@ export type KubeletOptions = {
 const STUCK_LOG_MS = 2 * 60_000;
 
 export async function runKubelet(options: KubeletOptions, signal: AbortSignal): Promise<void> {
-  const { config, clock, log, logOutput, systemd } = options;
+  const { clock, log, logOutput, systemd } = options;
   const base = buildFoundation(options);
   const parts: Runnable[] = [{ name: 'until-stopped', run: (stop) => aborted(stop) }];
-  if (config.healthzPort > 0)
-    parts.push(
-      new HealthzServer(
-        { clock, log: log.child({ component: 'healthz' }) },
-        { address: config.healthzBindAddress, port: config.healthzPort },
-      ),
-    );
   if (systemd.watchdogMs !== undefined)
     parts.push(
       new Watchdog(
@@ -138,6 +130,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
   return {
     prepare: async (stop) => {
       await Promise.all([tree.setUp(stop), volumes.manager.reconstruct(stop), edge.health.check(stop)]);
+      await cluster.prepare(stop);
       cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
     },
     run: (ready, stop) => {

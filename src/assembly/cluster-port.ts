@@ -11,6 +11,8 @@ export interface ClusterPort {
   readonly events: EventRecorder & {
     readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
   };
+  /** Before the first part runs. */
+  prepare(signal: AbortSignal): Promise<void>;
   /** Long-lived parts, in start order. */
   readonly parts: readonly Runnable[];
   /** Sources this brings along beside file and HTTP (`api`). */

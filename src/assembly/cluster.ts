@@ -96,6 +96,7 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
       sync,
       ...reporting.parts,
     ],
+    prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),

@@ -30,6 +30,8 @@ export type NodeReporting = {
   readonly known: KnownNode;
   readonly status: NodeStatusReporter;
   readonly parts: readonly Runnable[];
+  /** Reads the facts once, so that the node's addresses are known before any pod asks. */
+  prepare(signal: AbortSignal): Promise<void>;
   /** The node as it would be registered, before the API server has it. */
   wouldBe(): Node;
   nodeIps(): readonly string[];
@@ -82,7 +84,6 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     };
     return latest;
   };
-  await facts(new AbortController().signal);
   const resetConnections = (): void => api.transport.resetConnections();
   const registration = new NodeRegistration({ client: api.main, known, facts, events, clock, log }, options);
   const status = new NodeStatusReporter(
@@ -108,6 +109,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     known,
     status,
     parts: [csi, status, lease, ...rules],
+    prepare: async (signal) => void (await facts(signal)),
     wouldBe: () => initialNode(options, latest ?? fail(), clock.now()).node,
     nodeIps: () => (latest?.addresses ?? []).filter((a) => a.type === 'InternalIP').map((a) => a.address),
   };

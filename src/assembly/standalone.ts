@@ -34,6 +34,7 @@ export async function buildStandalone(
   const node = (): Node => standaloneNode(base, resources, addresses);
   return {
     events,
+    prepare: () => Promise.resolve(),
     parts: [events],
     sources: [],
     configMap: async (namespace, name) =>

@@ -33,7 +33,7 @@ export function buildVolumes(
   statuses: StatusStore,
 ): Volumes {
   const { clock, log, flags } = base;
-  const mounter = new HostMounter({ clock });
+  const mounter = new HostMounter({ clock }, { rootDir: flags.rootDir });
   const layout = new VolumeLayout(flags.rootDir);
   const podDirs = new PodDirs(layout, mounter);
   const subPaths = new SubPaths({ layout, mounter, clock });

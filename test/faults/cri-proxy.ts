@@ -33,6 +33,15 @@ export type Rule = {
   readonly when?: (request: unknown) => boolean;
 };
 
+export type ObservedCall = {
+  readonly call: string;
+  readonly atMs: number;
+  readonly tookMs: number;
+  readonly request: unknown;
+  readonly response?: unknown;
+  readonly error?: string;
+};
+
 export type EventFault = 'duplicate' | 'drop' | undefined;
 
 type ActiveRule = Rule & { left: number };
@@ -57,6 +66,8 @@ export class CriProxy {
   events: EventFault;
   /** How often each verb was called, faults included. */
   readonly counts = new Map<string, number>();
+  /** Told about every unary call when it is over. */
+  observe: ((call: ObservedCall) => void) | undefined;
   readonly #channel: GrpcChannel;
   readonly #rules = new Set<ActiveRule>();
   #server: GrpcServer | undefined;
@@ -70,7 +81,7 @@ export class CriProxy {
     for (const rpc of ALL) {
       if (STREAMS.has(rpc.path))
         server.serverStream(rpc, (request, signal, send) => this.#stream(rpc, request, signal, send));
-      else server.unary(rpc, (request, signal) => this.#call(rpc, request, signal));
+      else server.unary(rpc, (request, signal) => this.#observed(rpc, request, signal));
     }
     this.#server = server;
     await server.listen(this.socketPath);
@@ -95,6 +106,20 @@ export class CriProxy {
     await this.#server?.close();
     this.#channel.close();
     rmSync(this.root, { recursive: true, force: true });
+  }
+
+  async #observed(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {
+    const atMs = performance.now();
+    const done = (outcome: { response: unknown } | { error: string }): void =>
+      this.observe?.({ call: verbOf(rpc), atMs, tookMs: performance.now() - atMs, request, ...outcome });
+    try {
+      const response = await this.#call(rpc, request, signal);
+      done({ response });
+      return response;
+    } catch (err) {
+      done({ error: err instanceof Error ? err.message : String(err) });
+      throw err;
+    }
   }
 
   async #call(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {
