@@ -1,0 +1,15 @@
+// The end of a log, for a container that failed and left no message of its own.
+import { readLogs } from './read-logs.ts';
+
+const MAX_LINES = 80;
+const MAX_BYTES = 2048;
+
+/** At most the last 80 lines and 2,048 bytes; lines that are cut are cut at their beginning. */
+export async function lastLines(path: string, signal: AbortSignal): Promise<string> {
+  let kept: Buffer = Buffer.alloc(0);
+  for await (const chunk of readLogs(path, { tailLines: MAX_LINES }, () => false, signal)) {
+    const all = Buffer.concat([kept, chunk]);
+    kept = all.subarray(Math.max(0, all.length - MAX_BYTES));
+  }
+  return kept.toString('utf8');
+}

@@ -1,0 +1,62 @@
+// The files a log was rotated into: `<log>.<YYYYMMDD-HHMMSS>`, later with `.gz`. Names sort by time.
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { errnoOf } from '../lib/errors.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { inodeOf } from './log-file.ts';
+
+const ROTATED = /^\.\d{8}-\d{6}(?:\.gz)?$/;
+export const COMPRESSED = '.gz';
+export const TEMPORARY = '.tmp';
+
+export const isCompressed = (path: string): boolean => path.endsWith(COMPRESSED);
+
+/** Everything beside a log that carries its name, oldest first. */
+export async function siblingsOf(log: string): Promise<readonly string[]> {
+  const base = `${basename(log)}.`;
+  try {
+    const names = await readdir(dirname(log));
+    return names
+      .filter((name) => name.startsWith(base))
+      .sort()
+      .map((name) => join(dirname(log), name));
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return [];
+    throw err;
+  }
+}
+
+export const isRotated = (log: string, path: string): boolean => ROTATED.test(path.slice(log.length));
+
+/** Files rotated after the one with this inode. None when that one is not among them: then we cannot tell. */
+export async function rotatedSince(log: string, inode: string): Promise<readonly string[]> {
+  const rotated = (await siblingsOf(log)).filter((path) => isRotated(log, path));
+  for (let i = rotated.length - 1; i >= 0; i--) {
+    const path = rotated[i] ?? '';
+    try {
+      if (inodeOf(await stat(path)) === inode) return rotated.slice(i + 1);
+    } catch (err) {
+      // Compressed or deleted while we look.
+      if (errnoOf(err) !== 'ENOENT') throw err;
+    }
+  }
+  return [];
+}
+
+/** All lines of a rotated file, plain or compressed. */
+export async function* unpackedLines(path: string, signal: AbortSignal): AsyncGenerator<readonly Buffer[]> {
+  const raw = createReadStream(path, { signal });
+  const input = isCompressed(path) ? raw.pipe(createGunzip()) : raw;
+  raw.once('error', (err) => input.destroy(err));
+  const splitter = new LineSplitter();
+  try {
+    for await (const chunk of input) yield splitter.push(chunk as Buffer);
+    const rest = splitter.remainder();
+    if (rest !== undefined) yield [rest];
+  } finally {
+    raw.destroy();
+    input.destroy();
+  }
+}

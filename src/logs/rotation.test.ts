@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { containerId } from '../core/ids.ts';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { LogRotation, removeContainerLogs, type LogRotationDeps } from './rotation.ts';
+import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
+import { containerIdOf, linkContainerLog, logLinkPath, unlinkContainerLog } from './symlinks.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'rotation-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+describe('which rotated files go', () => {
+  const of = (...names: string[]) => names.map((n) => `/l/0.log.${n}`);
+  const rows = [
+    ['nothing', [], 5, true, [], []],
+    ['the last one is compressed when another comes', of('20260101-000000'), 5, true, [], of('20260101-000000')],
+    ['the last one stays plain otherwise', of('20260101-000000'), 5, false, [], []],
+    [
+      'the oldest go',
+      of('20260101-000000.gz', '20260102-000000.gz', '20260103-000000.gz', '20260104-000000'),
+      5,
+      true,
+      of('20260101-000000.gz'),
+      of('20260104-000000'),
+    ],
+    ['two files are the current one and one more', of('20260101-000000'), 2, true, of('20260101-000000'), []],
+    [
+      'leftovers',
+      of('20260101-000000', '20260101-000000.gz', '20260102-000000.tmp'),
+      5,
+      true,
+      of('20260102-000000.tmp', '20260101-000000'),
+      [],
+    ],
+    ['what is not ours', of('old', '2026'), 5, true, [], []],
+  ] as const;
+  for (const [name, siblings, maxFiles, rotating, remove, compress] of rows)
+    it(name, () => assert.deepEqual(planRotated('/l/0.log', siblings, maxFiles, rotating), { remove, compress }));
+
+  it('names sort by time', () => {
+    const now = Date.now();
+    const first = rotatedName('/l/0.log', [], now);
+    assert.match(first, /^\/l\/0\.log\.\d{8}-\d{6}$/);
+    const second = rotatedName('/l/0.log', [first], now);
+    const third = rotatedName('/l/0.log', [`${first}.gz`, second], now);
+    assert.ok(first < second && second < third, `${first} ${second} ${third}`);
+  });
+
+  it('looks sooner at a log that grows fast', () => {
+    assert.equal(nextLookMs([], 100, 10_000), 10_000);
+    assert.equal(nextLookMs([{ size: 0, bytesPerMs: 0.001 }], 100, 10_000), 10_000);
+    assert.equal(nextLookMs([{ size: 40, bytesPerMs: 0.02 }], 100, 10_000), 3000);
+    assert.equal(nextLookMs([{ size: 99, bytesPerMs: 10 }], 100, 10_000), 1000);
+  });
+});
+
+describe('rotation', () => {
+  let count = 0;
+  function setup(reopen?: LogRotationDeps['reopen'], maxFiles = 3) {
+    const directory = join(root, String(count++));
+    const logPath = join(directory, 'c', '0.log');
+    const id = containerId('id1');
+    rmSync(directory, { recursive: true, force: true });
+    const files = () => readdirSync(join(directory, 'c')).sort();
+    const open: LogRotationDeps['reopen'] = (_id, _signal) => {
+      appendFileSync(logPath, '');
+      return Promise.resolve();
+    };
+    const rotation = new LogRotation(
+      { clock: systemClock, log: silentLogger, runningLogs: () => [{ id, logPath }], reopen: reopen ?? open },
+      { maxSizeBytes: 10, maxFiles, intervalMs: 20, workers: 2 },
+    );
+    return { logPath, files, rotation, directory };
+  }
+  const make = async (path: string, text: string): Promise<void> => {
+    const { mkdir } = await import('node:fs/promises');
+    await mkdir(join(path, '..'), { recursive: true });
+    writeFileSync(path, text, { mode: 0o640 });
+  };
+  const signal = new AbortController().signal;
+
+  it('leaves small logs alone, moves full ones away, compresses the one before, keeps the number', async () => {
+    const { logPath, files, rotation } = setup();
+    await make(logPath, 'small');
+    await rotation.pass(signal);
+    assert.deepEqual(files(), ['0.log']);
+    const contents: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      const text = `round ${round} is long enough`;
+      contents.push(text);
+      writeFileSync(logPath, text);
+      await rotation.pass(signal);
+      assert.equal(readFileSync(logPath, 'utf8'), '');
+    }
+    const stopper = new AbortController();
+    const running = rotation.run(stopper.signal);
+    for (let i = 0; i < 200 && files().filter((f) => f.endsWith('.gz')).length !== 1; i++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    stopper.abort();
+    await running;
+    const [current, packed = '', plain = '', ...more] = files();
+    assert.equal(current, '0.log');
+    assert.deepEqual(more, []);
+    assert.ok(packed.endsWith('.gz'));
+    assert.equal(gunzipSync(readFileSync(join(logPath, '..', packed))).toString(), contents[2]);
+    assert.equal(readFileSync(join(logPath, '..', plain), 'utf8'), contents[3]);
+    assert.equal(statSync(join(logPath, '..', packed)).mode & 0o777, 0o644 & ~process.umask());
+  });
+
+  it('puts the log back when the runtime cannot open a new one', async () => {
+    const { logPath, files, rotation } = setup(() => Promise.reject(new Error('no')));
+    await make(logPath, 'long enough to rotate');
+    await rotation.pass(signal);
+    assert.deepEqual(files(), ['0.log']);
+    assert.equal(readFileSync(logPath, 'utf8'), 'long enough to rotate');
+  });
+
+  it('never puts the old log over a new one', async () => {
+    const made = setup(() => {
+      writeFileSync(made.logPath, 'new');
+      return Promise.reject(new Error('too late'));
+    });
+    await make(made.logPath, 'long enough to rotate');
+    await made.rotation.pass(signal);
+    assert.equal(readFileSync(made.logPath, 'utf8'), 'new');
+    assert.equal(made.files().length, 2);
+  });
+
+  it('has a missing log opened again', async () => {
+    const opened: string[] = [];
+    const { rotation } = setup((id) => {
+      opened.push(id);
+      return Promise.resolve();
+    });
+    await rotation.pass(signal);
+    assert.deepEqual(opened, ['id1']);
+  });
+
+  it('removes all of a container', async () => {
+    const { logPath, files } = setup();
+    await make(logPath, 'x');
+    for (const end of ['.20260101-000000.gz', '.20260101-000001', '.tmp']) writeFileSync(logPath + end, 'x');
+    writeFileSync(join(logPath, '..', '10.log'), 'other');
+    await removeContainerLogs(logPath);
+    assert.deepEqual(files(), ['10.log']);
+    await removeContainerLogs(join(root, 'nowhere', '0.log'));
+  });
+});
+
+describe('links', () => {
+  const names = { podName: 'p', namespace: 'ns', container: 'my-c', containerId: 'abc123' };
+  it('are named after everything', () => {
+    assert.equal(logLinkPath('/var/log/containers', names), '/var/log/containers/p_ns_my-c-abc123.log');
+    assert.equal(containerIdOf('/var/log/containers/p_ns_my-c-abc123.log'), 'abc123');
+    assert.equal(containerIdOf('/var/log/containers/other'), undefined);
+    assert.equal(logLinkPath('/d', { ...names, podName: 'x'.repeat(300) }).length, 3 + 255);
+  });
+  it('are made, made right and removed', async () => {
+    const directory = join(root, 'links');
+    await linkContainerLog(directory, names, '/var/log/pods/a');
+    await linkContainerLog(directory, names, '/var/log/pods/a');
+    await linkContainerLog(directory, names, '/var/log/pods/b');
+    assert.deepEqual(readdirSync(directory), ['p_ns_my-c-abc123.log']);
+    await unlinkContainerLog(directory, names);
+    await unlinkContainerLog(directory, names);
+    assert.ok(!existsSync(logLinkPath(directory, names)));
+  });
+});

@@ -1,0 +1,191 @@
+// Keeps container logs small: renames a log that is full, has the runtime open a new one, compresses the older ones.
+// A log is looked at every `containerLogMonitorInterval`, and sooner when it grows fast.
+import { createReadStream, createWriteStream } from 'node:fs';
+import { link, rename, rm, stat, unlink } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { ContainerId } from '../core/ids.ts';
+import { childScope } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errnoOf } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { Semaphore } from '../lib/semaphore.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { COMPRESSED, siblingsOf, TEMPORARY } from './rotated-files.ts';
+import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
+
+export type RunningLog = { readonly id: ContainerId; readonly logPath: string };
+
+export type LogRotationDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Logs of the containers that run now. */
+  readonly runningLogs: (signal: AbortSignal) => readonly RunningLog[] | Promise<readonly RunningLog[]>;
+  /** Has the runtime open its log file anew. */
+  readonly reopen: (id: ContainerId, signal: AbortSignal) => Promise<void>;
+};
+export type LogRotationOptions = {
+  /** Negative: no rotation. */
+  readonly maxSizeBytes: number;
+  /** The current one included; at least 2. */
+  readonly maxFiles: number;
+  readonly intervalMs: number;
+  readonly workers: number;
+};
+
+type Growth = { readonly size: number; readonly atMs: number; readonly bytesPerMs: number };
+
+const COMPRESSIONS_AT_ONCE = 1;
+
+export class LogRotation implements Runnable {
+  readonly name = 'log-rotation';
+  readonly #deps: LogRotationDeps;
+  readonly #opts: LogRotationOptions;
+  readonly #workers: Semaphore;
+  readonly #compressors = new Semaphore(COMPRESSIONS_AT_ONCE);
+  /** Compression takes as long as it takes and holds up no rotation. */
+  readonly #compressing = new Map<string, { readonly done: Promise<void>; readonly abort: () => void }>();
+  #growth: ReadonlyMap<string, Growth> = new Map();
+
+  constructor(deps: LogRotationDeps, opts: LogRotationOptions) {
+    this.#deps = deps;
+    this.#opts = opts;
+    this.#workers = new Semaphore(Math.max(1, opts.workers));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { intervalMs, maxSizeBytes } = this.#opts;
+    await clock.sleep(intervalMs, signal);
+    while (!signal.aborted) {
+      try {
+        if (maxSizeBytes >= 0) await this.pass(signal);
+      } catch (err) {
+        if (!signal.aborted) log.error('log rotation failed', { err });
+      }
+      await clock.sleep(nextLookMs(this.#growth.values(), maxSizeBytes, intervalMs), signal);
+    }
+    await Promise.all([...this.#compressing.values()].map((job) => job.done));
+  }
+
+  /** Looks at every running container's log once. */
+  async pass(signal: AbortSignal): Promise<void> {
+    const growth = new Map<string, Growth>();
+    const logs = await this.#deps.runningLogs(signal);
+    await Promise.all(
+      logs.map((entry) =>
+        this.#workers.run(signal, async () => {
+          try {
+            await this.#check(entry, growth, signal);
+          } catch (err) {
+            if (!signal.aborted)
+              this.#deps.log.error('container log not rotated', { containerId: entry.id, path: entry.logPath, err });
+          }
+        }),
+      ),
+    );
+    this.#growth = growth;
+  }
+
+  async #check({ id, logPath }: RunningLog, growth: Map<string, Growth>, signal: AbortSignal): Promise<void> {
+    const size = await sizeOf(logPath);
+    if (size === undefined) {
+      // Somebody took it away, or an earlier rotation did not finish.
+      await this.#deps.reopen(id, signal);
+      return;
+    }
+    if (size >= this.#opts.maxSizeBytes) {
+      await this.#rotate(id, logPath, signal);
+      growth.set(logPath, { size: 0, atMs: this.#deps.clock.monotonic(), bytesPerMs: 0 });
+      return;
+    }
+    const before = this.#growth.get(logPath);
+    const atMs = this.#deps.clock.monotonic();
+    const bytesPerMs = before === undefined || atMs <= before.atMs ? 0 : (size - before.size) / (atMs - before.atMs);
+    growth.set(logPath, { size, atMs, bytesPerMs: Math.max(0, bytesPerMs) });
+  }
+
+  async #rotate(id: ContainerId, logPath: string, signal: AbortSignal): Promise<void> {
+    const siblings = await siblingsOf(logPath);
+    const plan = planRotated(logPath, siblings, this.#opts.maxFiles, true);
+    for (const path of plan.remove) await this.#remove(path);
+    const rotated = rotatedName(logPath, siblings, this.#deps.clock.now());
+    await rename(logPath, rotated);
+    try {
+      await this.#deps.reopen(id, signal);
+    } catch (err) {
+      await this.#putBack(rotated, logPath);
+      throw err;
+    }
+    this.#deps.log.debug('container log rotated', { containerId: id, path: rotated });
+    for (const path of plan.compress) this.#compress(path, signal);
+  }
+
+  async #remove(path: string): Promise<void> {
+    if (path.endsWith(TEMPORARY) && this.#compressing.has(path.slice(0, -TEMPORARY.length))) return;
+    const job = this.#compressing.get(path);
+    job?.abort();
+    await job?.done;
+    await rm(path, { force: true });
+    if (job !== undefined) await rm(path + COMPRESSED, { force: true });
+  }
+
+  /** Unless the runtime did open a new file after all: that one is in use and stays. */
+  async #putBack(rotated: string, logPath: string): Promise<void> {
+    try {
+      await link(rotated, logPath);
+      await unlink(rotated);
+    } catch (err) {
+      if (errnoOf(err) !== 'EEXIST') this.#deps.log.error('container log not put back', { path: rotated, err });
+    }
+  }
+
+  #compress(path: string, signal: AbortSignal): void {
+    if (this.#compressing.has(path)) return;
+    const scope = childScope(signal);
+    const done = this.#compressors
+      .run(scope.signal, () => compressFile(path, scope.signal))
+      .catch((err: unknown) => {
+        if (!scope.signal.aborted) this.#deps.log.error('rotated log not compressed', { path, err });
+      })
+      .finally(() => {
+        scope.release();
+        this.#compressing.delete(path);
+      });
+    this.#compressing.set(path, { done, abort: () => scope.abort() });
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return undefined;
+    throw err;
+  }
+}
+
+/** Writes beside it, renames, removes the plain one: whatever happens, one of the two is whole. */
+export async function compressFile(path: string, signal: AbortSignal): Promise<void> {
+  const temporary = path + TEMPORARY;
+  const { mode } = await stat(path);
+  try {
+    await pipeline(
+      createReadStream(path),
+      createGzip(),
+      createWriteStream(temporary, { mode: mode & 0o777, flush: true }),
+      { signal },
+    );
+    await rename(temporary, path + COMPRESSED);
+  } catch (err) {
+    await rm(temporary, { force: true });
+    throw err;
+  }
+  await rm(path, { force: true });
+}
+
+/** Everything that carries a log's name: for a container that is removed. */
+export async function removeContainerLogs(logPath: string): Promise<void> {
+  await rm(logPath, { force: true });
+  for (const path of await siblingsOf(logPath)) await rm(path, { force: true });
+}
