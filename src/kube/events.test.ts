@@ -50,7 +50,7 @@ describe('ApiEventRecorder', () => {
     t.recorder.node('Normal', 'Starting', 'Starting kubelet.');
     await t.clock.advance(0);
     assert.equal(t.client.calls[0]?.target, '/api/v1/namespaces/default/events');
-    const { involvedObject } = t.client.calls[0]?.body as { involvedObject: object };
+    const { involvedObject } = t.client.body<{ involvedObject: object }>(0);
     assert.deepEqual(involvedObject, { kind: 'Node', name: 'n1', apiVersion: 'v1' });
     await t.stop();
   });
@@ -69,8 +69,8 @@ describe('ApiEventRecorder', () => {
       t.recorder.node('Normal', 'NodeReady', 'm');
       await t.clock.advance(1000);
     }
-    const name = (t.client.calls[0]?.body as { metadata: { name: string } }).metadata.name;
-    const renamed = (t.client.calls[3]?.body as { metadata: { name: string } }).metadata.name;
+    const name = t.client.body<{ metadata: { name: string } }>(0).metadata.name;
+    const renamed = t.client.body<{ metadata: { name: string } }>(3).metadata.name;
     const at = '/api/v1/namespaces/default/events';
     assert.deepEqual(t.client.log, [
       `POST ${at}`,
@@ -80,7 +80,7 @@ describe('ApiEventRecorder', () => {
       `PATCH ${at}/${renamed}`,
     ]);
     assert.deepEqual(t.client.calls[1]?.body, { count: 2, lastTimestamp: '2026-11-15T03:16:22Z', message: 'm' });
-    assert.equal((t.client.calls[4]?.body as { count: number }).count, 4);
+    assert.equal(t.client.body<{ count: number }>(4).count, 4);
     assert.equal(t.recorder.ring.ringOf('')[0]?.count, 4);
     await t.stop();
   });

@@ -21,6 +21,11 @@ export class RecordingClient {
     return this.calls.map((c) => `${c.verb} ${c.target}`);
   }
 
+  /** The body of one call, as the test knows it to be. */
+  body<T>(index: number): T {
+    return this.calls.at(index)?.body as T;
+  }
+
   get<T>(resource: Resource<T>, where: Where, _signal: AbortSignal): Promise<T> {
     return this.#call('GET', resource, where) as Promise<T>;
   }

@@ -259,7 +259,7 @@ describe('node lease', () => {
     });
     await t.clock.advance(20_000);
     assert.deepEqual(t.client.log.slice(5), [`PUT ${PATH}/n1`, `PUT ${PATH}/n1`]);
-    assert.equal((t.client.calls[6]?.body as Lease).metadata.resourceVersion, '9');
+    assert.equal(t.client.body<Lease>(6).metadata.resourceVersion, '9');
     await t.stop();
   });
 

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { podUid } from '../core/ids.ts';
+import type { Secret } from '../core/node.ts';
+import type { Pod } from '../core/pod.ts';
+import { isFault } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { ObjectCache, type ChangeDetection } from './object-cache.ts';
+import { configMapsOf, secretsOf } from './pod-references.ts';
+import { RecordingClient, unreachable } from './recording-client.ts';
+import { SECRETS } from './resources.ts';
+
+const signal = new AbortController().signal;
+const secret = (name: string, version: number, immutable = false): Secret => ({
+  metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: String(version) },
+  data: { v: String(version) },
+  ...(immutable ? { immutable } : {}),
+});
+const podUsing = (uid: string, ...names: string[]): Pod => ({
+  metadata: { name: uid, namespace: 'ns', uid },
+  spec: { containers: [], imagePullSecrets: names.map((name) => ({ name })) },
+});
+const bookmark = {
+  type: 'BOOKMARK',
+  object: { metadata: { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+};
+
+function open(
+  strategy: ChangeDetection,
+  objects: Map<string, Secret>,
+): {
+  cache: ObjectCache<Secret>;
+  client: RecordingClient;
+  clock: ManualClock;
+  heard: string[];
+  stop: () => Promise<void>;
+} {
+  const clock = new ManualClock();
+  const client = new RecordingClient((call) => {
+    const name = /(?:name%3D|secrets\/)([a-z]+)/.exec(call.target)?.[1] ?? '';
+    const found = objects.get(name);
+    if (call.verb === 'GET') return found;
+    return [...(found === undefined ? [] : [{ type: 'ADDED', object: found }]), bookmark];
+  });
+  const heard: string[] = [];
+  const cache = new ObjectCache<Secret>(
+    {
+      client,
+      clock,
+      log: silentLogger,
+      onChange: ({ namespace, name, object, pods }) =>
+        heard.push(`${namespace}/${name} ${object?.data?.['v'] ?? 'none'} ${pods.join('+')}`),
+    },
+    { name: 'secrets', resource: SECRETS, strategy, namesOf: secretsOf },
+  );
+  const end = new AbortController();
+  const running = cache.run(end.signal);
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await running;
+  };
+  return { cache, client, clock, heard, stop };
+}
+
+describe('ObjectCache with Watch', () => {
+  it('opens one watch per object while a pod refers to it, and serves from it', async () => {
+    const t = open('Watch', new Map([['a', secret('a', 1)]]));
+    t.cache.register(podUsing('p1', 'a'));
+    t.cache.register(podUsing('p2', 'a', 'b'));
+    t.cache.register(podUsing('p2', 'a', 'b'));
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, 2);
+    assert.ok(t.client.log[0]?.startsWith('WATCH /api/v1/namespaces/ns/secrets?allowWatchBookmarks=true'));
+    const seconds = Number(/timeoutSeconds=(\d+)/.exec(t.client.log[0] ?? '')?.[1]);
+    assert.ok(seconds >= 1800 && seconds < 3600);
+    assert.deepEqual(t.heard.sort(), ['ns/a 1 p1+p2', 'ns/b none p2']);
+    assert.equal((await t.cache.get('ns', 'a', signal)).data?.['v'], '1');
+    await assert.rejects(
+      t.cache.get('ns', 'b', signal),
+      (e) => isFault(e, 'notFound') && e.message === 'secret "b" not found',
+    );
+    assert.equal(t.client.calls.length, 2, 'no further request');
+    t.cache.unregister(podUid('p1'));
+    assert.equal(t.cache.watches, 2);
+    t.cache.register(podUsing('p2', 'b'));
+    assert.equal(t.cache.watches, 1, 'nobody refers to a any more');
+    await t.stop();
+  });
+
+  it('stops watching what is immutable and keeps it', async () => {
+    const t = open('Watch', new Map([['a', secret('a', 1, true)]]));
+    t.cache.register(podUsing('p1', 'a'));
+    await t.clock.advance(0);
+    assert.equal(t.cache.watches, 0);
+    assert.equal((await t.cache.get('ns', 'a', signal)).immutable, true);
+    t.cache.register(podUsing('p2', 'a'));
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, 1);
+    await t.stop();
+  });
+
+  it('asks the server itself when the watch does not come up', async () => {
+    const t = open('Watch', new Map([['a', secret('a', 1)]]));
+    const answer = t.client.answer;
+    t.client.answer = (call) => {
+      if (call.verb === 'WATCH') throw unreachable();
+      return answer(call);
+    };
+    t.cache.register(podUsing('p1', 'a'));
+    const got = t.cache.get('ns', 'a', signal);
+    await t.clock.advance(1500);
+    assert.equal((await got).data?.['v'], '1');
+    await t.stop();
+  });
+});
+
+describe('ObjectCache with the other strategies', () => {
+  it('Get reads every time, Cache for a minute', async () => {
+    for (const [strategy, reads] of [
+      ['Get', 4],
+      ['Cache', 2],
+    ] as const) {
+      const t = open(strategy, new Map([['a', secret('a', 1)]]));
+      t.cache.register(podUsing('p1', 'a'));
+      for (const ms of [0, 30_000, 20_000, 20_000]) {
+        await t.clock.advance(ms);
+        await t.cache.get('ns', 'a', signal);
+      }
+      assert.equal(t.client.calls.length, reads, strategy);
+      await t.stop();
+    }
+  });
+});
+
+describe('references of a pod', () => {
+  it('finds every kind of reference', () => {
+    const pod: Pod = {
+      metadata: { name: 'p' },
+      spec: {
+        imagePullSecrets: [{ name: 'pull' }],
+        initContainers: [
+          { name: 'i', envFrom: [{ secretRef: { name: 's-from' } }, { configMapRef: { name: 'c-from' } }] },
+        ],
+        containers: [
+          {
+            name: 'c',
+            env: [
+              { name: 'A', valueFrom: { secretKeyRef: { name: 's-key', key: 'k' } } },
+              { name: 'B', valueFrom: { configMapKeyRef: { name: 'c-key', key: 'k' } } },
+            ],
+          },
+        ],
+        volumes: [
+          { name: '1', secret: { secretName: 's-vol' } },
+          { name: '2', configMap: { name: 'c-vol' } },
+          { name: '3', projected: { sources: [{ secret: { name: 's-pro' } }, { configMap: { name: 'c-pro' } }] } },
+          { name: '4', csi: { driver: 'd', nodePublishSecretRef: { name: 's-csi' } } },
+          { name: '5', iscsi: { secretRef: { name: 's-iscsi' } } },
+          { name: '6', azureFile: { secretName: 's-azure' } },
+        ],
+      },
+    };
+    assert.deepEqual([...secretsOf(pod)], ['pull', 's-from', 's-key', 's-vol', 's-pro', 's-csi', 's-iscsi', 's-azure']);
+    assert.deepEqual([...configMapsOf(pod)], ['c-from', 'c-key', 'c-vol', 'c-pro']);
+  });
+});

@@ -1,0 +1,368 @@
+// Certificates from request to file, with a signer in memory.
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { lstat, mkdtemp, readFile, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { RecordingClient, type Call } from '../kube/recording-client.ts';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { issueCertificate, selfSignedAuthority, subjectOf } from '../lib/x509/certificate.ts';
+import { readSigningRequest } from '../lib/x509/csr.ts';
+import { newKeyPair } from '../lib/x509/keys.ts';
+import { CertificateManager, covers, rotationDeadline } from './certificate-manager.ts';
+import { CertificateStore } from './certificate-store.ts';
+import { bootstrapClient, clientTemplate } from './client-bootstrap.ts';
+import { CertificateCredentials, SigningCredentials } from './client-identity.ts';
+import { newSelfSigned, selfSignedServing, ServingFiles, servingTemplate } from './serving-certificate.ts';
+import { CLIENT_SIGNER, decisionOf, type CertificateTemplate } from './signing-request.ts';
+
+const log = silentLogger;
+const signal = new AbortController().signal;
+const START = Date.UTC(2026, 5, 1);
+const HOUR = 3_600_000;
+let root = '';
+before(async () => void (root = await mkdtemp(join(tmpdir(), 'certificates-'))));
+after(() => rm(root, { recursive: true }));
+const fresh = (): Promise<string> => mkdtemp(join(root, 'd-'));
+
+/** Signs every request that is posted, or answers with `conditions`. */
+class Signer {
+  readonly posted: { signerName: string; usages: string[]; subject: string }[] = [];
+  conditions: object[] | undefined;
+  readonly client: RecordingClient;
+  readonly #clock: { now(): number };
+  readonly #keys = newKeyPair();
+  readonly #ca: string;
+  #issued: object | undefined;
+
+  constructor(clock: { now(): number }) {
+    this.#clock = clock;
+    const validity = { notBeforeMs: START - HOUR, notAfterMs: START + 1e12 };
+    this.#ca = selfSignedAuthority({ commonName: 'ca' }, this.#keys, validity);
+    this.client = new RecordingClient((call) => this.#answer(call));
+  }
+
+  #answer(call: Call): unknown {
+    const end = { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } };
+    if (call.verb === 'WATCH') {
+      return [
+        { type: 'ADDED', object: this.#issued },
+        { type: 'BOOKMARK', object: { metadata: end } },
+      ];
+    }
+    const body = call.body as {
+      metadata: { name?: string };
+      spec: { request: string; signerName: string; usages: string[] };
+    };
+    const request = readSigningRequest(Buffer.from(body.spec.request, 'base64').toString());
+    const { commonName, organizations } = request.subject;
+    this.posted.push({ ...body.spec, subject: `${commonName} ${organizations.join()} ${request.ipAddresses.join()}` });
+    const now = this.#clock.now();
+    const cert = issueCertificate(
+      { certificatePem: this.#ca, privateKey: this.#keys.privateKey },
+      {
+        ...request,
+        notBeforeMs: now,
+        notAfterMs: now + 10 * HOUR,
+        usages: ['clientAuth'],
+      },
+    );
+    const metadata = { name: body.metadata.name ?? 'csr-x1', uid: `u${this.posted.length}`, resourceVersion: '1' };
+    const status =
+      this.conditions === undefined
+        ? { certificate: Buffer.from(cert).toString('base64') }
+        : { conditions: this.conditions };
+    this.#issued = { metadata, spec: body.spec, status };
+    return this.#issued;
+  }
+}
+
+function openManager(
+  dir: string,
+  template: () => CertificateTemplate | undefined,
+  clock: ManualClock,
+): {
+  manager: CertificateManager;
+  signer: Signer;
+  store: CertificateStore;
+  stop: () => Promise<void>;
+  run: () => void;
+} {
+  const signer = new Signer(clock);
+  const store = new CertificateStore(dir, 'kubelet-client');
+  const manager = new CertificateManager(
+    { store, client: () => signer.client, template, clock, log },
+    { name: 'client', signerName: CLIENT_SIGNER, auth: 'client auth' },
+  );
+  const end = new AbortController();
+  let running: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await running;
+  };
+  return { manager, signer, store, stop, run: () => void (running = manager.run(end.signal)) };
+}
+
+/** Lets file operations finish between steps of the manual clock. */
+async function steps(clock: ManualClock, ms: number, until: () => boolean): Promise<void> {
+  for (let i = 0; i < 100 && !until(); i++) {
+    await clock.advance(ms);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.ok(until(), 'it never happened');
+}
+
+describe('CertificateManager', () => {
+  it('asks for the first certificate, stores it as upstream does, and rotates it in time', async () => {
+    const dir = await fresh();
+    const clock = new ManualClock(START, () => 0.5);
+    const t = openManager(dir, () => clientTemplate('n1'), clock);
+    await t.manager.load();
+    t.run();
+    await steps(clock, 10, () => t.manager.current !== undefined);
+    assert.deepEqual(t.signer.posted[0]?.usages, ['digital signature', 'client auth']);
+    assert.equal(t.signer.posted[0]?.signerName, 'kubernetes.io/kube-apiserver-client-kubelet');
+    assert.equal(t.signer.posted[0]?.subject, 'system:node:n1 system:nodes ');
+    const current = join(dir, 'kubelet-client-current.pem');
+    assert.ok((await lstat(current)).isSymbolicLink());
+    const target = await readlink(current);
+    assert.match(target, /^\/.*\/kubelet-client-2026-06-01-00-00-00\.pem$/);
+    assert.equal((await stat(target)).mode & 0o777, 0o600);
+    const text = await readFile(current, 'utf8');
+    assert.ok(text.indexOf('CERTIFICATE') < text.indexOf('PRIVATE KEY'));
+    const first = t.manager.current;
+    await clock.advance(7 * HOUR);
+    assert.equal(t.manager.current, first, '70 % of its life: too early at this roll of the dice');
+    await steps(clock, 10 * 60_000, () => t.manager.current !== first);
+    assert.ok(clock.now() >= START + 8 * HOUR && clock.now() < START + 9.2 * HOUR);
+    assert.equal((await readdir(dir)).length, 3);
+    await t.stop();
+    const again = openManager(dir, () => clientTemplate('n1'), clock);
+    await again.manager.load();
+    assert.ok(again.manager.valid !== undefined, 'found again after a restart');
+  });
+
+  it('waits for a template and asks again when it no longer fits', async () => {
+    const clock = new ManualClock(START);
+    let ips: string[] = [];
+    const template = (): CertificateTemplate | undefined =>
+      servingTemplate(
+        'n1',
+        ips.map((address) => ({ type: 'InternalIP', address })),
+      );
+    const t = openManager(await fresh(), template, clock);
+    t.run();
+    await clock.advance(5000);
+    assert.equal(t.signer.posted.length, 0);
+    ips = ['10.0.0.1'];
+    await steps(clock, 1000, () => t.manager.current !== undefined);
+    ips = ['10.0.0.1', '10.0.0.2'];
+    await steps(clock, 1000, () => t.signer.posted.length === 2);
+    assert.equal(t.signer.posted[1]?.subject, 'system:node:n1 system:nodes 10.0.0.1,10.0.0.2');
+    await t.stop();
+  });
+
+  it('a refusal is repeated more and more slowly, for ever', async () => {
+    const clock = new ManualClock(START);
+    const t = openManager(await fresh(), () => clientTemplate('n1'), clock);
+    t.signer.conditions = [{ type: 'Denied', reason: 'R', message: 'M' }];
+    t.run();
+    await clock.advance(2000 + 4000 + 8000 + 16_000 + 32_000 + 100);
+    assert.equal(t.signer.posted.length, 6);
+    assert.equal(t.manager.renewErrors, 6);
+    t.signer.conditions = undefined;
+    await steps(clock, 4000, () => t.manager.current !== undefined);
+    await t.stop();
+  });
+
+  it('a damaged file leads to a new certificate', async () => {
+    const dir = await fresh();
+    await writeFile(join(dir, 'kubelet-client-current.pem'), 'garbage');
+    const clock = new ManualClock(START);
+    const t = openManager(dir, () => clientTemplate('n1'), clock);
+    await t.manager.load();
+    assert.equal(t.manager.current, undefined);
+    t.run();
+    await steps(clock, 10, () => t.manager.current !== undefined);
+    await t.stop();
+  });
+});
+
+describe('certificate rules', () => {
+  it('rotates between 70 and 90 %', () => {
+    const kept = { notBeforeMs: 1000, notAfterMs: 2000 };
+    assert.equal(rotationDeadline(kept, 0), 1700);
+    assert.ok(Math.abs(rotationDeadline(kept, 0.9999) - 1900) < 1);
+  });
+
+  it('names the decision', () => {
+    const request = { metadata: { name: 'r' }, spec: { request: '', signerName: '' } };
+    assert.equal(decisionOf(request), undefined);
+    const failed = decisionOf({ ...request, status: { conditions: [{ type: 'Failed', reason: 'R', message: 'M' }] } });
+    assert.equal(String(failed), 'KubeletError: certificate signing request failed, reason: R, message: M');
+  });
+
+  it('a certificate must say all that the template wants', () => {
+    const { cert } = newSelfSigned('host1', START);
+    const leaf = new X509Certificate(cert);
+    const commonName = subjectOf(leaf).commonName;
+    const template = { commonName, organizations: [], dnsNames: ['host1'], ipAddresses: [] };
+    assert.equal(covers({ leaf }, template), true);
+    assert.equal(covers({ leaf }, { ...template, dnsNames: ['host2'] }), false);
+    assert.equal(covers({ leaf }, { ...template, ipAddresses: ['10.0.0.1'] }), false);
+    assert.equal(covers({ leaf }, { ...template, commonName: 'x' }), false);
+  });
+});
+
+describe('identity', () => {
+  it('is the certificate; only signing requests fall back to the bootstrap credentials', async () => {
+    const bootstrap = { current: () => Promise.resolve({ authorization: 'Bearer b' }), refused: () => true };
+    const holder = { current: undefined, valid: undefined };
+    assert.deepEqual(await new CertificateCredentials(holder).current(), {});
+    assert.deepEqual(await new SigningCredentials(holder, bootstrap).current(signal), { authorization: 'Bearer b' });
+    const kept = { cert: 'c', key: 'k' } as never;
+    const both = new SigningCredentials({ current: kept, valid: kept }, bootstrap);
+    const identity = await both.current(signal);
+    assert.deepEqual(identity, { tls: { cert: 'c', key: 'k' } });
+    assert.equal(await both.current(signal), identity, 'the same object until it changes');
+  });
+});
+
+describe('bootstrap', () => {
+  const config = (extra: string): string =>
+    `{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],"clusters":[{"name":"k","cluster":{"server":"https://h:1"}}],"users":[{"name":"u","user":{${extra}}}]}`;
+  const openBootstrap = async (): Promise<{
+    dir: string;
+    signer: Signer;
+    go: (rotate: boolean) => Promise<void>;
+  }> => {
+    const dir = await fresh();
+    const signer = new Signer(systemClock);
+    const store = new CertificateStore(dir, 'kubelet-client');
+    await writeFile(join(dir, 'bootstrap'), config('"token":"t"'));
+    const client = Object.assign(signer.client, { text: () => Promise.resolve('ok') });
+    const go = (rotate: boolean): Promise<void> =>
+      bootstrapClient(
+        { connect: () => client, store, clock: systemClock, log },
+        {
+          kubeconfig: join(dir, 'kubeconfig'),
+          bootstrapKubeconfig: join(dir, 'bootstrap'),
+          certDir: dir,
+          nodeName: 'n1',
+          rotate,
+        },
+        signal,
+      );
+    return { dir, signer, go };
+  };
+
+  it('with rotation: writes the kubeconfig at once', async () => {
+    const t = await openBootstrap();
+    await t.go(true);
+    assert.equal(t.signer.posted.length, 0);
+    const { auth, server } = await loadKubeconfig(join(t.dir, 'kubeconfig'));
+    const pem = join(t.dir, 'kubelet-client-current.pem');
+    assert.deepEqual([server, auth], ['https://h:1', { certFile: pem, keyFile: pem }]);
+    assert.equal((await stat(join(t.dir, 'kubeconfig'))).mode & 0o777, 0o600);
+  });
+
+  it('without rotation: waits for the certificate; a second start needs none', async () => {
+    const t = await openBootstrap();
+    await t.go(false);
+    assert.match(t.signer.client.log[0] ?? '', /^POST .*certificatesigningrequests$/);
+    const posted = t.signer.client.body<{ metadata: { name: string } }>(0);
+    assert.match(posted.metadata.name, /^node-csr-[\w-]{43}$/);
+    assert.deepEqual(
+      (await readdir(t.dir)).filter((f) => f.includes('tmp')),
+      [],
+    );
+    await t.go(false);
+    assert.equal(t.signer.posted.length, 1);
+  });
+
+  it('an own kubeconfig with a token is used as it is', async () => {
+    const t = await openBootstrap();
+    await writeFile(join(t.dir, 'kubeconfig'), config('"token":"mine"'));
+    await t.go(true);
+    assert.equal((await loadKubeconfig(join(t.dir, 'kubeconfig'))).auth.token, 'mine');
+  });
+});
+
+describe('serving certificate', () => {
+  it('self-signed: made once, usable, with the modes upstream has', async () => {
+    const dir = await fresh();
+    const pair = await selfSignedServing(systemClock, dir, 'localhost');
+    assert.deepEqual(await selfSignedServing(systemClock, dir, 'localhost'), pair);
+    assert.equal((await stat(join(dir, 'kubelet.crt'))).mode & 0o777, 0o644);
+    assert.equal((await stat(join(dir, 'kubelet.key'))).mode & 0o777, 0o600);
+    assert.match(pair.key, /BEGIN RSA PRIVATE KEY/);
+    const server = https.createServer(pair, (_req, res) => res.end('hello')).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const body = await new Promise((resolve, reject) => {
+      const ca = pair.cert.slice(pair.cert.lastIndexOf('-----BEGIN'));
+      https
+        .get({ port, host: '127.0.0.1', servername: 'localhost', ca, agent: false }, (res) =>
+          res.on('data', (d: Buffer) => resolve(String(d))),
+        )
+        .on('error', reject);
+    });
+    assert.equal(body, 'hello');
+    server.close();
+    await rm(join(dir, 'kubelet.key'));
+    await assert.rejects(
+      selfSignedServing(systemClock, dir, 'x'),
+      /kubelet\.key, certificate and key must be supplied as a pair/,
+    );
+  });
+
+  it('files are re-read when they change, a bad pair is not taken', async () => {
+    const dir = await fresh();
+    const paths = { cert: join(dir, 'c'), key: join(dir, 'k') };
+    const write = async (pair: { cert: string; key: string }): Promise<void> => {
+      await writeFile(paths.cert, pair.cert);
+      await writeFile(paths.key, pair.key);
+    };
+    const clock = new ManualClock(START);
+    const changes: string[] = [];
+    const files = new ServingFiles({ clock, log, onChange: (pair) => changes.push(pair.cert) }, paths);
+    await assert.rejects(files.load());
+    const [one, two] = [newSelfSigned('a', START), newSelfSigned('b', START)];
+    await write(one);
+    const first = await files.load();
+    const end = new AbortController();
+    const running = files.run(end.signal);
+    await write({ cert: two.cert, key: one.key });
+    await clock.advance(10_000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(files.current, first);
+    await write(two);
+    await steps(clock, 10_000, () => changes.length === 1);
+    assert.equal(changes[0], two.cert);
+    end.abort();
+    await running;
+  });
+
+  it('asks for sorted names and addresses, and waits for an address', () => {
+    const addresses = [
+      { type: 'Hostname', address: 'n1' },
+      { type: 'InternalIP', address: '10.0.0.2' },
+      { type: 'ExternalIP', address: '1.1.1.1' },
+      { type: 'InternalDNS', address: 'a.internal' },
+    ];
+    assert.deepEqual(servingTemplate('n1', addresses), {
+      commonName: 'system:node:n1',
+      organizations: ['system:nodes'],
+      dnsNames: ['a.internal', 'n1'],
+      ipAddresses: ['1.1.1.1', '10.0.0.2'],
+    });
+    assert.equal(servingTemplate('n1', addresses.slice(0, 1)), undefined);
+    assert.deepEqual(servingTemplate('n1', addresses.slice(0, 1), true)?.dnsNames, ['n1']);
+  });
+});

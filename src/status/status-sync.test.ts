@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { podUid, type PodUid } from '../core/ids.ts';
+import { CONFIG_MIRROR, CONFIG_SOURCE, type Pod, type PodStatus } from '../core/pod.ts';
+import { ObjectStore } from '../kube/object-store.ts';
+import { notFound, RecordingClient, unreachable, type Answer } from '../kube/recording-client.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { StatusSync } from './status-sync.ts';
+
+const U = podUid('U');
+const PATH = '/api/v1/namespaces/ns/pods/p';
+const apiPod = (status: PodStatus, more: Partial<Pod['metadata']> = {}, version = 5): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', uid: 'U', resourceVersion: String(version), ...more },
+  spec: { containers: [] },
+  status,
+});
+type Entry = { pod: Pod; status: PodStatus; version: number; finished: boolean };
+
+function open(answer: Answer): {
+  sync: StatusSync;
+  client: RecordingClient;
+  clock: ManualClock;
+  watched: ObjectStore<Pod>;
+  statuses: Map<PodUid, Entry>;
+  running: Set<PodUid>;
+  stop: () => Promise<void>;
+} {
+  const clock = new ManualClock();
+  const client = new RecordingClient(answer);
+  const watched = new ObjectStore<Pod>();
+  const statuses = new Map<PodUid, Entry>();
+  const running = new Set<PodUid>();
+  const desired = {
+    get: (uid: PodUid) => statuses.get(uid),
+    all: () => statuses.entries(),
+    delete: (uid: PodUid) => void statuses.delete(uid),
+  };
+  const mayBeRunning = (uid: PodUid): boolean => running.has(uid);
+  const sync = new StatusSync({ client, statuses: desired, watched, mayBeRunning, clock, log: silentLogger });
+  const end = new AbortController();
+  const done = sync.run(end.signal);
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await done;
+    assert.equal(clock.pending, 0);
+  };
+  return { sync, client, clock, watched, statuses, running, stop };
+}
+
+/** Applies status patches well enough for these tests: whole fields only. */
+const patched = (call: { body?: unknown }, base: Pod, version = 6): Pod => {
+  const status = (call.body as { status: PodStatus }).status;
+  return {
+    ...base,
+    metadata: { ...base.metadata, resourceVersion: String(version) },
+    status: { ...base.status, ...status },
+  };
+};
+
+describe('StatusSync', () => {
+  it('sends one patch with the UID, based on the watched copy, and nothing when nothing differs', async () => {
+    const base = apiPod({ phase: 'Pending', qosClass: 'BestEffort' });
+    const t = open((call) => patched(call, base));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Running', qosClass: 'BestEffort' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.calls, [
+      { verb: 'PATCH', target: `${PATH}/status`, body: { metadata: { uid: 'U' }, status: { phase: 'Running' } } },
+    ]);
+    t.sync.wake(U); // the watch still shows the old copy; our own answer is newer
+    await t.clock.advance(60_000);
+    assert.equal(t.client.calls.length, 1);
+    await t.stop();
+  });
+
+  it('writes again what somebody else overwrote', async () => {
+    const base = apiPod({ phase: 'Running' });
+    const t = open((call) => patched(call, base, 8));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    const spoilt = apiPod({ phase: 'Failed' }, {}, 7);
+    t.watched.set(spoilt);
+    t.sync.apiPodChanged(spoilt);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`]);
+    await t.stop();
+  });
+
+  it('holds a final phase back while containers may run, and sends it without being woken', async () => {
+    const base = apiPod({ phase: 'Running' });
+    const t = open((call) => patched(call, base));
+    t.watched.set(base);
+    t.running.add(U);
+    t.statuses.set(U, { pod: base, status: { phase: 'Succeeded' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, []);
+    t.running.delete(U);
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`]);
+    await t.stop();
+  });
+
+  it('deletes a pod that is being deleted, finished and final, with grace 0 and its UID', async () => {
+    const base = apiPod({ phase: 'Running' }, { deletionTimestamp: 'T' });
+    const t = open((call) => (call.verb === 'PATCH' ? patched(call, base) : {}));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Succeeded' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`]);
+    t.statuses.set(U, { pod: base, status: { phase: 'Succeeded' }, version: 1, finished: true });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.calls[1], {
+      verb: 'DELETE',
+      target: PATH,
+      body: { gracePeriodSeconds: 0, preconditions: { uid: 'U' } },
+    });
+    await t.clock.advance(60_000);
+    assert.equal(t.client.calls.length, 2);
+    await t.stop();
+  });
+
+  it('never deletes a pod nobody asked to delete', async () => {
+    const base = apiPod({ phase: 'Running' });
+    const t = open((call) => patched(call, base));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Failed' }, version: 1, finished: true });
+    t.sync.wake(U);
+    await t.clock.advance(30_000);
+    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`]);
+    await t.stop();
+  });
+
+  it('reads the pod after a conflict and tries again', async () => {
+    const stale = apiPod({ phase: 'Pending' });
+    let first = true;
+    const t = open((call) => {
+      if (call.verb === 'GET') return apiPod({ phase: 'Pending', reason: 'x' }, {}, 9);
+      if (first) {
+        first = false;
+        throw new KubeletError('conflict', 'uid', { detail: { status: 409 } });
+      }
+      return patched(call, stale, 10);
+    });
+    t.watched.set(stale);
+    t.statuses.set(U, { pod: stale, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`, `GET ${PATH}`, `PATCH ${PATH}/status`]);
+    assert.deepEqual(t.client.calls[2]?.body, { metadata: { uid: 'U' }, status: { phase: 'Running', reason: null } });
+    await t.stop();
+  });
+
+  it('drops the status of a pod whose name belongs to another one now', async () => {
+    const t = open((call) => (call.verb === 'GET' ? apiPod({}, { uid: 'other' }) : undefined));
+    t.statuses.set(U, { pod: apiPod({}), status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`GET ${PATH}`]);
+    assert.equal(t.statuses.size, 0);
+    await t.stop();
+  });
+
+  it('a pod the server does not have is asked for once per change', async () => {
+    const t = open(() => {
+      throw notFound('pod');
+    });
+    t.statuses.set(U, { pod: apiPod({}), status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.client.log, [`GET ${PATH}`]);
+    await t.stop();
+  });
+
+  it('an outage: tries on, and is done within two seconds after it', async () => {
+    const base = apiPod({ phase: 'Pending' });
+    let down = true;
+    const t = open((call) => {
+      if (down) throw unreachable();
+      return patched(call, base);
+    });
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(60_000);
+    assert.ok(t.client.calls.length < 60);
+    down = false;
+    const before = t.client.calls.length;
+    await t.clock.advance(2000);
+    assert.equal(t.client.calls.length, before + 1);
+    await t.stop();
+  });
+
+  it('a static pod’s status goes to its mirror, and again to a new mirror', async () => {
+    const fixed: Pod = {
+      metadata: { name: 'p', namespace: 'ns', uid: 'static', annotations: { [CONFIG_SOURCE]: 'file' } },
+      spec: { containers: [] },
+    };
+    const mirror = (uid: string, version: number): Pod =>
+      apiPod({ phase: 'Pending' }, { uid, annotations: { [CONFIG_MIRROR]: 'h' } }, version);
+    const t = open((call) => patched(call, mirror('M1', 5), 20));
+    t.statuses.set(podUid('static'), { pod: fixed, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(podUid('static'));
+    await t.clock.advance(20_000);
+    assert.deepEqual(t.client.log, [], 'no mirror: nothing to say and nobody to ask');
+    for (const [uid, version] of [
+      ['M1', 5],
+      ['M2', 30],
+    ] as const) {
+      t.watched.set(mirror(uid, version));
+      t.sync.apiPodChanged(mirror(uid, version));
+      await t.clock.advance(0);
+    }
+    const uids = t.client.calls.map((c) => (c.body as { metadata: { uid: string } }).metadata.uid);
+    assert.deepEqual(uids, ['M1', 'M2']);
+    await t.stop();
+  });
+});
