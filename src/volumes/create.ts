@@ -54,7 +54,7 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const { clock, events } = deps;
   const log = deps.log.child({ component: 'volumes' });
   const layout = new VolumeLayout(opts.rootDir);
-  const mounter = deps.mounter ?? new HostMounter({ clock });
+  const mounter = deps.mounter ?? new HostMounter({ clock }, { rootDir: opts.rootDir });
   const podDirs = new PodDirs(layout, mounter);
   const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });

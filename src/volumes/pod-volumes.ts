@@ -329,9 +329,10 @@ export class PodVolumes {
   #failed(entry: Entry, step: Step, err: unknown): void {
     const { clock, log, events } = this.#deps;
     const sinceMs = entry.failure?.sinceMs ?? clock.now();
-    const retryMs = entry.backoff.failed(clock.monotonic());
+    const never = isFault(err, 'unimplemented') && entry.resolved === undefined;
+    if (never) this.#refused = err.message;
+    const retryMs = never ? Infinity : entry.backoff.failed(clock.monotonic());
     entry.notBefore = clock.monotonic() + retryMs;
-    if (isFault(err, 'unimplemented') && entry.resolved === undefined) this.#refused = err.message;
     if (step === 'refresh') entry.stale = true;
     const why = messageOf(err);
     const fields = { pod: this.#pod === undefined ? '' : podKey(this.#pod), podUID: this.uid, volume: entry.name };

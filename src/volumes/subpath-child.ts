@@ -9,7 +9,7 @@ import { SubPaths, type SubPathRequest } from './subpath.ts';
 const input = JSON.parse(process.argv.at(-1) ?? '') as { rootDir: string; request: SubPathRequest };
 const subPaths = new SubPaths({
   layout: new VolumeLayout(input.rootDir),
-  mounter: new HostMounter({ clock: systemClock }),
+  mounter: new HostMounter({ clock: systemClock }, { rootDir: input.rootDir }),
   clock: systemClock,
 });
 try {

@@ -13,6 +13,8 @@ export type MountEntry = {
   readonly options: readonly string[];
   readonly fsType: string;
   readonly source: string;
+  /** Mounts made here also appear in other namespaces of its peer group. */
+  readonly shared: boolean;
 };
 
 /** Filesystems whose answers come from this kernel and its disks. Whatever is not listed may wait for a peer. */
@@ -101,6 +103,7 @@ export function parseMountInfo(text: string): MountEntry[] {
       options: [...(fields[5] ?? '').split(','), ...(fields[separator + 3] ?? '').split(',')].filter((o) => o !== ''),
       fsType: fields[separator + 1] ?? '',
       source: unescapeOctal(fields[separator + 2] ?? ''),
+      shared: fields.slice(6, separator).some((field) => field.startsWith('shared:')),
     });
   }
   return entries;
@@ -108,4 +111,14 @@ export function parseMountInfo(text: string): MountEntry[] {
 
 export async function readMountTable(file = '/proc/self/mountinfo'): Promise<MountTable> {
   return new MountTable(parseMountInfo(await readFile(file, 'latin1')));
+}
+
+/** The table as it looks to somebody who names `real` by another path. */
+export function seenFrom(table: MountTable, real: string, as: string): MountTable {
+  if (real === as) return table;
+  return new MountTable(
+    table.entries.map((entry) =>
+      isAtOrBeneath(entry.target, real) ? { ...entry, target: as + entry.target.slice(real.length) } : entry,
+    ),
+  );
 }

@@ -1,20 +1,25 @@
 // What volumes may do to the mount table. In-memory filesystems and bind mounts of open descriptors are mounted in
 // process (tens of microseconds); whatever may wait for a disk or a peer is a child process that a deadline ends.
+import { realpath } from 'node:fs/promises';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild } from './child.ts';
 import { describeHolders, holdersOf } from './holders.ts';
-import { readMountTable, type MountTable } from './mount-table.ts';
+import { readMountTable, seenFrom, type MountTable } from './mount-table.ts';
 import { mountSync, unmountSync } from '../libc.ts';
 
 const MS_BIND = 4096;
+const MS_REC = 16_384;
+const MS_SHARED = 1 << 20;
 const UMOUNT_NOFOLLOW = 8;
 
 export interface Mounter {
   table(signal: AbortSignal): Promise<MountTable>;
   /** Mounts a tmpfs. Swap is kept out of it where the kernel can. */
   tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void>;
+  /** Makes mounts beneath a directory visible to containers that ask for propagation. */
+  shareTree(path: string, signal: AbortSignal): Promise<void>;
   hugetlbfs(target: string, pageSize: string, signal: AbortSignal): Promise<void>;
   /** Binds what an open descriptor of this process refers to. The path behind it is not looked at again. */
   bindDescriptor(fd: number, target: string, signal: AbortSignal): Promise<void>;
@@ -30,21 +35,40 @@ export type UnmountOptions = {
   readonly detachIfDead?: boolean;
 };
 
-export type MounterOpts = { readonly childTimeoutMs?: number };
+export type MounterOpts = {
+  readonly childTimeoutMs?: number;
+  /** The kubelet's root directory as configured. It may be or contain a link; the mount table is shown in its terms. */
+  readonly rootDir?: string;
+};
 
 export class HostMounter implements Mounter {
   readonly #clock: Clock;
   readonly #childTimeoutMs: number;
+  readonly #rootDir: string | undefined;
+  #realRoot: string | undefined;
   #noswap = true;
 
   constructor(deps: { clock: Clock }, opts: MounterOpts = {}) {
     this.#clock = deps.clock;
     this.#childTimeoutMs = opts.childTimeoutMs ?? 60_000;
+    this.#rootDir = opts.rootDir;
   }
 
-  table(signal: AbortSignal): Promise<MountTable> {
+  async table(signal: AbortSignal): Promise<MountTable> {
     signal.throwIfAborted();
-    return readMountTable();
+    const table = await readMountTable();
+    if (this.#rootDir === undefined) return table;
+    this.#realRoot ??= await realpath(this.#rootDir).catch(() => undefined);
+    return this.#realRoot === undefined ? table : seenFrom(table, this.#realRoot, this.#rootDir);
+  }
+
+  async shareTree(path: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if ((await readMountTable()).holding(await realpath(path))?.shared === true) return;
+    await attempt(path, signal, () => {
+      mountSync(path, path, '', MS_BIND | MS_REC, '');
+      mountSync('', path, '', MS_SHARED | MS_REC, '');
+    });
   }
 
   tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void> {

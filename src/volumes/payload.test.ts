@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { configMapFiles, commonUser, credentialFile, downwardFiles, secretFiles } from './payload.ts';
+import { modeForGroup, rootMatches } from './ownership.ts';
+import { memorySize } from './plugins/empty-dir-backing.ts';
+import { mediumOf } from './plugins/empty-dir.ts';
+
+const shown = (files: ReadonlyMap<string, { data: Uint8Array; mode: number }>): Record<string, string> =>
+  Object.fromEntries([...files].map(([path, f]) => [path, `${f.mode.toString(8)} ${Buffer.from(f.data).toString()}`]));
+
+const all = { items: undefined, defaultMode: 0o644, optional: false };
+
+test('keys of config maps and secrets become files', () => {
+  const configMap = { metadata: { name: 'c' }, data: { a: 'é' }, binaryData: { b: 'AAEC' } };
+  assert.deepEqual(shown(configMapFiles(configMap, all)), { a: '644 é', b: '644 \u0000\u0001\u0002' });
+  const items = [
+    { key: 'a', path: 'x/y', mode: 0o400 },
+    { key: 'b', path: 'b' },
+  ];
+  assert.deepEqual(shown(configMapFiles(configMap, { ...all, items })), {
+    'x/y': '400 é',
+    b: '644 \u0000\u0001\u0002',
+  });
+  const missing = { ...all, items: [{ key: 'zz', path: 'p' }] };
+  assert.throws(() => configMapFiles(configMap, missing), {
+    message: 'configmap references non-existent config key: zz',
+  });
+  assert.deepEqual(shown(configMapFiles(configMap, { ...missing, optional: true })), {});
+  assert.deepEqual(shown(configMapFiles(undefined, { ...all, optional: true })), {});
+  const secret = { metadata: { name: 's' }, data: { k: 'dg==' } };
+  assert.deepEqual(shown(secretFiles(secret, all)), { k: '644 v' });
+  assert.throws(() => secretFiles(secret, missing), { message: 'references non-existent secret key: zz' });
+});
+
+const pod = (spec: Partial<Pod['spec']>): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', labels: { b: '2', a: '1' } },
+  spec: { containers: [{ name: 'c', resources: { limits: { memory: '10Mi' } } }], ...spec },
+});
+
+test('downward files say what variables would', () => {
+  const items = [
+    { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' }, mode: 0o400 },
+    { path: 'mem', resourceFieldRef: { containerName: 'c', resource: 'limits.memory', divisor: '1Mi' } },
+    { path: 'cpu', resourceFieldRef: { containerName: 'c', resource: 'limits.cpu' } },
+  ];
+  const files = downwardFiles(pod({}), items, 0o644, { podIPs: [], hostIPs: [] }, { cpu: '4' });
+  assert.deepEqual(shown(files), { labels: '400 a="1"\nb="2"', mem: '644 10', cpu: '644 4' });
+});
+
+test('credentials belong to the one user of the pod, or to its group', () => {
+  const user = (n: number) => ({ securityContext: { runAsUser: n } });
+  assert.equal(commonUser(pod({})), undefined);
+  assert.equal(commonUser(pod({ securityContext: { runAsUser: 5 } })), 5);
+  assert.equal(commonUser(pod({ containers: [{ name: 'c', ...user(7) }] })), 7);
+  assert.equal(
+    commonUser(pod({ containers: [{ name: 'c', ...user(7) }], initContainers: [{ name: 'i' }] })),
+    undefined,
+  );
+  assert.equal(
+    commonUser(
+      pod({
+        containers: [{ name: 'c', ...user(7) }],
+        securityContext: { runAsUser: 7 },
+        initContainers: [{ name: 'i' }],
+      }),
+    ),
+    7,
+  );
+  assert.deepEqual(credentialFile(pod({}), 't', 0o644), { data: Buffer.from('t'), mode: 0o644 });
+  assert.equal(credentialFile(pod({ securityContext: { fsGroup: 1 } }), 't', 0o644).mode, 0o600);
+  assert.deepEqual(credentialFile(pod({ securityContext: { runAsUser: 5 } }), 't', 0o644), {
+    data: Buffer.from('t'),
+    mode: 0o600,
+    uid: 5,
+  });
+});
+
+test('group ownership adds what the group needs', () => {
+  const rows: [number, boolean, boolean, number][] = [
+    [0o777, true, false, 0o2777],
+    [0o1777, true, true, 0o3777],
+    [0o755, true, true, 0o2755],
+    [0o700, true, false, 0o2770],
+    [0o600, false, true, 0o640],
+    [0o600, false, false, 0o660],
+    [0o4711, false, false, 0o4771],
+  ];
+  for (const [mode, isDirectory, readOnly, want] of rows) {
+    assert.equal(modeForGroup(mode, isDirectory, readOnly), want, mode.toString(8));
+  }
+  const how = { gid: 5, readOnly: false, changePolicy: 'OnRootMismatch' } as const;
+  assert.equal(rootMatches({ gid: 5, mode: 0o42777 }, how), true);
+  assert.equal(rootMatches({ gid: 6, mode: 0o42777 }, how), false);
+  assert.equal(rootMatches({ gid: 5, mode: 0o40777 }, how), false);
+});
+
+test('memory volumes are as large as the smallest bound', () => {
+  assert.equal(memorySize(pod({}), 1 << 30, undefined), 10 * 2 ** 20);
+  assert.equal(memorySize(pod({}), 1 << 20, undefined), 1 << 20);
+  assert.equal(memorySize(pod({}), 1 << 30, '1Mi'), 1 << 20);
+  assert.equal(memorySize(pod({ containers: [{ name: 'c' }] }), 0, undefined), undefined);
+});
+
+test('the medium decides what an emptyDir is made of', () => {
+  const huge = (...sizes: string[]): Pod =>
+    pod({
+      containers: [
+        { name: 'c', resources: { limits: Object.fromEntries(sizes.map((s) => [`hugepages-${s}`, '4Mi'])) } },
+      ],
+    });
+  assert.deepEqual(mediumOf(pod({}), {}, 0), { on: 'disk' });
+  assert.deepEqual(mediumOf(huge('2Mi'), { medium: 'HugePages' }, 0), { on: 'hugepages', pageSize: '2Mi' });
+  assert.deepEqual(mediumOf(huge('2Mi', '1Gi'), { medium: 'HugePages-1Gi' }, 0), { on: 'hugepages', pageSize: '1Gi' });
+  assert.throws(() => mediumOf(huge('2Mi', '1Gi'), { medium: 'HugePages' }, 0), /one huge page size/);
+  assert.throws(() => mediumOf(pod({}), { medium: 'HugePages' }, 0), /no page size/);
+  assert.throws(() => mediumOf(huge('2Mi'), { medium: 'HugePages-1Gi' }, 0), /no container asks for hugepages-1Gi/);
+  assert.throws(() => mediumOf(pod({}), { medium: 'Tape' }, 0), /unknown storage medium/);
+});
