@@ -109,7 +109,7 @@ export function buildImage(driver: 'cgroupfs' | 'systemd'): string {
 }
 
 const PLAIN_INIT = `#!/bin/sh
-export PATH=/usr/bin HOME=/tmp
+export PATH=/usr/bin HOME=/tmp GUEST=1
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
@@ -141,7 +141,7 @@ function addSystemd(archive: Archive): void {
   );
   unit(
     'tests.service',
-    '[Unit]\nDefaultDependencies=no\nRequires=dbus.service\nAfter=dbus.service\n[Service]\nType=oneshot\nTimeoutStartSec=infinity\nExecStart=/bin/sh /tests\nEnvironment=PATH=/usr/bin HOME=/tmp CGROUP_DRIVER=systemd\nStandardOutput=tty\nStandardError=tty\nTTYPath=/dev/ttyS0\n',
+    '[Unit]\nDefaultDependencies=no\nRequires=dbus.service\nAfter=dbus.service\n[Service]\nType=oneshot\nTimeoutStartSec=infinity\nExecStart=/bin/sh /tests\nEnvironment=PATH=/usr/bin HOME=/tmp GUEST=1 CGROUP_DRIVER=systemd\nStandardOutput=tty\nStandardError=tty\nTTYPath=/dev/ttyS0\n',
   );
   archive.file('tests', `#!/bin/sh\n${TESTS}\n${END}\n`);
 }

@@ -11,6 +11,8 @@ import { cgroupPath } from '../../src/resources/cgroup-names.ts';
 export type TestCgroup = {
   readonly layout: CgroupLayout;
   readonly cgroups: Cgroups;
+  /** Without systemd, for the cgroups a runtime would make. */
+  readonly files: Cgroups;
   readonly driver: CgroupDriver;
   /** Name and path of the subtree's root. */
   readonly name: string;
@@ -31,6 +33,7 @@ export async function openTestCgroup(label: string): Promise<TestCgroup> {
   const driver: CgroupDriver = process.env['CGROUP_DRIVER'] === 'systemd' ? 'systemd' : 'cgroupfs';
   const layout = await detectCgroups();
   const cgroups = await openCgroups(systemClock, driver);
+  const files = await openCgroups(systemClock, 'cgroupfs');
   const name = `kubeletts${label}${process.pid}`;
   const at = (...parts: readonly string[]): string => cgroupPath([name, ...parts], driver);
   const root = at();
@@ -44,6 +47,7 @@ export async function openTestCgroup(label: string): Promise<TestCgroup> {
   return {
     layout,
     cgroups,
+    files,
     driver,
     name,
     root,

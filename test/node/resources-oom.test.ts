@@ -26,7 +26,7 @@ for (const level of ['container', 'pod'] as const)
     const containerPath = `${podPath}/${ID}`;
     const small = { memoryBytes: 16 * 2 ** 20 };
     await box.cgroups.create(podPath, level === 'pod' ? small : {}, signal);
-    await box.cgroups.create(containerPath, level === 'container' ? small : {}, signal);
+    await box.files.create(containerPath, level === 'container' ? small : {}, signal);
     const seen: ContainerOom[] = [];
     const events: string[] = [];
     const watcher = new OomWatcher(

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
-import { KubeletError, messageOf } from '../../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import { UNLIMITED, weightOfShares, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
 
 /** Runs `busctl` with these arguments. Rejects with what it printed. */
@@ -27,10 +27,11 @@ export class SystemdSlices implements Cgroups {
   }
 
   async create(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
-    if (!(await this.exists(path, signal))) {
+    if (await this.#isThere(path, signal)) await this.#setProperties(path, settings, signal);
+    else {
       await this.#start(path, settings, signal);
       await this.#appeared(path, signal);
-    } else await this.#setProperties(path, settings, signal);
+    }
     await this.#deps.files.create(path, settings, signal);
   }
 
@@ -46,8 +47,13 @@ export class SystemdSlices implements Cgroups {
     await this.#deps.files.destroy(path, signal);
   }
 
-  exists(path: string, signal: AbortSignal): Promise<boolean> {
-    return this.#deps.files.exists(path, signal);
+  /** systemd takes controllers away that no unit of its own needs: they are given back before the slice counts as lost. */
+  async exists(path: string, signal: AbortSignal): Promise<boolean> {
+    const { files } = this.#deps;
+    if (await files.exists(path, signal)) return true;
+    if (!(await this.#isThere(path, signal))) return false;
+    await files.create(path, {}, signal);
+    return files.exists(path, signal);
   }
 
   read(path: string, signal: AbortSignal): Promise<CgroupReading> {
@@ -72,8 +78,8 @@ export class SystemdSlices implements Cgroups {
     ];
     const args = ['ssa(sv)a(sa(sv))', unit, 'replace', String(properties.length), ...properties.flat(), '0'];
     await this.#manager('StartTransientUnit', args, signal).catch(async (err: unknown) => {
-      // Left from before, without its cgroup: start it again as it is.
-      if (!messageOf(err).includes('already exists') && !messageOf(err).includes('UnitExists')) throw err;
+      // Known to systemd from before, without its cgroup: start it again as it is.
+      if (!/UnitExists|already exists|already loaded/.test(messageOf(err))) throw err;
       await this.#manager('StartUnit', ['ss', unit, 'replace'], signal);
       await this.#setProperties(path, settings, signal);
     });
@@ -104,13 +110,23 @@ export class SystemdSlices implements Cgroups {
 
   /** systemd answers before its job is done. */
   async #appeared(path: string, signal: AbortSignal): Promise<void> {
-    const { clock, files } = this.#deps;
+    const { clock } = this.#deps;
     const until = clock.monotonic() + SETTLE_MS;
-    while ((await files.read(path, signal).catch(() => undefined)) === undefined) {
+    while (!(await this.#isThere(path, signal))) {
       signal.throwIfAborted();
       if (clock.monotonic() > until)
         throw new KubeletError('deadline', `systemd did not make ${unitOf(path)} within ${SETTLE_MS}ms`);
       await clock.sleep(POLL_MS, signal);
+    }
+  }
+
+  async #isThere(path: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#deps.files.read(path, signal);
+      return true;
+    } catch (err) {
+      if (isFault(err, 'notFound')) return false;
+      throw err;
     }
   }
 
