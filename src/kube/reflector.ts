@@ -40,7 +40,8 @@ export type ChangeListener<T> = (changes: readonly Change<T>[]) => void;
 
 const TIMEOUT_SECONDS = [300, 600] as const;
 const IDLE_MS = 150_000;
-const BACKOFF = { unreachable: 1000, refused: 5000 };
+/** A pod created the moment the server is back must be seen within a second. */
+const BACKOFF = { unreachable: 750, refused: 5000 };
 const PAGE = 500;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A server that ignores `sendInitialEvents` never says that the list is over. */
@@ -244,7 +245,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
     if (lastedMs >= SHORT_WATCH_MS) for (const backoff of Object.values(this.#backoffs)) backoff.succeeded();
     if (failure === undefined) {
       // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
-      return lastedMs < SHORT_WATCH_MS ? this.#jittered(this.#backoffs.refused.failed(now)) : 0;
+      return lastedMs < SHORT_WATCH_MS ? this.#jittered(this.#backoffs.unreachable.failed(now)) : 0;
     }
     this.#lastError = failure;
     log.debug('watch ended', { reflector: this.name, err: failure });
