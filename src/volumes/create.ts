@@ -8,6 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import { AtomicWriter } from './atomic-writer.ts';
 import { VolumeLayout } from './layout.ts';
 import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
+import type { VolumeMetrics } from './metrics.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { PluginSet } from './plugin-set.ts';
 import { ConfigMapContent } from './plugins/config-map.ts';
@@ -31,6 +32,7 @@ export type VolumesDeps = {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: VolumeMetrics;
   /** Stand-ins for tests. */
   readonly mounter?: Mounter;
   readonly hostFiles?: HostFiles;
@@ -60,7 +62,9 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
   const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter));
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
-  const manager = new VolumeManager({ resolver, layout, podDirs, subPaths, mounter, events, clock, log }, opts);
+  const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
+  const parts = { resolver, layout, podDirs, subPaths, mounter, events, clock, log, ...metrics };
+  const manager = new VolumeManager(parts, opts);
   return { manager, podDirs, layout, mounter };
 }
 

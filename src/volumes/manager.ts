@@ -10,6 +10,7 @@ import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { VolumeLayout } from './layout.ts';
+import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumeResolver } from './plugin.ts';
 import { notMountedError, PodVolumes } from './pod-volumes.ts';
@@ -26,6 +27,7 @@ export type VolumeManagerDeps = {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: VolumeMetrics;
 };
 
 export type VolumeManagerOpts = {
@@ -61,6 +63,7 @@ export class VolumeManager implements Runnable {
 
   /** Ends when told to, once the steps under way have ended. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#deps.metrics?.show(() => this.totals());
     await aborted(signal);
     this.#stop.abort(signal.reason);
     for (const pod of this.#pods.values()) pod.stop();
@@ -70,8 +73,11 @@ export class VolumeManager implements Runnable {
   /** Learns from disk what earlier runs mounted. To be called once, before the first pod is set. */
   async reconstruct(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { layout, resolver, log } = this.#deps;
-    for (const found of await volumesOnDisk(layout, resolver, log)) this.#volumesOf(found.uid).adopt(found);
+    const { layout, resolver, log, metrics } = this.#deps;
+    for (const found of await volumesOnDisk(layout, resolver, log)) {
+      this.#volumesOf(found.uid).adopt(found);
+      metrics?.reconstructed();
+    }
   }
 
   /** From now on a pod nobody has named is gone, and its volumes go. */
@@ -142,6 +148,12 @@ export class VolumeManager implements Runnable {
     return this.#pods.get(uid)?.mounts() ?? new Map<string, MountedVolume>();
   }
 
+  totals(): VolumeTotals {
+    const totals = new Map<string, { desired: number; actual: number }>();
+    for (const pod of this.#pods.values()) pod.count(totals);
+    return totals;
+  }
+
   /** Names for the node's status: volumes a controller attached for pods here. */
   volumesInUse(): string[] {
     return [...new Set([...this.#pods.values()].flatMap((pod) => pod.attachedNames()))].sort();
@@ -154,7 +166,7 @@ export class VolumeManager implements Runnable {
   }
 
   /** Binds a part of a mounted volume for a container and returns the path to mount. */
-  prepareSubPath(
+  async prepareSubPath(
     pod: Pod,
     container: Container,
     mountIndex: number,
@@ -212,7 +224,7 @@ export class VolumeManager implements Runnable {
   #volumesOf(uid: string): PodVolumes {
     let volumes = this.#pods.get(uid);
     if (volumes === undefined) {
-      const { resolver, podDirs, subPaths, events, clock, log } = this.#deps;
+      const { resolver, podDirs, subPaths, events, clock, log, metrics } = this.#deps;
       volumes = new PodVolumes(
         uid,
         {
@@ -220,6 +232,7 @@ export class VolumeManager implements Runnable {
           events,
           clock,
           log,
+          ...(metrics === undefined ? {} : { metrics }),
           ensurePodDirs: (id) => podDirs.ensure(id),
           cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),
         },

@@ -201,7 +201,7 @@ test('what is only on disk waits for the sources, unless the pod is known to be 
   assert.deepEqual(s.calls, []);
   s.volumes.setUnwanted();
   await s.clock.advance(0);
-  assert.deepEqual(s.calls.toSorted(), ['1000 subPaths a', '1000 subPaths binds', '1000 tearDown a']);
+  assert.deepEqual(new Set(s.calls), new Set(['1000 subPaths a', '1000 subPaths binds', '1000 tearDown a']));
   assert.equal(s.volumes.isEmpty, true);
 });
 

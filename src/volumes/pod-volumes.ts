@@ -9,6 +9,7 @@ import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { VolumeMetrics } from './metrics.ts';
 import { planVolume, usedVolumes, type Actual, type VolumeStep } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume, VolumeResolver } from './plugin.ts';
 import type { FoundVolume } from './reconstruct.ts';
@@ -22,6 +23,7 @@ export type PodVolumesDeps = {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly metrics?: Pick<VolumeMetrics, 'observe'>;
 };
 
 export type PodVolumesOpts = {
@@ -171,6 +173,18 @@ export class PodVolumes {
     return mounts;
   }
 
+  /** Adds this pod's volumes to counts by plugin. */
+  count(totals: Map<string, { desired: number; actual: number }>): void {
+    for (const { wanted, resolved, actual } of this.#entries.values()) {
+      const name = resolved?.plugin.name;
+      if (name === undefined) continue;
+      const total = totals.get(name) ?? { desired: 0, actual: 0 };
+      if (wanted !== undefined) total.desired++;
+      if (actual.is !== 'unmounted') total.actual++;
+      totals.set(name, total);
+    }
+  }
+
   /** The name of a mounted volume's directory. */
   specNameOf(name: string): string | undefined {
     return this.#entries.get(name)?.resolved?.specName;
@@ -248,6 +262,9 @@ export class PodVolumes {
 
   async #run(entry: Entry, running: Running): Promise<void> {
     const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
+    const plugin = entry.resolved?.plugin.name;
+    let succeeded = false;
     // Should the step not even end when told to, people still learn what it hangs in.
     const overdue = clock.after(this.#opts.stepTimeoutMs + OVERDUE_MS, () =>
       this.#failed(entry, running.step, new KubeletError('deadline', `no end after ${running.doing}, still waiting`)),
@@ -256,6 +273,7 @@ export class PodVolumes {
       await withDeadline(clock, running.scope.signal, this.#opts.stepTimeoutMs, (signal) =>
         running.step === 'unmount' ? this.#unmount(entry, signal) : this.#mount(entry, running, signal),
       );
+      succeeded = true;
       entry.failure = undefined;
       entry.backoff.succeeded();
     } catch (err) {
@@ -263,6 +281,9 @@ export class PodVolumes {
     } finally {
       overdue.cancel();
       running.scope.release();
+      const operation = running.step === 'unmount' ? 'volume_unmount' : 'volume_mount';
+      const kind = plugin ?? entry.resolved?.plugin.name ?? 'unknown';
+      this.#deps.metrics?.observe(kind, operation, succeeded, (clock.monotonic() - startedAt) / 1000);
       entry.running = undefined;
       this.#opts.onChange();
       this.reconcile();
