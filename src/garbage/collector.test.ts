@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { containerId, podUid, sandboxId, type ContainerId } from '../core/ids.ts';
+import { emptySnapshot } from '../core/snapshot.ts';
+import { systemClock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { GarbageCollector, type CollectorDeps } from './collector.ts';
+import type { GarbageRuntime } from './cri-garbage.ts';
+import { DEFAULT_POLICY, type GcContainer, type GcSandbox } from './plan.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'garbage-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+let count = 0;
+const signal = new AbortController().signal;
+
+const container = (id: string, pod: string, state: GcContainer['state'] = 'exited'): GcContainer => ({
+  id: containerId(id),
+  sandboxId: sandboxId(`s-${pod}`),
+  podUid: podUid(pod),
+  podName: pod,
+  namespace: 'ns',
+  name: 'c',
+  state,
+  createdAt: BigInt(count++),
+});
+
+class FakeRuntime implements GarbageRuntime {
+  list: GcContainer[] = [];
+  boxes: GcSandbox[] = [];
+  readonly calls: string[] = [];
+  readonly stuck = new Set<string>();
+  most = 0;
+  #active = 0;
+
+  containers = (): Promise<readonly GcContainer[]> => Promise.resolve([...this.list]);
+  sandboxes = (): Promise<readonly GcSandbox[]> => Promise.resolve([...this.boxes]);
+  container = (id: ContainerId) => {
+    const found = this.list.find((c) => c.id === id);
+    return Promise.resolve(found && { logPath: `/logs/${id}.log`, state: found.state });
+  };
+  kill = (id: string): Promise<void> => this.#did(`kill ${id}`);
+  removeContainer = async (id: string): Promise<void> => {
+    this.most = Math.max(this.most, ++this.#active);
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#active--;
+    if (this.stuck.has(id)) throw new KubeletError('unavailable', 'stuck');
+    this.list = this.list.filter((c) => c.id !== id);
+    await this.#did(`remove ${id}`);
+  };
+  removeSandbox = (id: string): Promise<void> => {
+    this.boxes = this.boxes.filter((s) => s.id !== id);
+    return this.#did(`sandbox ${id}`);
+  };
+  #did(call: string): Promise<void> {
+    this.calls.push(call);
+    return Promise.resolve();
+  }
+}
+
+function setup(gone: readonly string[] = [], more: Partial<CollectorDeps> = {}, limits = {}) {
+  const directory = join(root, String(count++));
+  const places = { podLogs: join(directory, 'pods'), containerLogs: join(directory, 'containers') };
+  for (const path of Object.values(places)) mkdirSync(path, { recursive: true });
+  const runtime = new FakeRuntime();
+  const logs: string[] = [];
+  const collector = new GarbageCollector(
+    {
+      clock: systemClock,
+      log: silentLogger,
+      runtime,
+      pods: { contentRemovable: (uid) => gone.includes(uid), runtimeRemovable: (uid) => uid.startsWith('done') },
+      logFiles: {
+        removeLogs: (path) => Promise.resolve(void logs.push(path)),
+        linkName: (of) => `${of.podName}_${of.namespace}_${of.container}-${of.containerId}.log`,
+        linkOwner: (name) => /-([^-]*)\.log$/.exec(name)?.[1],
+      },
+      sourcesReady: () => true,
+      ...more,
+    },
+    { policy: DEFAULT_POLICY, everyMs: 60_000, ...places, ...limits },
+  );
+  return { runtime, collector, logs, ...places };
+}
+
+describe('garbage collector', () => {
+  it('removes what pods that are gone leave, with logs and links, and nothing of others', async () => {
+    const { runtime, collector, logs, podLogs, containerLogs } = setup(['old']);
+    runtime.list = [
+      container('a', 'old'),
+      container('b', 'old', 'unknown'),
+      container('r', 'old', 'running'),
+      container('k', 'new'),
+    ];
+    runtime.boxes = [{ id: sandboxId('box'), podUid: podUid('old'), ready: false, createdAt: 1n }];
+    mkdirSync(join(podLogs, 'ns_old_old', 'c'), { recursive: true });
+    mkdirSync(join(podLogs, 'ns_new_new'));
+    for (const name of ['old_ns_c-a', 'x-gone', 'x-r', 'x-k'])
+      symlinkSync('/nowhere', join(containerLogs, `${name}.log`));
+    writeFileSync(join(containerLogs, 'other'), '');
+    const result = await collector.collect({ allUnused: false }, signal);
+    assert.equal(result.failed, 0);
+    assert.deepEqual(runtime.calls.sort(), ['kill b', 'remove a', 'remove b', 'sandbox box']);
+    assert.deepEqual(logs.sort(), ['/logs/a.log', '/logs/b.log']);
+    assert.deepEqual(readdirSync(podLogs), ['ns_new_new']);
+    // The links of a running container and of nobody stay and go; the one of a dead container goes.
+    assert.deepEqual(readdirSync(containerLogs).sort(), ['other', 'x-r.log']);
+  });
+
+  it('takes nothing for gone before all sources have been heard', async () => {
+    const { runtime, collector } = setup(['old'], { sourcesReady: () => false });
+    runtime.list = [container('a', 'old')];
+    await collector.collect({ allUnused: true }, signal);
+    assert.deepEqual(runtime.calls, []);
+  });
+
+  it('takes what terminated pods hold only when asked to', async () => {
+    const { runtime, collector } = setup();
+    runtime.list = [container('a', 'done1')];
+    await collector.collect({ allUnused: false }, signal);
+    assert.deepEqual(runtime.calls, []);
+    await collector.collect({ allUnused: true }, signal);
+    assert.deepEqual(runtime.calls, ['remove a']);
+  });
+
+  it('does a bounded part of a mountain, and gets past what is stuck', async () => {
+    const { runtime, collector } = setup(['old'], {}, { maxPerPass: 20, concurrency: 4 });
+    for (let i = 0; i < 100; i++) runtime.list.push(container(`c${i}`, 'old'));
+    for (let i = 0; i < 20; i++) runtime.stuck.add(`c${i}`);
+    const first = await collector.collect({ allUnused: false }, signal);
+    assert.deepEqual(first, { removed: 0, failed: 20, left: 80 });
+    for (let i = 0; i < 4; i++) await collector.collect({ allUnused: false }, signal);
+    assert.equal(runtime.list.length, 20);
+    assert.ok(runtime.most <= 4);
+    runtime.stuck.clear();
+    await collector.collect({ allUnused: false }, signal);
+    assert.equal(runtime.list.length, 0);
+  });
+
+  it('comes back soon while there is more, and once a minute otherwise', async () => {
+    const clock = new ManualClock();
+    const { runtime, collector } = setup(['old'], { clock }, { maxPerPass: 10 });
+    for (let i = 0; i < 25; i++) runtime.list.push(container(`c${i}`, 'old'));
+    const stopper = new AbortController();
+    const running = collector.run(stopper.signal);
+    await clock.advance(59_000);
+    assert.equal(runtime.list.length, 25);
+    const settled = async (length: number): Promise<void> => {
+      for (let i = 0; i < 200 && runtime.list.length !== length; i++) await new Promise((r) => setTimeout(r, 2));
+      assert.equal(runtime.list.length, length);
+      for (let i = 0; i < 200 && clock.pending === 0; i++) await new Promise((r) => setTimeout(r, 2));
+    };
+    await clock.advance(1000);
+    await settled(15);
+    await clock.advance(5000);
+    await settled(5);
+    await clock.advance(5000);
+    await settled(0);
+    stopper.abort();
+    await running;
+  });
+
+  it('removes all dead containers of one pod', async () => {
+    const { runtime, collector } = setup();
+    runtime.list = [container('a', 'p'), container('b', 'p', 'running')];
+    const observed = (id: string, state: 'exited' | 'running') => ({
+      id: containerId(id),
+      name: 'c',
+      sandboxId: sandboxId('s'),
+      attempt: 0,
+      state,
+      createdAt: 1n,
+      startedAt: 0n,
+      finishedAt: 0n,
+      exitCode: 0,
+      reason: '',
+      message: '',
+      image: '',
+      imageRef: '',
+      imageId: '',
+      labels: {},
+      annotations: {},
+      logPath: '',
+      mounts: [],
+    });
+    const snapshot = {
+      ...emptySnapshot(podUid('p'), 'p', 'ns'),
+      containers: [observed('a', 'exited'), observed('b', 'running')],
+    };
+    await collector.removeContainersOf(snapshot, signal);
+    assert.deepEqual(runtime.calls, ['remove a']);
+  });
+});

@@ -1,0 +1,242 @@
+// Does what the plan says, a bounded amount at a time. What cannot be removed is logged and tried again next time.
+import { join } from 'node:path';
+import type { ContainerId, PodUid } from '../core/ids.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import { Semaphore } from '../lib/semaphore.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { GarbageRuntime } from './cri-garbage.ts';
+import { deadLinks, namesIn, removeFile, removeTree } from './log-places.ts';
+import {
+  planContainers,
+  planLogDirectories,
+  planPrune,
+  planSandboxes,
+  type GcPolicy,
+  type IsRemovable,
+} from './plan.ts';
+
+/** What pod workers know. Unknown pods are removable once all pods are known. */
+export interface PodLifecycles {
+  /** Evicted, or deleted and terminated. */
+  contentRemovable(uid: PodUid): boolean;
+  /** Terminated. */
+  runtimeRemovable(uid: PodUid): boolean;
+}
+
+/** Files of a container's log, by whoever owns their layout. */
+export interface ContainerLogFiles {
+  /** The log and everything it was rotated into. */
+  removeLogs(logPath: string): Promise<void>;
+  /** Name of the link in the links' directory. */
+  linkName(of: { podName: string; namespace: string; container: string; containerId: string }): string;
+  /** The container a link is of, if its name still says so. */
+  linkOwner(name: string): string | undefined;
+}
+
+export type CollectorDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly runtime: GarbageRuntime;
+  readonly pods: PodLifecycles;
+  readonly logFiles: ContainerLogFiles;
+  readonly sourcesReady: () => boolean;
+  /** Told before a container goes, so that its exclusive resources are freed. */
+  readonly onRemove?: (id: ContainerId) => void;
+};
+export type CollectorOptions = {
+  readonly policy: GcPolicy;
+  readonly everyMs: number;
+  /** `/var/log/pods` */
+  readonly podLogs: string;
+  /** `/var/log/containers` */
+  readonly containerLogs: string;
+  readonly maxPerPass?: number;
+  readonly concurrency?: number;
+};
+
+export type Collected = { readonly removed: number; readonly failed: number; readonly left: number };
+
+const MAX_PER_PASS = 200;
+const CONCURRENCY = 5;
+/** When a pass could not do everything. */
+const SOON_MS = 5000;
+/** Pods asked for one by one when the runtime cannot list all at once. */
+const MAX_PODS_ASKED = 500;
+const MAX_STUCK = 10_000;
+
+export class GarbageCollector implements Runnable {
+  readonly name = 'garbage-collector';
+  readonly #deps: CollectorDeps;
+  readonly #opts: CollectorOptions;
+  readonly #permits: Semaphore;
+  readonly #limit: number;
+  /** One pass at a time, whoever asks for it. */
+  readonly #turn = new Semaphore(1);
+  readonly #stuck = new Set<string>();
+
+  constructor(deps: CollectorDeps, opts: CollectorOptions) {
+    this.#deps = deps;
+    this.#opts = opts;
+    this.#permits = new Semaphore(opts.concurrency ?? CONCURRENCY);
+    this.#limit = opts.maxPerPass ?? MAX_PER_PASS;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    await clock.sleep(this.#opts.everyMs, signal);
+    while (!signal.aborted) {
+      let left = 0;
+      try {
+        const result = await this.collect({ allUnused: false }, signal);
+        // Where nothing works, hurry does not help.
+        left = result.removed > 0 ? result.left : 0;
+      } catch (err) {
+        if (!signal.aborted) log.error('garbage collection failed', { err });
+      }
+      await clock.sleep(left > 0 ? Math.min(SOON_MS, this.#opts.everyMs) : this.#opts.everyMs, signal);
+    }
+  }
+
+  /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. */
+  collect(how: { readonly allUnused: boolean }, signal: AbortSignal): Promise<Collected> {
+    return this.#turn.run(signal, async () => {
+      const total = { removed: 0, failed: 0, left: 0 };
+      const { pods } = this.#deps;
+      const ready = this.#deps.sourcesReady();
+      const isRemovable: IsRemovable = (uid) =>
+        ready && (pods.contentRemovable(uid) || (how.allUnused && pods.runtimeRemovable(uid)));
+      for (const phase of [this.#containers, this.#sandboxes, this.#logs]) {
+        const result = await phase.call(this, isRemovable, this.#limit, signal);
+        total.removed += result.removed;
+        total.failed += result.failed;
+        total.left += result.left;
+      }
+      if (total.removed > 0) this.#deps.log.debug('garbage removed', total);
+      return total;
+    });
+  }
+
+  /** Dead instances of one pod beyond the newest `keep` of each container, or of the one named. */
+  prune(snapshot: PodSnapshot, keep: number, signal: AbortSignal, only?: string): Promise<Collected> {
+    return this.#removeOf(snapshot, planPrune(snapshot, keep, only), signal);
+  }
+
+  /** Every dead container of a pod: its content is to go. */
+  removeContainersOf(snapshot: PodSnapshot, signal: AbortSignal): Promise<Collected> {
+    return this.#removeOf(snapshot, planPrune(snapshot, 0), signal);
+  }
+
+  #removeOf(snapshot: PodSnapshot, ids: readonly ContainerId[], signal: AbortSignal): Promise<Collected> {
+    const nameOf = new Map(snapshot.containers.map((c) => [c.id, c.name]));
+    return this.#each(
+      ids,
+      this.#limit,
+      (id) =>
+        this.#removeContainer(
+          { id, podName: snapshot.name, namespace: snapshot.namespace, name: nameOf.get(id) ?? '' },
+          signal,
+        ),
+      signal,
+    );
+  }
+
+  async #containers(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+    const listed = await this.#deps.runtime.containers(() => this.#knownPods(), signal);
+    const plan = planContainers(listed, isRemovable, this.#opts.policy, this.#deps.clock.nowNanos());
+    return this.#each(
+      plan,
+      limit,
+      async (container) => {
+        // Nobody knows whether it runs.
+        if (container.state === 'unknown') await this.#deps.runtime.kill(container.id, signal);
+        await this.#removeContainer(container, signal);
+      },
+      signal,
+    );
+  }
+
+  async #sandboxes(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+    const { runtime } = this.#deps;
+    const sandboxes = await runtime.sandboxes(() => this.#knownPods(), signal);
+    // Asked after the sandboxes: a container made since then is seen and keeps its sandbox.
+    const containers = await runtime.containers(() => this.#knownPods(), signal);
+    const plan = planSandboxes(sandboxes, new Set(containers.map((c) => c.sandboxId)), isRemovable);
+    return this.#each(plan, limit, (sandbox) => runtime.removeSandbox(sandbox.id, signal), signal);
+  }
+
+  async #logs(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+    const { podLogs, containerLogs } = this.#opts;
+    const directories = planLogDirectories(await namesIn(podLogs), isRemovable);
+    const one = await this.#each(directories, limit, (name) => removeTree(join(podLogs, name)), signal);
+    const links = await deadLinks(containerLogs, limit);
+    const two = await this.#each(links, limit, (name) => this.#removeLink(name, signal), signal);
+    return { removed: one.removed + two.removed, failed: one.failed + two.failed, left: one.left + two.left };
+  }
+
+  /** A log that is being rotated is gone for a moment; the link of a container that is not dead stays. */
+  async #removeLink(name: string, signal: AbortSignal): Promise<void> {
+    const owner = this.#deps.logFiles.linkOwner(name);
+    const container =
+      owner === undefined ? undefined : await this.#deps.runtime.container(owner as ContainerId, signal);
+    if (container !== undefined && container.state !== 'exited') return;
+    await removeFile(join(this.#opts.containerLogs, name));
+  }
+
+  async #removeContainer(
+    container: { readonly id: ContainerId; podName: string; namespace: string; name: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { runtime, logFiles } = this.#deps;
+    const { id, podName, namespace, name } = container;
+    this.#deps.onRemove?.(id);
+    const status = await runtime.container(id, signal);
+    if (status?.logPath) await logFiles.removeLogs(status.logPath);
+    const link = logFiles.linkName({ podName, namespace, container: name, containerId: id });
+    await removeFile(join(this.#opts.containerLogs, link));
+    await runtime.removeContainer(id, signal);
+  }
+
+  /** The first `limit`, some at a time; a failure is counted and does not stop the others. */
+  async #each<T>(
+    items: readonly T[],
+    limit: number,
+    work: (item: T) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<Collected> {
+    let removed = 0;
+    let failed = 0;
+    // What failed last time waits behind the rest, or it would use up every pass.
+    const now = items
+      .filter((item) => !this.#stuck.has(labelOf(item)))
+      .concat(items.filter((item) => this.#stuck.has(labelOf(item))))
+      .slice(0, limit);
+    await Promise.all(
+      now.map((item) =>
+        this.#permits.run(signal, async () => {
+          try {
+            await work(item);
+            this.#stuck.delete(labelOf(item));
+            removed++;
+          } catch (err) {
+            signal.throwIfAborted();
+            failed++;
+            if (this.#stuck.size >= MAX_STUCK) this.#stuck.clear();
+            this.#stuck.add(labelOf(item));
+            this.#deps.log.warn('garbage not removed', { item: labelOf(item), err });
+          }
+        }),
+      ),
+    );
+    return { removed, failed, left: items.length - now.length };
+  }
+
+  async #knownPods(): Promise<readonly string[]> {
+    const names = await namesIn(this.#opts.podLogs);
+    return names.map((name) => name.slice(name.lastIndexOf('_') + 1)).slice(0, MAX_PODS_ASKED);
+  }
+}
+
+const labelOf = (item: unknown): string =>
+  typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item);
