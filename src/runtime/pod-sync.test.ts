@@ -1,0 +1,356 @@
+// What a sync does when something fails: reasons, events, and what still happens.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { CriRuntime } from '../cri/services.ts';
+import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import { ContainerStartError } from '../core/reasons.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { ScriptedRuntime, type RuntimeScript } from '../../test/golden/scripted-runtime.ts';
+import {
+  facts,
+  fakeCluster,
+  fakeKit,
+  mountsFromSpec,
+  recordingEvents,
+  type SeenEvent,
+} from '../../test/golden/fixture.ts';
+import type { ImageRequest, ResourceManager } from './needs.ts';
+import { PodRuntime, type PodRuntimeDeps } from './pod-runtime.ts';
+import type { PodSyncResult } from './sync-result.ts';
+
+let root = '';
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), 'kts-sync-'));
+  await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
+});
+after(() => rm(root, { recursive: true, force: true }));
+
+const box = (name: string, more: Partial<Container> = {}): Container => ({ name, image: `img-${name}`, ...more });
+const podOf = (spec: Partial<PodSpec> = {}): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', uid: 'u' },
+  spec: { containers: [box('a')], enableServiceLinks: true, restartPolicy: 'Always', ...spec },
+});
+
+const broken = new GrpcError(GrpcCode.Unknown, 'broken');
+
+class Bench {
+  readonly clock = new ManualClock();
+  readonly events: SeenEvent[] = [];
+  readonly ensured: ImageRequest[] = [];
+  readonly scripted: ScriptedRuntime;
+  readonly runtime: PodRuntime;
+  ensure: (request: ImageRequest) => Promise<{ imageRef: string }> = async ({ image }) => ({
+    imageRef: `ref-${image}`,
+  });
+
+  constructor(
+    pod: Pod,
+    options: {
+      fail?: Partial<Record<keyof CriRuntime, Error>>;
+      script?: Partial<RuntimeScript>;
+      resources?: Partial<ResourceManager>;
+      cluster?: Partial<PodRuntimeDeps['cluster']>;
+    } = {},
+  ) {
+    this.scripted = new ScriptedRuntime({ podIp: '10.0.0.1', ...options.script }, this.clock);
+    const fails = Object.entries(options.fail ?? {}).map(([verb, err]) => [verb, () => Promise.reject(err)]);
+    this.runtime = new PodRuntime(
+      {
+        cri: { ...this.scripted.cri, ...Object.fromEntries(fails) } as CriRuntime,
+        images: {
+          ensure: (request) => {
+            this.ensured.push(request);
+            return this.ensure(request);
+          },
+        },
+        volumes: mountsFromSpec(root, pod),
+        resources: { cgroupParentOf: () => '/x', ...options.resources },
+        cluster: { ...fakeCluster(), ...options.cluster },
+        events: recordingEvents(this.events),
+        kit: fakeKit(this.clock, root),
+      },
+      facts(root),
+    );
+  }
+
+  sync(pod: Pod, more: { isTerminating?: () => boolean } = {}): Promise<PodSyncResult> {
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const snapshot = this.scripted.snapshot('u', 'p', 'ns');
+    return this.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes, ...more }, new AbortController().signal);
+  }
+
+  get told(): string[] {
+    return this.events.map((e) => `${e.type} ${e.reason}: ${e.message}`);
+  }
+}
+
+describe('a container that cannot start', () => {
+  const hook = (name: 'preCreate' | 'preStart'): Partial<ResourceManager> => ({
+    hooks: {
+      preCreate: async () => {
+        if (name === 'preCreate') throw new Error('no CPUs');
+        return {};
+      },
+      preStart: async () => Promise.reject(new Error('no devices')),
+      postStop: () => undefined,
+    },
+  });
+  const rows: readonly [string, ConstructorParameters<typeof Bench>[1], Pod, string, string, readonly string[]][] = [
+    [
+      'config',
+      {},
+      podOf({ containers: [box('a', { volumeMounts: [{ name: 'v', mountPath: '/v' }] })] }),
+      'CreateContainerConfigError',
+      'cannot find volume "v" to mount into container "a"',
+      ['Warning Failed: Error: cannot find volume "v" to mount into container "a"'],
+    ],
+    [
+      'pre-create hook',
+      { resources: hook('preCreate') },
+      podOf(),
+      'PreCreateHookError',
+      'no CPUs',
+      ['Warning Failed: Internal PreCreateContainer hook failed: no CPUs'],
+    ],
+    [
+      'create',
+      { fail: { createContainer: broken } },
+      podOf(),
+      'CreateContainerError',
+      'broken',
+      ['Warning Failed: Error: broken'],
+    ],
+    [
+      'pre-start hook',
+      { resources: hook('preStart') },
+      podOf(),
+      'PreStartHookError',
+      'no devices',
+      ['Warning Failed: Internal PreStartContainer hook failed: no devices'],
+    ],
+    [
+      'start',
+      { fail: { startContainer: broken } },
+      podOf(),
+      'RunContainerError',
+      'broken',
+      ['Normal Created: Container created', 'Warning Failed: Error: broken'],
+    ],
+    [
+      'post-start hook',
+      { script: { execExits: { x: 1 } } },
+      podOf({ containers: [box('a', { lifecycle: { postStart: { exec: { command: ['x'] } } } })] }),
+      'PostStartHookError',
+      'Exec lifecycle hook ([x]) for Container "a" in Pod "p_ns(u)" failed - error: command \'x\' exited with 1: , message: ""',
+      [
+        'Normal Created: Container created',
+        'Normal Started: Container started',
+        'Warning FailedPostStartHook: PostStartHook failed',
+        'Normal Killing: FailedPostStartHook',
+      ],
+    ],
+  ];
+  for (const [what, options, pod, reason, message, told] of rows)
+    it(what, async () => {
+      const bench = new Bench(pod, options);
+      const result = await bench.sync(pod);
+      assert.deepEqual(result.startErrors.get('a'), { reason, message });
+      assert.deepEqual(bench.told, told);
+      assert.match(result.failure?.message ?? '', new RegExp(`^failed to "StartContainer" for "a" with ${reason}: `));
+    });
+
+  it('image: the event names the reason, the status has the text, the retry its time', async () => {
+    const pod = podOf();
+    const bench = new Bench(pod);
+    const fault = Object.assign(new ContainerStartError('ImagePullBackOff', 'long story'), {
+      retryAt: bench.clock.now() + 5000,
+    });
+    bench.ensure = () => Promise.reject(fault);
+    const result = await bench.sync(pod);
+    assert.deepEqual(result.startErrors.get('a'), { reason: 'ImagePullBackOff', message: 'long story' });
+    assert.deepEqual(bench.told, ['Warning Failed: Error: ImagePullBackOff']);
+    assert.equal(result.retryAt, bench.clock.monotonic() + 5000);
+  });
+
+  it('does not keep the next from starting', async () => {
+    const pod = podOf({ containers: [box('a'), box('b')] });
+    const bench = new Bench(pod, { script: { startErrors: { a: 'no' } } });
+    const result = await bench.sync(pod);
+    assert.deepEqual(
+      [...result.startErrors].map(([name, e]) => [name, e?.reason]),
+      [
+        ['a', 'RunContainerError'],
+        ['b', undefined],
+      ],
+    );
+    assert.equal(result.acted, true);
+  });
+
+  it('a regular init container ends the sync, a sidecar does not', async () => {
+    const pod = podOf({ initContainers: [box('s', { restartPolicy: 'Always' }), box('i')] });
+    const bench = new Bench(pod, { script: { startErrors: { s: 'no', i: 'no' } } });
+    await bench.sync(pod);
+    assert.deepEqual([...(await bench.sync(pod)).startErrors.keys()], ['s']);
+  });
+});
+
+describe('the sandbox', () => {
+  it('cannot be made: the full text is told', async () => {
+    const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });
+    const result = await bench.sync(podOf());
+    assert.deepEqual(bench.told, [
+      'Warning FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = broken',
+    ]);
+    assert.equal(result.startErrors.size, 0);
+    assert.match(
+      result.failure?.message ?? '',
+      /^failed to "CreatePodSandbox" for "p_ns\(u\)" with CreatePodSandboxError: /,
+    );
+    assert.equal(bench.ensured.length, 0);
+  });
+  it('of a pod that is being stopped is nobody’s news', async () => {
+    const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });
+    await bench.sync(podOf(), { isTerminating: () => true });
+    assert.deepEqual(bench.told, []);
+  });
+  it('does not tell its address', async () => {
+    const bench = new Bench(podOf(), { fail: { podSandboxStatus: broken } });
+    await bench.sync(podOf());
+    assert.deepEqual(bench.told, [
+      'Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: rpc error: code = Unknown desc = broken',
+    ]);
+  });
+  it('has no such runtime class', async () => {
+    const cluster = {
+      runtimeHandler: () => Promise.reject(new KubeletError('notFound', 'runtimeclass "x" not found')),
+    };
+    const bench = new Bench(podOf(), { cluster });
+    await bench.sync(podOf({ runtimeClassName: 'x' }));
+    assert.deepEqual(bench.told, [
+      'Warning FailedCreatePodSandBox: Failed to create pod sandbox: runtimeclass "x" not found',
+    ]);
+  });
+  it('cannot have users of its own here', async () => {
+    const cluster = { handlerFeatures: () => ({ userNamespaces: false, recursiveReadOnlyMounts: false }) };
+    const bench = new Bench(podOf(), { cluster });
+    await bench.sync(podOf({ hostUsers: false }));
+    assert.match(bench.told[0] ?? '', /can't set `spec\.hostUsers: false`, runtime does not support user namespaces$/);
+  });
+  it('claims are not ready', async () => {
+    const bench = new Bench(podOf(), { resources: { prepare: () => Promise.reject(new Error('no claim')) } });
+    await bench.sync(podOf());
+    assert.deepEqual(bench.told, [
+      'Warning FailedPrepareDynamicResources: Failed to prepare dynamic resources: no claim',
+    ]);
+  });
+});
+
+describe('a sync', () => {
+  it('tells the sandbox’s address before any container starts', async () => {
+    const bench = new Bench(podOf());
+    const seen: string[] = [];
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    await bench.runtime.syncPod(
+      {
+        pod: podOf(),
+        snapshot: bench.scripted.snapshot('u', 'p', 'ns'),
+        pullSecrets: [],
+        probes,
+        onSandboxReady: (id, ips) => seen.push(id, ...ips, String(bench.scripted.calls.length)),
+      },
+      new AbortController().signal,
+    );
+    assert.deepEqual(seen, ['sandbox-1', '10.0.0.1', '1']);
+  });
+  it('maps users in every mount of a pod with its own', async () => {
+    const pod = podOf({ hostUsers: false, containers: [box('a', { terminationMessagePath: '/t' })] });
+    const bench = new Bench(pod);
+    await bench.sync(pod);
+    const config = bench.scripted.calls.find((c) => c.call === 'CreateContainer')?.request['config'] as {
+      mounts: { uidMappings: unknown[] }[];
+    };
+    assert.equal(config.mounts.length, 2);
+    for (const mount of config.mounts)
+      assert.deepEqual(mount.uidMappings, [{ hostId: 65_536, containerId: 0, length: 65_536 }]);
+  });
+  it('gives image volumes to those who mount them, and only keeps those from starting', async () => {
+    const mounts = { volumeMounts: [{ name: 'data', mountPath: '/d', subPath: 'x' }] };
+    const pod = podOf({
+      containers: [box('a', mounts), box('b')],
+      volumes: [{ name: 'data', image: { reference: 'data:v1', pullPolicy: 'Never' } }],
+    });
+    const bench = new Bench(pod);
+    await bench.sync(pod);
+    const config = bench.scripted.calls.find((c) => c.call === 'CreateContainer')?.request['config'] as {
+      mounts: unknown[];
+    };
+    assert.deepEqual(config.mounts[0], {
+      containerPath: '/d',
+      image: { image: 'ref-data:v1', userSpecifiedImage: 'data:v1', runtimeHandler: '', annotations: {} },
+      imageSubPath: 'x',
+      readonly: true,
+    });
+
+    const without = new Bench(pod);
+    without.ensure = async ({ image }) => {
+      if (image === 'data:v1') throw new ContainerStartError('ErrImageNeverPull', 'not here');
+      return { imageRef: image };
+    };
+    const result = await without.sync(pod);
+    assert.deepEqual(
+      [...result.startErrors].map(([name, e]) => [name, e?.reason]),
+      [
+        ['a', 'ErrImageNeverPull'],
+        ['b', undefined],
+      ],
+    );
+  });
+  it('asks for each image once', async () => {
+    const pod = podOf({ containers: [box('a'), box('b')] });
+    const bench = new Bench(pod);
+    await bench.sync(pod);
+    assert.deepEqual(
+      bench.ensured.map((r) => r.fieldPath),
+      ['spec.containers{a}', 'spec.containers{b}'],
+    );
+  });
+  it('a failed kill stops it', async () => {
+    const pod = podOf();
+    const bench = new Bench(pod);
+    await bench.sync(pod);
+    const other = podOf({ containers: [box('a', { image: 'other' })] });
+    const stuck = new Bench(other, { fail: { stopContainer: broken } });
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const result = await stuck.runtime.syncPod(
+      { pod: other, snapshot: bench.scripted.snapshot('u', 'p', 'ns'), pullSecrets: [], probes },
+      new AbortController().signal,
+    );
+    assert.equal(
+      result.failure?.message,
+      'failed to "KillContainer" for "a" with KillContainerError: "rpc error: code = Unknown desc = broken"',
+    );
+    assert.deepEqual(stuck.scripted.calls, []);
+  });
+  it('everything starts over when a rule says so', async () => {
+    const rules = {
+      restartPolicy: 'Never' as const,
+      restartPolicyRules: [
+        { action: 'RestartAllContainers' as const, exitCodes: { operator: 'In' as const, values: [3] } },
+      ],
+    };
+    const pod = podOf({ containers: [box('a', rules), box('b')] });
+    const bench = new Bench(pod, { script: { exits: { a: 3 } } });
+    await bench.sync(pod);
+    assert.equal((await bench.sync(pod)).acted, true);
+    assert.deepEqual(bench.scripted.snapshot('u', 'p', 'ns').containers, []);
+    assert.deepEqual(
+      bench.scripted.calls.filter((c) => c.call === 'StopContainer').map((c) => c.request),
+      [{ containerId: 'container-2', timeout: 2 }],
+    );
+  });
+});
