@@ -1,0 +1,79 @@
+// What this node granted a pod, against what the pod's spec asks for now. Pure. Only cpu and memory can be resized; all
+// other resources are as the spec says.
+import type { Container, Pod, ResourceList, ResourceRequirements } from '../core/pod.ts';
+import { compareQuantities, quantity } from '../core/quantity.ts';
+
+/** By container name; `pod` for the pod as a whole. */
+export type Allocation = {
+  readonly containers: Readonly<Record<string, ResourceRequirements>>;
+  readonly pod?: ResourceRequirements;
+};
+
+const RESIZABLE = ['cpu', 'memory'] as const;
+
+const allContainers = (pod: Pod): readonly Container[] => [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+
+/** Everything the spec asks for. */
+export const allocationOf = (pod: Pod): Allocation => ({
+  containers: Object.fromEntries(allContainers(pod).map((c) => [c.name, withoutClaims(c.resources)])),
+  ...(pod.spec.resources !== undefined && { pod: withoutClaims(pod.spec.resources) }),
+});
+
+const withoutClaims = (resources: ResourceRequirements = {}): ResourceRequirements => ({
+  ...(resources.limits !== undefined && { limits: resources.limits }),
+  ...(resources.requests !== undefined && { requests: resources.requests }),
+});
+
+/** Whether the spec asks for other cpu or memory than was granted. */
+export function differs(pod: Pod, granted: Allocation | undefined): boolean {
+  if (granted === undefined) return false;
+  if (pod.spec.resources !== undefined && changed(pod.spec.resources, granted.pod)) return true;
+  return allContainers(pod).some(
+    (c) => c.name in granted.containers && changed(c.resources, granted.containers[c.name]),
+  );
+}
+
+const changed = (wanted: ResourceRequirements = {}, granted: ResourceRequirements = {}): boolean =>
+  RESIZABLE.some(
+    (name) =>
+      !same(wanted.requests?.[name], granted.requests?.[name]) || !same(wanted.limits?.[name], granted.limits?.[name]),
+  );
+
+const same = (a: string | undefined, b: string | undefined): boolean =>
+  (a === undefined) === (b === undefined) && compareQuantities(quantity(a), quantity(b)) === 0;
+
+/** The pod with what was granted in place of what it asks for: what is run, counted and shown. */
+export function withAllocation(pod: Pod, granted: Allocation | undefined): Pod {
+  if (granted === undefined || !differs(pod, granted)) return pod;
+  const apply = (c: Container): Container => {
+    const own = granted.containers[c.name];
+    return own === undefined ? c : { ...c, resources: replaced(c.resources, own) };
+  };
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: pod.spec.containers.map(apply),
+      ...(pod.spec.initContainers !== undefined && { initContainers: pod.spec.initContainers.map(apply) }),
+      ...(pod.spec.resources !== undefined &&
+        granted.pod !== undefined && { resources: replaced(pod.spec.resources, granted.pod) }),
+    },
+  };
+}
+
+const replaced = (wanted: ResourceRequirements = {}, own: ResourceRequirements): ResourceRequirements => ({
+  ...wanted,
+  ...listField('requests', wanted.requests, own.requests),
+  ...listField('limits', wanted.limits, own.limits),
+});
+
+function listField(
+  field: 'requests' | 'limits',
+  wanted: ResourceList = {},
+  own: ResourceList = {},
+): ResourceRequirements {
+  const { cpu: _cpu, memory: _memory, ...rest } = wanted;
+  const list: Record<string, string> = { ...rest };
+  for (const name of RESIZABLE) if (own[name] !== undefined) list[name] = own[name];
+  return { [field]: list };
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { podUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import { podRequests } from '../core/pod-resources.ts';
+import { quantity, toMilli } from '../core/quantity.ts';
+import type { Logger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { AllocationState, formatAllocations, parseAllocations } from './allocation-state.ts';
+import { allocationOf, differs, withAllocation } from './allocation.ts';
+import { Resizes } from './resizes.ts';
+
+const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
+const CAPACITY = 2000;
+const milli = (pod: Pod): number => toMilli(podRequests(pod).get('cpu') ?? quantity('0'));
+
+const pod = (name: string, cpu: string, more: Partial<Pod['spec']> = {}, generation = 1): Pod => ({
+  metadata: { name, namespace: 'n', uid: name, generation },
+  spec: { containers: [{ name: 'c', resources: { requests: { cpu, 'example.com/x': '1' } } }], ...more },
+});
+
+test('granted and wanted resources', () => {
+  const granted = allocationOf(pod('p', '1'));
+  const wanted = pod('p', '2');
+  assert.equal(differs(wanted, granted), true);
+  assert.equal(differs(pod('p', '1000m'), granted), false);
+  assert.equal(differs(wanted, undefined), false);
+  assert.deepEqual(withAllocation(wanted, granted).spec.containers[0]?.resources?.requests, {
+    'example.com/x': '1',
+    cpu: '1',
+  });
+  const limited = {
+    ...wanted,
+    spec: { containers: [{ name: 'c', resources: { requests: { cpu: '1' }, limits: { memory: '1Gi' } } }] },
+  };
+  assert.equal(differs(limited, granted), true, 'a limit where there was none');
+});
+
+test('allocations survive a restart, broken files do not hurt', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'allocations-'));
+  const file = join(dir, 'allocated_pods_state');
+  const first = new AllocationState({ log: quiet }, { file });
+  await first.load();
+  first.grant(pod('a', '1'));
+  first.grant(pod('b', '1', { resources: { limits: { cpu: '2' } } }));
+  await first.flush();
+  const second = new AllocationState({ log: quiet }, { file });
+  await second.load();
+  assert.equal(milli(second.allocated(pod('a', '2'))), 1000);
+  assert.equal(second.isResized(pod('b', '1', { resources: { limits: { cpu: '3' } } })), true);
+  second.retain(new Set(['a']));
+  await second.flush();
+  assert.deepEqual(Object.keys(parseAllocations(await readFile(file, 'utf8'))), ['a']);
+  await writeFile(file, '{"data":"{}","checksum":1}');
+  const third = new AllocationState({ log: quiet }, { file });
+  await third.load();
+  assert.equal(third.has(podUid('a')), false);
+  await rm(dir, { recursive: true });
+});
+
+test('the record has the form others read', () => {
+  const text = formatAllocations(new Map([['u', allocationOf(pod('u', '1'))]]));
+  const { data } = JSON.parse(text) as { data: string };
+  assert.equal(data, '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"1","example.com/x":"1"}}}}}}');
+  assert.throws(() => parseAllocations(text.replace('"cpu', '"CPU')), /checksum|JSON/);
+});
+
+/** Pods on a node of two processors. */
+function rig(initial: Pod[]) {
+  const clock = new ManualClock();
+  const pods = new Map(initial.map((p) => [p.metadata.name, p]));
+  const granted = new Map(initial.map((p) => [p.metadata.name, allocationOf(p)]));
+  const log: string[] = [];
+  const allocations = {
+    allocated: (p: Pod) => withAllocation(p, granted.get(p.metadata.name)),
+    isResized: (p: Pod) => differs(p, granted.get(p.metadata.name)),
+    grant: (p: Pod) => void granted.set(p.metadata.name, allocationOf(p)),
+  };
+  const resizes = new Resizes({
+    allocations,
+    active: () => [...pods.values()],
+    check: (p, others) => {
+      if (milli(p) > CAPACITY) return { ok: false, reason: 'Infeasible', message: 'never' };
+      const used = others.reduce((sum, o) => sum + milli(o), 0);
+      return milli(p) + used > CAPACITY ? { ok: false, reason: 'Deferred', message: 'later' } : { ok: true };
+    },
+    wake: (uid) => log.push(`wake ${uid}`),
+    events: {
+      pod: (p, type, reason, message) => log.push(`${p.metadata.name} ${type} ${reason} ${message}`),
+      node: () => undefined,
+    },
+    clock,
+    log: quiet,
+  });
+  const set = (p: Pod): void => {
+    pods.set(p.metadata.name, p);
+    resizes.offer(p);
+  };
+  const allocated = (name: string): number => milli(allocations.allocated(pods.get(name)!));
+  return { clock, resizes, pods, set, allocated, take: () => log.splice(0) };
+}
+
+test('a resize that fits is granted at once, then carried out', () => {
+  const r = rig([pod('a', '1')]);
+  r.set(pod('a', '1500m', {}, 3));
+  const text =
+    '{"containers":[{"name":"c","resources":{"requests":{"cpu":"1500m","example.com/x":"1"}}}],"generation":3}';
+  assert.deepEqual(r.take(), [`a Normal ResizeStarted Pod resize started: ${text}`, 'wake a']);
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.type, 'PodResizeInProgress');
+  r.resizes.progress(r.pods.get('a')!, true);
+  assert.deepEqual(r.take(), []);
+  r.resizes.progress(r.pods.get('a')!, false);
+  assert.deepEqual(r.take(), [`a Normal ResizeCompleted Pod resize completed: ${text}`]);
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
+});
+
+test('one that does not fit waits until something is freed', () => {
+  const r = rig([pod('a', '1'), pod('b', '1')]);
+  r.set(pod('a', '1500m', {}, 2));
+  assert.match(r.take().join(), /ResizeDeferred Pod resize Deferred: .*"generation":2,"error":"later"\},wake a/);
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), [
+    {
+      type: 'PodResizePending',
+      observedGeneration: 2,
+      status: 'True',
+      lastProbeTime: null,
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+      reason: 'Deferred',
+      message: 'later',
+    },
+  ]);
+  r.resizes.retry();
+  assert.deepEqual(r.take(), [], 'told once');
+  assert.equal(r.allocated('a'), 1000);
+  r.pods.delete('b');
+  r.resizes.retry();
+  assert.equal(r.allocated('a'), 1500);
+});
+
+test('one that never fits says so, and is forgotten when taken back', () => {
+  const r = rig([pod('a', '1')]);
+  r.set(pod('a', '64', {}, 2));
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Infeasible');
+  r.set(pod('a', '1', {}, 3));
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
+});
+
+test('those that free something come first, then the important ones', () => {
+  const r = rig([pod('low', '500m'), pod('high', '500m', { priority: 10 }), pod('shrinks', '1')]);
+  r.pods.set('low', pod('low', '1', {}, 2));
+  r.pods.set('high', pod('high', '1', { priority: 10 }, 2));
+  r.pods.set('shrinks', pod('shrinks', '500m', {}, 2));
+  r.resizes.retry();
+  assert.deepEqual(
+    r.take().filter((line) => line.startsWith('wake')),
+    ['wake shrinks', 'wake high', 'wake low'],
+  );
+  assert.equal(r.allocated('high'), 1000);
+  assert.equal(r.allocated('low'), 500);
+});
+
+test('an error is told once and the resize goes on', () => {
+  const r = rig([pod('a', '1')]);
+  r.set(pod('a', '1500m', {}, 2));
+  r.take();
+  r.resizes.failed(r.pods.get('a')!, 'no');
+  r.resizes.failed(r.pods.get('a')!, 'no');
+  assert.equal(r.take().filter((line) => line.includes('ResizeError')).length, 1);
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Error');
+});
+
+test('the slow beat tries again', async () => {
+  const r = rig([pod('a', '1'), pod('b', '1')]);
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  r.set(pod('a', '1500m', {}, 2));
+  r.pods.delete('b');
+  await r.clock.advance(30_000);
+  assert.equal(r.allocated('a'), 1500);
+  stop.abort();
+  await done;
+  assert.equal(r.clock.pending, 0);
+});

@@ -1,0 +1,195 @@
+// In-place resizes on their way: asked for, granted or kept waiting, then carried out by the pod's worker. Grants as soon
+// as there is room: when asked, when something was freed, and on a slow beat in any case.
+import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
+import { isStaticPod, podKey, uidOf, type Container, type Pod, type PodCondition } from '../core/pod.ts';
+import { podRequests } from '../core/pod-resources.ts';
+import { qosClassOf } from '../core/qos.ts';
+import { compareQuantities, quantity } from '../core/quantity.ts';
+import { apiTime } from '../core/time.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+
+const FIRST_RETRY_MS = 30_000;
+const RETRY_MS = 180_000;
+
+type Verdict =
+  { readonly ok: true } | { readonly ok: false; readonly reason: 'Deferred' | 'Infeasible'; readonly message: string };
+
+interface Allocations {
+  allocated(pod: Pod): Pod;
+  isResized(pod: Pod): boolean;
+  grant(pod: Pod): void;
+}
+
+export type ResizesDeps = {
+  readonly allocations: Allocations;
+  /** Pods that count, as their specs are now. */
+  readonly active: () => readonly Pod[];
+  /** `checkResize`: the pod as wanted, the others as allocated. */
+  readonly check: (pod: Pod, others: readonly Pod[]) => Verdict;
+  /** The pod's worker has something to do: to resize, or to show another status. */
+  readonly wake: (uid: PodUid) => void;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+type Waiting = {
+  readonly reason: 'Deferred' | 'Infeasible';
+  readonly message: string;
+  readonly generation: number;
+  readonly sinceMs: number;
+};
+type Running = {
+  readonly reason: '' | 'Error';
+  readonly message: string;
+  readonly generation: number;
+  readonly sinceMs: number;
+};
+
+export class Resizes implements Runnable {
+  readonly name = 'resizes';
+  readonly #deps: ResizesDeps;
+  readonly #waiting = new Map<PodUid, Waiting>();
+  readonly #running = new Map<PodUid, Running>();
+
+  constructor(deps: ResizesDeps) {
+    this.#deps = deps;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    await clock.sleep(FIRST_RETRY_MS, signal);
+    while (!signal.aborted) {
+      this.retry();
+      await clock.sleep(RETRY_MS, signal);
+    }
+  }
+
+  /** A pod appeared or changed: what it asks for is granted if it can be. */
+  offer(pod: Pod): void {
+    if (!this.#deps.allocations.isResized(pod)) this.#waiting.delete(uidOf(pod));
+    else this.retry();
+  }
+
+  /** Tries all resizes that wait, in the order of their claims. */
+  retry(): void {
+    const { active, allocations } = this.#deps;
+    const pods = active();
+    const wanted = pods.filter((pod) => !isStaticPod(pod) && allocations.isResized(pod));
+    const sinceOf = (pod: Pod): number => this.#waiting.get(uidOf(pod))?.sinceMs ?? Infinity;
+    for (const pod of wanted.sort((a, b) => compareClaims(a, b, allocations, sinceOf))) this.#try(pod, pods);
+  }
+
+  /** Told by the worker at each sync: whether containers still differ from what was granted. */
+  progress(pod: Pod, inProgress: boolean): void {
+    const uid = uidOf(pod);
+    const known = this.#running.get(uid);
+    if (inProgress && known === undefined) this.#begin(pod);
+    if (inProgress || known === undefined) return;
+    this.#running.delete(uid);
+    this.#tell(pod, 'Normal', 'ResizeCompleted', 'completed');
+  }
+
+  /** Told by the worker when a resize could not be carried out; it will be tried again. */
+  failed(pod: Pod, message: string): void {
+    const known = this.#running.get(uidOf(pod));
+    if (known?.reason === 'Error' && known.message === message) return;
+    const sinceMs = known?.sinceMs ?? this.#deps.clock.now();
+    this.#running.set(uidOf(pod), { reason: 'Error', message, generation: generationOf(pod), sinceMs });
+    this.#tell(pod, 'Warning', 'ResizeError', 'error', message);
+  }
+
+  forget(uid: PodUid): void {
+    this.#waiting.delete(uid);
+    this.#running.delete(uid);
+  }
+
+  /** PodResizePending and PodResizeInProgress as they are now. */
+  conditionsOf(uid: PodUid): readonly PodCondition[] {
+    const conditions: PodCondition[] = [];
+    const waiting = this.#waiting.get(uid);
+    if (waiting !== undefined) conditions.push(conditionOf('PodResizePending', waiting));
+    const running = this.#running.get(uid);
+    if (running !== undefined) conditions.push(conditionOf('PodResizeInProgress', running));
+    return conditions;
+  }
+
+  #try(pod: Pod, pods: readonly Pod[]): void {
+    const { allocations, check, wake, log } = this.#deps;
+    const uid = uidOf(pod);
+    const others = pods.filter((p) => uidOf(p) !== uid).map((p) => allocations.allocated(p));
+    const verdict = check(pod, others);
+    if (verdict.ok) {
+      allocations.grant(pod);
+      this.#waiting.delete(uid);
+      log.info('resize granted', { pod: podKey(pod) });
+      this.#begin(pod);
+      wake(uid);
+      return;
+    }
+    const known = this.#waiting.get(uid);
+    const generation = generationOf(pod);
+    if (known?.reason === verdict.reason && known.message === verdict.message && known.generation === generation)
+      return;
+    const sinceMs = known?.reason === verdict.reason ? known.sinceMs : this.#deps.clock.now();
+    this.#waiting.set(uid, { reason: verdict.reason, message: verdict.message, generation, sinceMs });
+    this.#tell(pod, 'Warning', `Resize${verdict.reason}`, verdict.reason, verdict.message);
+    wake(uid);
+  }
+
+  #begin(pod: Pod): void {
+    const sinceMs = this.#deps.clock.now();
+    this.#running.set(uidOf(pod), { reason: '', message: '', generation: generationOf(pod), sinceMs });
+    this.#tell(pod, 'Normal', 'ResizeStarted', 'started');
+  }
+
+  #tell(pod: Pod, type: 'Normal' | 'Warning', reason: string, verb: string, error?: string): void {
+    this.#deps.events.pod(pod, type, reason, `Pod resize ${verb}: ${resizeText(pod, error)}`);
+  }
+}
+
+const generationOf = (pod: Pod): number => pod.metadata.generation ?? 0;
+
+const conditionOf = (type: string, about: Waiting | Running): PodCondition => ({
+  type,
+  ...(about.generation > 0 && { observedGeneration: about.generation }),
+  status: 'True',
+  lastProbeTime: null,
+  lastTransitionTime: apiTime(about.sinceMs),
+  ...(about.reason !== '' && { reason: about.reason }),
+  ...(about.message !== '' && { message: about.message }),
+});
+
+/** The resources asked for, as the events show them. */
+function resizeText(pod: Pod, error: string | undefined): string {
+  const list = (containers: readonly Container[] = []): { name: string; resources: unknown }[] =>
+    containers.map((c) => ({ name: c.name, resources: c.resources ?? {} }));
+  const { initContainers = [] } = pod.spec;
+  return JSON.stringify({
+    ...(initContainers.length > 0 && { initContainers: list(initContainers) }),
+    containers: list(pod.spec.containers),
+    generation: generationOf(pod),
+    ...(error !== undefined && { error }),
+  });
+}
+
+/** Resizes that free something first, then priority, then Guaranteed pods, then who waits longest. */
+function compareClaims(a: Pod, b: Pod, allocations: Allocations, sinceOf: (pod: Pod) => number): number {
+  const grows = (pod: Pod): number => (asksForMore(pod, allocations.allocated(pod)) ? 1 : 0);
+  const guaranteed = (pod: Pod): number => (qosClassOf(pod) === 'Guaranteed' ? 0 : 1);
+  const difference =
+    grows(a) - grows(b) || (b.spec.priority ?? 0) - (a.spec.priority ?? 0) || guaranteed(a) - guaranteed(b);
+  if (difference !== 0) return difference;
+  const [sinceA, sinceB] = [sinceOf(a), sinceOf(b)];
+  return sinceA === sinceB ? 0 : sinceA < sinceB ? -1 : 1;
+}
+
+const asksForMore = (wanted: Pod, granted: Pod): boolean => {
+  const [now, before] = [podRequests(wanted), podRequests(granted)];
+  return ['cpu', 'memory'].some(
+    (name) => compareQuantities(now.get(name) ?? quantity('0'), before.get(name) ?? quantity('0')) > 0,
+  );
+};
