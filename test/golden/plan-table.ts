@@ -112,4 +112,3 @@ export const table = (title: string, rows: readonly Row[]): void =>
   void describe(title, () => {
     for (const row of rows) void it(row.rule, () => check(row));
   });
-

@@ -28,8 +28,7 @@ export type Recording = {
 
 const FOLDER = join(import.meta.dirname, 'scenarios');
 
-export const scenarioNames = (): readonly string[] =>
-  readdirSync(FOLDER).map((file) => file.replace(/\.json$/, ''));
+export const scenarioNames = (): readonly string[] => readdirSync(FOLDER).map((file) => file.replace(/\.json$/, ''));
 
 export const recording = (name: string): Recording =>
   JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')) as Recording;
