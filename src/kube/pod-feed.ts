@@ -13,6 +13,8 @@ export type PodFeedDeps = {
   clock: Clock;
   log: Logger;
   checkpoint?: PodCheckpoint;
+  /** Awaited before the first request: pods are judged by the node's own object, which must be there first. */
+  ready?: (signal: AbortSignal) => Promise<void>;
   /** `checkpoint` sets may be out of date: nothing may be deleted because it is missing from one. */
   onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
 };
@@ -42,6 +44,7 @@ export class PodFeed implements Runnable {
     });
     const offline = clock.after(OFFLINE_AFTER_MS, () => void this.#fromCheckpoint());
     try {
+      await this.#deps.ready?.(signal);
       await this.reflector.run(signal);
     } finally {
       offline.cancel();

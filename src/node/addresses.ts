@@ -4,6 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { NodeAddress } from '../core/node.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 
 export type Family = 4 | 6;
@@ -103,13 +105,34 @@ export function parseNodeIps(flag: string): readonly string[] {
   return ips;
 }
 
-export async function readHostNetwork(nodeName: string): Promise<HostNetwork> {
-  const interfaces = networkInterfaces();
-  const local = Object.values(interfaces).flatMap((list) => (list ?? []).map((entry) => entry.address));
-  const resolved = await lookup(nodeName, { all: true, order: 'verbatim' }).then(
+const FRESH_MS = 10_000;
+const LOOKUP_MS = 2000;
+
+/** Reads at most every ten seconds, and does not wait for a name service that does not answer. */
+export function hostNetworkReader(clock: Clock, nodeName: string): (signal: AbortSignal) => Promise<HostNetwork> {
+  let known: { network: HostNetwork; at: number } | undefined;
+  return async (signal) => {
+    if (known !== undefined && clock.monotonic() - known.at < FRESH_MS) return known.network;
+    const asked = withDeadline(clock, signal, LOOKUP_MS, (s) => abortable(s, resolveName(nodeName)));
+    const network = await hostNetwork(await asked.catch(() => []));
+    signal.throwIfAborted();
+    known = { network, at: clock.monotonic() };
+    return network;
+  };
+}
+
+export const readHostNetwork = async (nodeName: string): Promise<HostNetwork> =>
+  await hostNetwork(await resolveName(nodeName));
+
+const resolveName = (nodeName: string): Promise<readonly string[]> =>
+  lookup(nodeName, { all: true, order: 'verbatim' }).then(
     (list) => list.map((entry) => entry.address),
     () => [], // no name service for the node: the default route decides
   );
+
+async function hostNetwork(resolved: readonly string[]): Promise<HostNetwork> {
+  const interfaces = networkInterfaces();
+  const local = Object.values(interfaces).flatMap((list) => (list ?? []).map((entry) => entry.address));
   const addressOf = (device: string | undefined, family: Family): string | undefined =>
     (device === undefined ? [] : (interfaces[device] ?? []))
       .map((entry) => entry.address)

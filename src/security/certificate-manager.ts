@@ -56,14 +56,20 @@ export class CertificateManager implements Runnable {
     return this.#renewErrors;
   }
 
-  /** Reads what is on disk. Call once, before anybody asks for `current`. */
-  async load(): Promise<void> {
+  /**
+   * Reads what is on disk, else takes `given` (a kubeconfig's own certificate, to be replaced at once when it is not in a
+   * file of ours). Call once, before anybody asks for `current`.
+   */
+  async load(given?: { certificate: KeptCertificate; replaceNow: boolean }): Promise<void> {
     try {
       const kept = await this.#deps.store.load();
-      if (kept !== undefined) this.#use(kept);
+      if (kept !== undefined) return this.#use(kept);
     } catch (err) {
       this.#deps.log.warn('the stored certificate is unusable, a new one is needed', { certificate: this.name, err });
     }
+    if (given === undefined) return;
+    this.#use(given.certificate);
+    if (given.replaceNow) this.#deadlineMs = 0;
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -224,7 +224,7 @@ describe('identity', () => {
   it('is the certificate; only signing requests fall back to the bootstrap credentials', async () => {
     const bootstrap = { current: () => Promise.resolve({ authorization: 'Bearer b' }), refused: () => true };
     const holder = { current: undefined, valid: undefined };
-    assert.deepEqual(await new CertificateCredentials(holder).current(), {});
+    assert.deepEqual(await new CertificateCredentials(holder).current(signal), {});
     assert.deepEqual(await new SigningCredentials(holder, bootstrap).current(signal), { authorization: 'Bearer b' });
     const kept = { cert: 'c', key: 'k' } as never;
     const both = new SigningCredentials({ current: kept, valid: kept }, bootstrap);

@@ -1,36 +1,135 @@
 // The kubelet's own identity towards the API server: its rotating client certificate. To ask for a certificate while none
-// is valid, the bootstrap credentials serve; for nothing else.
-import type { Credentials, Identity } from '../kube/credentials.ts';
-import type { TlsIdentity } from '../kube/kubeconfig.ts';
-import type { KeptCertificate } from './certificate-store.ts';
+// is valid, the bootstrap credentials serve; for nothing else. `openClientIdentity` puts the pieces together.
+import { readFile } from 'node:fs/promises';
+import { credentialsFor, type Credentials, type Identity } from '../kube/credentials.ts';
+import { loadKubeconfig, type ClusterAccess, type TlsIdentity } from '../kube/kubeconfig.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import { CertificateManager } from './certificate-manager.ts';
+import { CertificateStore, parseKept, type KeptCertificate } from './certificate-store.ts';
+import { bootstrapClient, clientTemplate, type BootstrapDeps } from './client-bootstrap.ts';
+import { CLIENT_SIGNER, type SigningClient } from './signing-request.ts';
+
+export type ClientIdentityDeps = {
+  clock: Clock;
+  log: Logger;
+  /** A client for signing requests with these credentials. */
+  connect: (access: ClusterAccess, credentials?: Credentials) => ReturnType<BootstrapDeps['connect']>;
+};
+
+export type ClientIdentityOptions = {
+  kubeconfig: string;
+  /** Empty without `--bootstrap-kubeconfig`. */
+  bootstrapKubeconfig: string;
+  certDir: string;
+  nodeName: string;
+  /** `rotateCertificates` */
+  rotate: boolean;
+};
+
+export type ClientIdentity = {
+  readonly access: ClusterAccess;
+  /** For the main client; the kubeconfig's own where nothing rotates. */
+  readonly credentials: Credentials;
+  /** Runs the rotation. Absent with `rotateCertificates: false`. */
+  readonly manager?: CertificateManager;
+};
+
+/** Bootstraps if needed and says with which credentials to talk to the API server. */
+export async function openClientIdentity(
+  deps: ClientIdentityDeps,
+  o: ClientIdentityOptions,
+  signal: AbortSignal,
+): Promise<ClientIdentity> {
+  const { clock, log, connect } = deps;
+  const store = new CertificateStore(o.certDir, 'kubelet-client');
+  if (o.bootstrapKubeconfig !== '') await bootstrapClient({ connect, store, clock, log }, o, signal);
+  const access = await loadKubeconfig(o.kubeconfig);
+  const configured = credentialsFor(access, { clock, log });
+  if (!o.rotate) return { access, credentials: configured };
+  const bootstrap = await bootstrapCredentials(deps, o);
+  let client: SigningClient | undefined;
+  const manager: CertificateManager = new CertificateManager(
+    {
+      store,
+      client: () => (client ??= connect(access, new SigningCredentials(manager, bootstrap ?? configured))),
+      template: () => clientTemplate(o.nodeName),
+      clock,
+      log,
+    },
+    { name: 'kubelet-client', signerName: CLIENT_SIGNER, auth: 'client auth' },
+  );
+  await manager.load(await givenCertificate(access, log));
+  return { access, credentials: new CertificateCredentials(manager, configured), manager };
+}
+
+async function bootstrapCredentials(
+  { clock, log }: ClientIdentityDeps,
+  o: ClientIdentityOptions,
+): Promise<Credentials | undefined> {
+  if (o.bootstrapKubeconfig === '') return undefined;
+  try {
+    return credentialsFor(await loadKubeconfig(o.bootstrapKubeconfig), { clock, log });
+  } catch (err) {
+    log.info('the bootstrap kubeconfig is of no use any more', { err }); // many remove it once the node has joined
+    return undefined;
+  }
+}
+
+/** The certificate inside the kubeconfig, as kubeadm puts it there for the first start. */
+async function givenCertificate(
+  { auth }: ClusterAccess,
+  log: Logger,
+): Promise<{ certificate: KeptCertificate; replaceNow: boolean } | undefined> {
+  try {
+    if (auth.certData !== undefined && auth.keyData !== undefined) {
+      return { certificate: parseKept(auth.certData, auth.keyData), replaceNow: true };
+    }
+    if (auth.certFile === undefined || auth.keyFile === undefined) return undefined;
+    const [cert, key] = await Promise.all([readFile(auth.certFile, 'utf8'), readFile(auth.keyFile, 'utf8')]);
+    return { certificate: parseKept(cert, key), replaceNow: false };
+  } catch (err) {
+    log.debug('the kubeconfig has no usable client certificate yet', { err });
+    return undefined;
+  }
+}
 
 export interface CertificateHolder {
   readonly current: KeptCertificate | undefined;
   readonly valid: KeptCertificate | undefined;
 }
 
-/** Credentials of the main client: always the certificate, also an expired one (the server says so itself). */
+/** Credentials of the main client: the certificate, also an expired one (the server says so itself). */
 export class CertificateCredentials implements Credentials {
   readonly #holder: CertificateHolder;
+  /** A token in the kubeconfig goes on being used until there is a certificate. */
+  readonly #otherwise: Credentials | undefined;
   #from: KeptCertificate | undefined;
   #identity: Identity = {};
 
-  constructor(holder: CertificateHolder) {
+  constructor(holder: CertificateHolder, otherwise?: Credentials) {
     this.#holder = holder;
+    this.#otherwise = otherwise;
   }
 
-  current(): Promise<Identity> {
+  async current(signal: AbortSignal): Promise<Identity> {
     const kept = this.#holder.current;
+    if (kept === undefined) return await this.#withoutCertificate(signal);
     if (kept !== this.#from) {
       this.#from = kept;
-      const tls: TlsIdentity | undefined = kept === undefined ? undefined : { cert: kept.cert, key: kept.key };
-      this.#identity = tls === undefined ? {} : { tls };
+      const tls: TlsIdentity = { cert: kept.cert, key: kept.key };
+      this.#identity = { tls };
     }
-    return Promise.resolve(this.#identity);
+    return this.#identity;
   }
 
   refused(): boolean {
-    return false;
+    return this.#holder.current === undefined && (this.#otherwise?.refused() ?? false);
+  }
+
+  /** Its certificate files do not exist before the first certificate: then we are nobody. */
+  async #withoutCertificate(signal: AbortSignal): Promise<Identity> {
+    return (await this.#otherwise?.current(signal).catch(() => undefined)) ?? {};
   }
 }
 
@@ -48,7 +147,7 @@ export class SigningCredentials implements Credentials {
 
   async current(signal: AbortSignal): Promise<Identity> {
     if (this.#holder.valid === undefined && this.#bootstrap !== undefined) return await this.#bootstrap.current(signal);
-    return await this.#own.current();
+    return await this.#own.current(signal);
   }
 
   refused(): boolean {
