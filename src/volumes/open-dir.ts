@@ -23,7 +23,8 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constan
 /** Not in Node's constants: names a file without opening it. */
 const O_PATH = 0o10000000;
 
-const PARALLEL = 16;
+/** Deleting a large volume must leave the file system's threads to others too. */
+const PARALLEL = 3;
 const MAX_DEPTH = 48;
 
 export class OpenDir {
@@ -176,19 +177,15 @@ export class OpenDir {
       if ((await dir.stat()).dev !== device) {
         throw new KubeletError('conflict', `refusing to delete ${name}: it is another filesystem's mount point`);
       }
-      const children = await dir.list();
-      for (let i = 0; i < children.length; i += PARALLEL) {
-        const chunk = children.slice(i, i + PARALLEL);
-        // Directories one by one, or the open descriptors of a wide and deep tree multiply.
-        const dirs: string[] = [];
-        await Promise.all(
-          chunk.map(async (child) => {
-            const is = await dir.lstat(child);
-            if (is?.isDirectory() === true) dirs.push(child);
-            else await dir.#removeOne(child, device, depth + 1, lift);
-          }),
-        );
-        for (const child of dirs) await dir.#removeOne(child, device, depth + 1, lift);
+      const children = await readdir(`/proc/self/fd/${dir.#handle.fd}`, { withFileTypes: true });
+      const files = children.filter((child) => !child.isDirectory());
+      for (let i = 0; i < files.length; i += PARALLEL) {
+        const chunk = files.slice(i, i + PARALLEL);
+        await Promise.all(chunk.map((file) => dir.#gone(unlink(dir.at(file.name)))));
+      }
+      // One by one, or the open descriptors of a wide and deep tree multiply.
+      for (const child of children) {
+        if (child.isDirectory()) await dir.#removeOne(child.name, device, depth + 1, lift);
       }
     } finally {
       await dir.close();

@@ -12,15 +12,23 @@ import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
 
 let bench: Bench;
 beforeEach(() => void (bench = new Bench()));
-afterEach(() => assert.deepEqual(bench.dispose(), [], 'nothing is left mounted'));
+afterEach(() => {
+  for (const server of servers.splice(0)) server.kill('SIGKILL');
+  assert.deepEqual(bench.dispose(), [], 'nothing is left mounted');
+});
+const servers: ChildProcess[] = [];
 
 const noFuse = existsSync('/dev/fuse') ? false : 'this machine has no /dev/fuse';
 
-async function hungAt(target: string): Promise<ChildProcess> {
+const hungAt = (target: string): Promise<ChildProcess> => servedAt(target, 'silent');
+
+async function servedAt(target: string, mode = 'answers'): Promise<ChildProcess> {
   mkdirSync(target, { recursive: true });
-  const server = spawn(process.execPath, [join(import.meta.dirname, 'volumes-hung-filesystem.ts'), target], {
+  const script = join(import.meta.dirname, 'volumes-fuse-server.ts');
+  const server = spawn(process.execPath, ['--no-warnings', script, target, mode], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  servers.push(server);
   await new Promise((resolve) => server.stdout.once('data', resolve));
   return server;
 }
@@ -108,6 +116,47 @@ test('a sub path into a dead volume ends at its deadline and can be unmounted', 
   }
   assert.deepEqual(mountsBeneath(volumes.layout.podsDir), []);
 });
+
+test(
+  'a filesystem that stops under a running pod: others go on, the pod can go, and it heals',
+  { skip: noFuse },
+  async () => {
+    const served = join(bench.root, 'served');
+    const server = await servedAt(served);
+    const mounter = new HostMounter({ clock: systemClock }, { childTimeoutMs: 500 });
+    const volumes = bench.open({ mounter }, { hostPathTimeoutMs: 300, subPath: { childTimeoutMs: 1_000 } });
+    const bind = (pod: Pod): Promise<string> => volumes.manager.prepareSubPath(pod, only(pod), 0, 'sub', bench.signal);
+    const source = { name: 'h', hostPath: { path: served, type: 'Directory' } };
+    const before = podWith('before', source, 'sub');
+    await volumes.manager.waitMounted(before, bench.signal);
+    const bound = await bind(before);
+    assert.ok(mountsBeneath(bench.root).includes(bound));
+    server.kill('SIGSTOP');
+    await assert.rejects(bind(before), /did not answer within 1s/, 'a restart of its container says why it waits');
+    const during = podWith('during', source, 'sub');
+    const waiting = volumes.manager.waitMounted(during, bench.signal);
+    const start = performance.now();
+    const fine = podWith('fine', { name: 'e', emptyDir: {} }, 'x');
+    await volumes.manager.waitMounted(fine, bench.signal);
+    await volumes.manager.prepareSubPath(fine, only(fine), 0, 'x', bench.signal);
+    assert.ok(performance.now() - start < 300, 'another pod is not slowed');
+    volumes.manager.podRemoved('uid-before');
+    await volumes.manager.waitUnmounted('uid-before', bench.signal);
+    assert.deepEqual(
+      mountsBeneath(volumes.layout.podDir('uid-before')),
+      [],
+      'the pod goes although its volume is dead',
+    );
+    server.kill('SIGCONT');
+    await waiting;
+    assert.ok(existsSync(await bind(during)));
+    for (const uid of ['uid-during', 'uid-fine']) {
+      volumes.manager.podRemoved(uid);
+      await volumes.manager.waitUnmounted(uid, bench.signal);
+    }
+    await revive(server, served);
+  },
+);
 
 test('sub paths of a foreign filesystem are prepared by a child, by the same rules', { skip: noFuse }, async () => {
   const elsewhere = join(bench.root, 'elsewhere');
