@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node } from '../core/node.ts';
 import { CONFIG_SOURCE, type Container, type Pod } from '../core/pod.ts';
-import type { Logger } from '../lib/logger.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
 import { PodAdmission, type PodAdmissionDeps, type PodAdmissionOptions } from './pod-admission.ts';
 import { SysctlAllowlist } from './sysctls.ts';
 import type { Verdict } from './verdict.ts';
 
-const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
 const NODE: Node = {
   metadata: { name: 'n1', labels: { zone: 'a' } },
   status: { allocatable: { cpu: '2', memory: '4Gi', pods: '3', 'ephemeral-storage': '10Gi', 'example.com/gpu': '1' } },
@@ -41,7 +40,7 @@ function admit(p: Pod, given: Given = {}): Promise<Verdict> {
       sysctls: new SysctlAllowlist([], '6.1.0'),
       nodeConditions: () => [],
       shuttingDown: () => false,
-      log: quiet,
+      log: silentLogger,
       ...given.deps,
     },
     { podLevelResources: true, declaredFeatures: [], appArmorProblem: undefined, ...given.options },

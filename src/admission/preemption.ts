@@ -5,6 +5,18 @@ import { requestOf, type Shortage } from './node-fit.ts';
 
 type Need = { readonly resource: string; readonly amount: number };
 
+/** What a victim's status and events say. */
+export const PREEMPTED = {
+  reason: 'Preempting',
+  message: 'Preempted in order to admit critical pod',
+  condition: {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'TerminationByKubelet',
+    message: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+  },
+} as const;
+
 export type PreemptionPlan =
   { readonly ok: true; readonly victims: readonly Pod[] } | { readonly ok: false; readonly why: string };
 

@@ -5,7 +5,7 @@ import { GrpcChannel } from '../lib/grpc/channel.ts';
 import { GrpcError } from '../lib/grpc/status.ts';
 import { Health, ServingStatus } from './gen/health.ts';
 import { hostPort } from './net-errors.ts';
-import type { Answer, Prober } from './prober.ts';
+import { hostOf, type Answer, type Prober } from './prober.ts';
 
 /** The call outlives a connection attempt a little, so that the two timeouts can be told apart. */
 const MARGIN_MS = 20;
@@ -15,7 +15,8 @@ export const grpcProber =
   (clock: Clock, userAgent: string): Prober =>
   async ({ probe, podIp, timeoutMs }, signal) => {
     const port = probe.grpc?.port ?? 0;
-    const channel = new GrpcChannel(clock, { target: { host: podIp, port }, connectTimeoutMs: timeoutMs, userAgent });
+    const host = hostOf(undefined, podIp);
+    const channel = new GrpcChannel(clock, { target: { host, port }, connectTimeoutMs: timeoutMs, userAgent });
     try {
       const request = { service: probe.grpc?.service ?? '' };
       const { status } = await channel.unary(Health.check, request, { signal, deadlineMs: timeoutMs + MARGIN_MS });
@@ -23,7 +24,7 @@ export const grpcProber =
       return failure(`service unhealthy (responded with "${NAMES.get(status) ?? status}")`);
     } catch (err) {
       if (signal.aborted || !(err instanceof GrpcError)) throw err;
-      return failure(failureText(err, hostPort(podIp, port), formatDurationMs(timeoutMs)));
+      return failure(failureText(err, hostPort(host, port), formatDurationMs(timeoutMs)));
     } finally {
       channel.close();
     }

@@ -6,7 +6,7 @@ import type { HttpGetAction } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
-import { MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
+import { hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
 
 const MAX_REDIRECTS = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -43,7 +43,7 @@ function judge({ status, body }: Reply): Answer {
 function urlOf(action: HttpGetAction, port: number, podIp: string): Url {
   return {
     scheme: (action.scheme ?? 'HTTP').toLowerCase(),
-    host: action.host || podIp,
+    host: hostOf(action.host, podIp),
     port,
     path: escapedPath(action.path ?? '/'),
   };

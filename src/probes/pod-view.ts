@@ -15,10 +15,18 @@ export const bareContainerId = (id: string | undefined): string | undefined => {
 export const isOlderThanKubelet = (containerStartedMs: number, kubeletStartedMs: number): boolean =>
   containerStartedMs > 0 && containerStartedMs < kubeletStartedMs - OLDER_BY_MS;
 
-export function viewOf(pod: Pod, container: Container, status: PodStatus, kubeletStartedMs: number): PodView {
+export type ViewOptions = {
+  readonly kubeletStartedMs: number;
+  /** To the millisecond, where known: statuses show whole seconds, which would end an initial delay too early. */
+  readonly startedAt: (containerId: string) => number | undefined;
+};
+
+export function viewOf(pod: Pod, container: Container, status: PodStatus, o: ViewOptions): PodView {
   const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
   const own = all.find((c) => c.name === container.name);
-  const startedAtMs = parseTimeMs(own?.state.running?.startedAt);
+  const id = bareContainerId(own?.containerID);
+  const exact = id === undefined ? undefined : o.startedAt(id);
+  const startedAtMs = exact ?? parseTimeMs(own?.state.running?.startedAt);
   return {
     over: status.phase === 'Failed' || status.phase === 'Succeeded',
     beingDeleted: pod.metadata.deletionTimestamp !== undefined,
@@ -26,14 +34,14 @@ export function viewOf(pod: Pod, container: Container, status: PodStatus, kubele
       own === undefined
         ? undefined
         : {
-            containerId: bareContainerId(own.containerID),
+            containerId: id,
             running: own.state.running !== undefined,
             terminated: own.state.terminated !== undefined,
             mayRestart: mayRestart(pod, container),
             startedAtMs,
             started: own.started === true,
-            sidecar: isSidecar(container) && (pod.spec.initContainers ?? []).includes(container),
-            olderThanKubelet: isOlderThanKubelet(startedAtMs, kubeletStartedMs),
+            sidecar: isSidecar(container) && (pod.spec.initContainers ?? []).some((c) => c.name === container.name),
+            olderThanKubelet: isOlderThanKubelet(startedAtMs, o.kubeletStartedMs),
           },
   };
 }

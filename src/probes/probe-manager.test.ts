@@ -4,7 +4,7 @@ import { containerId, podUid } from '../core/ids.ts';
 import type { Container, ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
 import { apiTime } from '../core/time.ts';
 import { KubeletError } from '../lib/errors.ts';
-import type { Logger } from '../lib/logger.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { ProbeManager } from './probe-manager.ts';
@@ -12,7 +12,6 @@ import { ProbeMetrics } from './probe-metrics.ts';
 import type { ProbeType } from './probe-state.ts';
 import type { Answer, ProbeTarget } from './prober.ts';
 
-const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
 const UID = podUid('u1');
 const OK: Answer = { result: 'success', output: 'fine' };
 const BAD: Answer = { result: 'failure', output: 'broken' };
@@ -27,14 +26,14 @@ function rig(container: Container, script: Script, options: { random?: number; s
     metadata: { name: 'p', namespace: 'ns', uid: UID },
     spec: { containers: [container], ...options.spec },
   };
-  const world: { pod: Pod; status: PodStatus | undefined } = { pod, status: undefined };
+  const world: { pod: Pod; status: PodStatus | undefined; startedAt?: number } = { pod, status: undefined };
   const log: string[] = [];
   const born = clock.monotonic();
   const at = (): string => `${(clock.monotonic() - born) / 1000}s`;
   const typeOf = ({ probe, container: c }: ProbeTarget): ProbeType =>
     probe === c.startupProbe ? 'startup' : probe === c.readinessProbe ? 'readiness' : 'liveness';
   const manager = new ProbeManager({
-    pods: { pod: () => world.pod, status: () => world.status },
+    pods: { pod: () => world.pod, status: () => world.status, startedAt: () => world.startedAt },
     prober: async (target) => {
       const type = typeOf(target);
       log.push(`${at()} ${type}?`);
@@ -48,7 +47,7 @@ function rig(container: Container, script: Script, options: { random?: number; s
       node: () => undefined,
     },
     clock,
-    log: quiet,
+    log: silentLogger,
     metrics: new ProbeMetrics(registry),
   });
   const stop = new AbortController();
@@ -293,5 +292,31 @@ test('a warning counts as success and is told', async () => {
     '5s Warning ProbeWarning spec.containers{c} Readiness probe warning: w',
     '5s readiness one=success',
   ]);
+  await r.close();
+});
+
+test('a sidecar from before the kubelet that had started counts as started, also after an update of the pod', async () => {
+  const side = { name: 'side', restartPolicy: 'Always' as const, startupProbe: { periodSeconds: 1 } };
+  const r = rig(side, () => OK, { spec: { initContainers: [side], containers: [{ name: 'main' }] } });
+  r.running('one', { state: { running: { startedAt: apiTime(r.clock.now() - 60_000) } } });
+  r.world.status = { phase: 'Running', initContainerStatuses: r.world.status?.containerStatuses ?? [] };
+  r.manager.addPod(r.pod);
+  r.world.pod = structuredClone(r.pod);
+  await r.clock.advance(100);
+  assert.deepEqual(r.take(), ['0s startup one=success (initial)']);
+  await r.close();
+});
+
+test('the initial delay is counted from the exact start where it is known', async () => {
+  const r = rig({ name: 'c', livenessProbe: { periodSeconds: 1, initialDelaySeconds: 2 } }, () => OK);
+  await r.clock.advance(5000);
+  r.running('one', { state: { running: { startedAt: apiTime(r.clock.now()) } } });
+  r.world.startedAt = r.clock.now() + 900;
+  r.manager.addPod(r.pod);
+  await r.clock.advance(4000);
+  assert.equal(
+    r.take().find((line) => line.endsWith('?')),
+    '8s liveness?',
+  );
   await r.close();
 });

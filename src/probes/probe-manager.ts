@@ -51,6 +51,8 @@ interface ProbedPods {
   pod(uid: PodUid): Pod | undefined;
   /** The status last computed for it. */
   status(uid: PodUid): PodStatus | undefined;
+  /** When a container started, to the millisecond; without it the status' whole seconds are used. */
+  startedAt?(uid: PodUid, id: ContainerId): number | undefined;
 }
 
 export type ProbeManagerDeps = {
@@ -243,7 +245,11 @@ export class ProbeManager implements Runnable {
     const { pods, clock } = this.#deps;
     const pod = pods.pod(worker.uid) ?? worker.pod;
     const status = pods.status(worker.uid);
-    const view = status === undefined ? undefined : viewOf(pod, worker.container, status, this.#startedAtMs);
+    const options = {
+      kubeletStartedMs: this.#startedAtMs,
+      startedAt: (id: string) => pods.startedAt?.(worker.uid, containerId(id)),
+    };
+    const view = status === undefined ? undefined : viewOf(pod, worker.container, status, options);
     const decision = decide(worker.type, worker.probe, worker.state, view, clock.now());
     worker.state = decision.state;
     if (decision.forget !== undefined) this.results.remove(worker.type, decision.forget);

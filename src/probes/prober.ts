@@ -41,6 +41,13 @@ export const probeOnce =
     }
   };
 
+/** The probe's own host or the pod's address. An empty one would end up at the node itself. */
+export function hostOf(host: string | undefined, podIp: string): string {
+  const address = host || podIp;
+  if (address === '') throw new KubeletError('invalid', 'the pod has no IP address yet');
+  return address;
+}
+
 /** A number, or a name among the container's ports. */
 export function portOf(port: number | string, container: Container): number {
   const found =

@@ -184,6 +184,17 @@ test('tcp', async () => {
   });
 });
 
+test('a pod without an address is not mistaken for the node', async () => {
+  for (const probe of [{ httpGet: { port: 80 } }, { tcpSocket: { port: 80 } }, { grpc: { port: 80 } }])
+    await assert.rejects(
+      containerProber(systemClock, noExec)(
+        { probe, container: { name: 'c' }, containerId: 'i', podIp: '', timeoutMs: 100 },
+        signal,
+      ),
+      /no IP address yet/,
+    );
+});
+
 test('exec: exit code, output, timeout, errors', async () => {
   const exec =
     (exitCode: number, stdout = '', stderr = ''): ExecSync =>

@@ -2,12 +2,12 @@
 import { connect } from 'node:net';
 import type { Clock } from '../lib/clock.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
-import { portOf, type Answer, type Prober } from './prober.ts';
+import { hostOf, portOf, type Answer, type Prober } from './prober.ts';
 
 export const tcpProber =
   (clock: Clock): Prober =>
-  ({ probe, container, podIp, timeoutMs }, signal) => {
-    const host = probe.tcpSocket?.host || podIp;
+  async ({ probe, container, podIp, timeoutMs }, signal) => {
+    const host = hostOf(probe.tcpSocket?.host, podIp);
     const port = portOf(probe.tcpSocket?.port ?? 0, container);
     return new Promise((resolve, reject) => {
       const socket = connect({ host, port, autoSelectFamily: false });

@@ -7,13 +7,12 @@ import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import { podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
-import type { Logger } from '../lib/logger.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { AllocationState, formatAllocations, parseAllocations } from './allocation-state.ts';
 import { allocationOf, differs, withAllocation } from './allocation.ts';
 import { Resizes } from './resizes.ts';
 
-const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
 const CAPACITY = 2000;
 const milli = (pod: Pod): number => toMilli(podRequests(pod).get('cpu') ?? quantity('0'));
 
@@ -42,12 +41,12 @@ test('granted and wanted resources', () => {
 test('allocations survive a restart, broken files do not hurt', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'allocations-'));
   const file = join(dir, 'allocated_pods_state');
-  const first = new AllocationState({ log: quiet }, { file });
+  const first = new AllocationState({ log: silentLogger }, { file });
   await first.load();
   first.grant(pod('a', '1'));
   first.grant(pod('b', '1', { resources: { limits: { cpu: '2' } } }));
   await first.flush();
-  const second = new AllocationState({ log: quiet }, { file });
+  const second = new AllocationState({ log: silentLogger }, { file });
   await second.load();
   assert.equal(milli(second.allocated(pod('a', '2'))), 1000);
   assert.equal(second.isResized(pod('b', '1', { resources: { limits: { cpu: '3' } } })), true);
@@ -55,7 +54,7 @@ test('allocations survive a restart, broken files do not hurt', async () => {
   await second.flush();
   assert.deepEqual(Object.keys(parseAllocations(await readFile(file, 'utf8'))), ['a']);
   await writeFile(file, '{"data":"{}","checksum":1}');
-  const third = new AllocationState({ log: quiet }, { file });
+  const third = new AllocationState({ log: silentLogger }, { file });
   await third.load();
   assert.equal(third.has(podUid('a')), false);
   await rm(dir, { recursive: true });
@@ -93,7 +92,7 @@ function rig(initial: Pod[]) {
       node: () => undefined,
     },
     clock,
-    log: quiet,
+    log: silentLogger,
   });
   const set = (p: Pod): void => {
     pods.set(p.metadata.name, p);

@@ -6,13 +6,12 @@ import { test } from 'node:test';
 import { podUid } from '../../src/core/ids.ts';
 import type { Pod, PodStatus } from '../../src/core/pod.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { Logger } from '../../src/lib/logger.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { ProbeManager } from '../../src/probes/probe-manager.ts';
 import { ProbeMetrics } from '../../src/probes/probe-metrics.ts';
 import { containerProber } from '../../src/probes/probers.ts';
 
-const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
 const PROBES = 500;
 const SECONDS = 4;
 
@@ -54,7 +53,7 @@ test('500 probes a second keep their beat', async (t) => {
     onResult: () => undefined,
     events: { pod: (_, __, reason, message) => void events.push(`${reason} ${message}`), node: () => undefined },
     clock: systemClock,
-    log: quiet,
+    log: silentLogger,
     metrics: new ProbeMetrics(new Registry()),
   });
   const stop = new AbortController();

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { Logger } from '../../src/lib/logger.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
 import { oomCountersOf } from '../../src/oom/oom-counters.ts';
 import { OomWatcher, type ContainerOom } from '../../src/oom/oom-watcher.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
-const quiet: Logger = { error() {}, warn() {}, info() {}, debug() {}, enabled: () => false, child: () => quiet };
 const { signal } = new AbortController();
 const ID = 'c8abb30925ceee6423714412af39faac0cfdf1d58c40a691d62934a3156836ec';
 const HOG = ['/bin/sh', '-c', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done'];
@@ -41,7 +40,7 @@ for (const level of ['container', 'pod'] as const)
         },
         onContainerOom: (oom) => seen.push(oom),
         clock: systemClock,
-        log: quiet,
+        log: silentLogger,
       },
       { kmsgPath: '/dev/kmsg', mayBeClosed: false },
     );

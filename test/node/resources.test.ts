@@ -9,20 +9,12 @@ import { podUid } from '../../src/core/ids.ts';
 import type { Container, Pod, ResourceRequirements } from '../../src/core/pod.ts';
 import { resourcesOf } from '../../src/core/pod-resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { Logger } from '../../src/lib/logger.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
 import { CgroupTree } from '../../src/resources/cgroup-tree.ts';
 import { PodCgroups } from '../../src/resources/pod-cgroups.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
-const quiet: Logger = {
-  error() {},
-  warn() {},
-  info() {},
-  debug() {},
-  enabled: () => false,
-  child: () => quiet,
-};
 
 let box: TestCgroup;
 let pods: PodCgroups;
@@ -53,7 +45,7 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
       },
       events: recorder,
       clock: systemClock,
-      log: quiet,
+      log: silentLogger,
     },
     { driver: box.driver, root: box.root, enforce, systemReservedCgroup: '', kubeReservedCgroup: '', ...more },
   );
