@@ -47,8 +47,11 @@ function busyboxEntries(): readonly TarEntry[] {
   return busyboxTree;
 }
 
-/** An OCI archive holding busybox under `variant.ref`. */
-export function busyboxArchive(variant: ImageVariant): Buffer {
+export type Blob = { readonly data: Buffer; readonly mediaType: string; readonly digest: string };
+export type BuiltImage = { readonly blobs: readonly Blob[]; readonly manifest: Buffer };
+
+/** Busybox in this variant, as blobs and manifest: what a registry serves. */
+export function busyboxImage(variant: ImageVariant): BuiltImage {
   const extra: TarEntry[] = Object.entries(variant.files ?? {}).map(([path, text]) => ({
     path: path.replace(/^\//, ''),
     type: 'file',
@@ -57,26 +60,27 @@ export function busyboxArchive(variant: ImageVariant): Buffer {
   }));
   if (variant.extraBytes !== undefined)
     extra.push({ path: 'extra', type: 'file', mode: 0o644, data: noise(variant.extraBytes, variant.ref) });
-  const layers = [tar(busyboxEntries()), ...(extra.length > 0 ? [tar(extra)] : [])];
-  return archive(variant, layers);
+  return build(variant, [tar(busyboxEntries()), ...(extra.length > 0 ? [tar(extra)] : [])]);
 }
+
+/** An OCI archive holding busybox under `variant.ref`. */
+export const busyboxArchive = (variant: ImageVariant): Buffer => archive(variant.ref, busyboxImage(variant));
 
 /** The image whose only process holds a sandbox's namespaces open. */
 export function pauseArchive(ref: string): Buffer {
   if (process.arch !== 'x64') return busyboxArchive({ ref, entrypoint: ['/bin/sleep', '2147483647'] });
   const layer = tar([{ path: 'pause', type: 'file', mode: 0o755, data: pauseBinary() }]);
-  return archive({ ref, entrypoint: ['/pause'] }, [layer]);
+  return archive(ref, build({ ref, entrypoint: ['/pause'] }, [layer]));
 }
 
-function archive(variant: ImageVariant, layers: readonly Buffer[]): Buffer {
-  const blobs = new Map<string, Buffer>();
-  const put = (mediaType: string, data: Buffer): { mediaType: string; digest: string; size: number } => {
-    const digest = createHash('sha256').update(data).digest('hex');
-    blobs.set(`blobs/sha256/${digest}`, data);
-    return { mediaType, digest: `sha256:${digest}`, size: data.length };
-  };
-  const layerDescriptors = layers.map((l) => put('application/vnd.oci.image.layer.v1.tar', l));
-  const config = put(
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const sha256 = (data: Buffer): string => `sha256:${createHash('sha256').update(data).digest('hex')}`;
+const descriptor = ({ data, mediaType, digest }: Blob) => ({ mediaType, digest, size: data.length });
+
+function build(variant: ImageVariant, layerTars: readonly Buffer[]): BuiltImage {
+  const blob = (mediaType: string, data: Buffer): Blob => ({ data, mediaType, digest: sha256(data) });
+  const layers = layerTars.map((l) => blob('application/vnd.oci.image.layer.v1.tar', l));
+  const config = blob(
     'application/vnd.oci.image.config.v1+json',
     json({
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
@@ -91,26 +95,33 @@ function archive(variant: ImageVariant, layers: readonly Buffer[]): Buffer {
         Volumes: variant.volumes && Object.fromEntries(variant.volumes.map((v) => [v, {}])),
         StopSignal: variant.stopSignal,
       },
-      rootfs: { type: 'layers', diff_ids: layerDescriptors.map((l) => l.digest) },
+      rootfs: { type: 'layers', diff_ids: layers.map((l) => l.digest) },
     }),
   );
-  const manifest = put(
-    'application/vnd.oci.image.manifest.v1+json',
-    json({
-      schemaVersion: 2,
-      mediaType: 'application/vnd.oci.image.manifest.v1+json',
-      config,
-      layers: layerDescriptors,
-    }),
-  );
+  const manifest = json({
+    schemaVersion: 2,
+    mediaType: MANIFEST,
+    config: descriptor(config),
+    layers: layers.map(descriptor),
+  });
+  return { blobs: [config, ...layers], manifest };
+}
+
+function archive(ref: string, { blobs, manifest }: BuiltImage): Buffer {
+  const main: Blob = { data: manifest, mediaType: MANIFEST, digest: sha256(manifest) };
   const index = {
     schemaVersion: 2,
-    manifests: [{ ...manifest, annotations: { 'io.containerd.image.name': variant.ref } }],
+    manifests: [{ ...descriptor(main), annotations: { 'io.containerd.image.name': ref } }],
   };
   return tar([
     { path: 'oci-layout', type: 'file', mode: 0o644, data: json({ imageLayoutVersion: '1.0.0' }) },
     { path: 'index.json', type: 'file', mode: 0o644, data: json(index) },
-    ...[...blobs].map(([path, data]): TarEntry => ({ path, type: 'file', mode: 0o644, data })),
+    ...[...blobs, main].map((b): TarEntry => ({
+      path: `blobs/${b.digest.replace(':', '/')}`,
+      type: 'file',
+      mode: 0o644,
+      data: b.data,
+    })),
   ]);
 }
 

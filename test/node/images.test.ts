@@ -1,0 +1,159 @@
+// Pulling on real runtimes from a registry on loopback: credentials, policies, sharing, the texts of failures.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { Secret } from '../../src/core/node.ts';
+import type { Pod } from '../../src/core/pod.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Registry } from '../../src/lib/metrics.ts';
+import { Credentials } from '../../src/images/credentials.ts';
+import { imageFilesystem } from '../../src/images/image-fs.ts';
+import { ImageGc } from '../../src/images/image-gc.ts';
+import { ImagePuller, type ImageRequest } from '../../src/images/image-puller.ts';
+import { PullRecords } from '../../src/images/pull-records.ts';
+import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { bareSandboxConfig } from '../harness/pods.ts';
+import { TestRegistry } from '../harness/registry.ts';
+
+const forever = new AbortController().signal;
+
+for (const version of ['1.6', '2.1'] as const) {
+  describe(`images on containerd ${version}`, () => {
+    let containerd: PrivateContainerd;
+    let puller: ImagePuller;
+    let records: PullRecords;
+    const open = new TestRegistry();
+    const closed = new TestRegistry({ username: 'reader', password: 'hunter2' });
+    const root = mkdtempSync(join(tmpdir(), 'kts-images-'));
+    const events: string[] = [];
+    const recorder = {
+      pod: (_: Pod, type: string, reason: string, message: string): void =>
+        void events.push(`${type} ${reason} ${message}`),
+      node: (): void => undefined,
+    };
+    const kit = { clock: systemClock, log: silentLogger, registry: new Registry() };
+
+    before(async () => {
+      await Promise.all([open.start(), closed.start()]);
+      containerd = await startContainerd({ version });
+      const credentials = new Credentials(
+        { ...kit, serviceAccountOf: async () => undefined },
+        { rootDir: root, workingDir: root, homeDir: undefined, providers: [], providerBinDir: '' },
+      );
+      records = new PullRecords(kit, root);
+      puller = new ImagePuller(
+        { ...kit, images: containerd.images, credentials, records, events: recorder },
+        {
+          serialize: false,
+          maxParallel: undefined,
+          qps: 0,
+          burst: 0,
+          verification: 'NeverVerifyPreloadedImages',
+          allowlist: [],
+          sendRuntimeHandler: false,
+        },
+      );
+      await puller.prepare(forever);
+    });
+    after(async () => {
+      await containerd.stop();
+      await Promise.all([open.stop(), closed.stop()]);
+      rmSync(root, { recursive: true, force: true });
+    });
+
+    const ensure = (image: string, policy: ImageRequest['policy'], pullSecrets: Secret[] = [], uid = 'u') =>
+      puller.ensure(
+        {
+          pod: { metadata: { name: 'p', namespace: 'n', uid }, spec: { containers: [] } },
+          fieldPath: 'spec.containers{c}',
+          image,
+          policy,
+          pullSecrets,
+          sandboxConfig: bareSandboxConfig(root, 'p', uid),
+          runtimeHandler: '',
+        },
+        forever,
+      );
+    const secret = (password: string): Secret => {
+      const auths = { [closed.host]: { username: 'reader', password } };
+      const data = Buffer.from(JSON.stringify({ auths })).toString('base64');
+      return {
+        metadata: { name: `s-${password.length}`, namespace: 'n', uid: `uid-${password.length}` },
+        type: 'kubernetes.io/dockerconfigjson',
+        data: { '.dockerconfigjson': data },
+      };
+    };
+
+    it('pulls once for three pods, then finds the image present', async () => {
+      const ref = open.add('team/app', 'v1', { user: '1000', extraBytes: 300_000 });
+      open.delayMs = 20;
+      const all = await Promise.all(['a', 'b', 'c'].map((uid) => ensure(ref, 'IfNotPresent', [], uid)));
+      open.delayMs = 0;
+      assert.equal(new Set(all.map((e) => e.imageRef)).size, 1);
+      assert.equal(all[0]?.image?.uid?.value, 1000);
+      const blobs = open.requests.filter((r) => r.includes('/blobs/'));
+      assert.equal(new Set(blobs).size, blobs.length, 'no blob was fetched twice');
+      const size = all[0]?.image?.size ?? 0;
+      assert.equal(events.filter((e) => e.endsWith(`including waiting). Image size: ${size} bytes.`)).length, 3);
+      const before = open.requests.length;
+      await ensure(ref, 'IfNotPresent');
+      await ensure(ref, 'Never');
+      assert.equal(open.requests.length, before);
+    });
+
+    it('needs the right secret, tries the next one, and lets nobody else use the image', async () => {
+      const ref = closed.add('private', 'v1', { extraBytes: 1000 });
+      await assert.rejects(ensure(ref, 'IfNotPresent', [], 'anonymous'), { reason: 'ErrImagePull' });
+      await ensure(ref, 'IfNotPresent', [secret('wrong'), secret('hunter2')]);
+      await ensure(ref, 'Never', [secret('hunter2')], 'again');
+      await assert.rejects(ensure(ref, 'Never', [], 'stranger'), { reason: 'ErrImageNeverPull' });
+      await assert.rejects(ensure(ref, 'IfNotPresent', [secret('wrong')], 'thief'), { reason: 'ErrImagePull' });
+      assert.ok(events.every((e) => !e.includes('hunter2')));
+    });
+
+    it('words a refused connection and a missing image as recorded, then backs off', async () => {
+      const refused = '127.0.0.1:1/none/none:v1';
+      const expected = new RegExp(
+        `^failed to pull and unpack image "${refused}": failed to resolve (image|reference "${refused}"): failed to do request: Head "https?://127.0.0.1:1/v2/none/none/manifests/v1": dial tcp 127.0.0.1:1: connect: connection refused$`,
+      );
+      await assert.rejects(ensure(refused, 'IfNotPresent'), { reason: 'ErrImagePull', message: expected });
+      await assert.rejects(ensure(refused, 'IfNotPresent'), (err: Error & { reason: string }) => {
+        assert.equal(err.reason, 'ImagePullBackOff');
+        return err.message.startsWith(`Back-off pulling image "${refused}": ErrImagePull: failed to pull`);
+      });
+      const missing = ensure(`${open.host}/missing:v1`, 'IfNotPresent');
+      await assert.rejects(missing, { reason: 'ErrImagePull', message: /^rpc error: code = NotFound desc = / });
+    });
+
+    it('collects what is unused and keeps what containers use', async () => {
+      const ref = open.add('garbage', 'v1', { extraBytes: 5000 });
+      const { imageRef } = await ensure(ref, 'Always');
+      const disk = await imageFilesystem(containerd.images, forever);
+      assert.ok(disk.capacityBytes > disk.availableBytes && disk.availableBytes > 0);
+      const gc = new ImageGc(
+        {
+          images: containerd.images,
+          observed: { ready: true, all: () => [] },
+          desired: { all: () => [] },
+          records,
+          disk: async () => ({ capacityBytes: 1000, availableBytes: 0 }),
+          events: recorder,
+          kit: { ...kit, registry: new Registry() },
+        },
+        { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 0, maxAgeMs: 0 },
+      );
+      assert.ok(records.recordOf(imageRef) !== undefined);
+      await gc.collect(forever);
+      const left = (await containerd.images.listImages({}, forever)).images.map((i) => i.repoTags[0]);
+      assert.ok(left.length >= 1);
+      await gc.deleteUnused(forever);
+      const { image } = await containerd.images.imageStatus({ image: { image: ref } }, forever);
+      assert.equal(image, undefined);
+      const pinned = (await containerd.images.listImages({}, forever)).images.filter((i) => i.pinned);
+      assert.equal(pinned.length, version === '2.1' ? 1 : 0);
+    });
+  });
+}
