@@ -10,6 +10,7 @@ export class KnownNode {
   readonly #watch: NodeWatch;
   readonly #nodeName: string;
   #answered: Node | undefined;
+  #watchedUid: string | undefined;
 
   constructor(watch: NodeWatch, nodeName: string) {
     this.#watch = watch;
@@ -29,7 +30,12 @@ export class KnownNode {
   get(): Node | undefined {
     const watched = this.#watch.byName(undefined, this.#nodeName);
     const answered = this.#answered;
-    if (watched === undefined || answered === undefined) return watched ?? answered;
+    if (watched === undefined) {
+      // What the watch has shown and shows no longer is deleted; what it has not shown yet is new.
+      return answered?.metadata.uid === this.#watchedUid ? undefined : answered;
+    }
+    this.#watchedUid = watched.metadata.uid;
+    if (answered === undefined) return watched;
     if (watched.metadata.uid !== answered.metadata.uid) return watched;
     return versionOf(watched) >= versionOf(answered) ? watched : answered;
   }

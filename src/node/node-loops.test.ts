@@ -145,6 +145,26 @@ describe('node status', () => {
     await t.stop();
   });
 
+  it('a wake while a round is under way is not lost', async () => {
+    let now = facts();
+    let during: (() => void) | undefined;
+    const t = openStatus(() => {
+      const read = now;
+      during?.();
+      return read;
+    });
+    await t.clock.advance(1000);
+    during = () => {
+      during = undefined;
+      now = facts(['container runtime is down']);
+      t.reporter.wake();
+    };
+    t.reporter.wake();
+    await t.clock.advance(0);
+    assert.equal(t.server.node?.status?.conditions?.[3]?.message, 'container runtime is down');
+    await t.stop();
+  });
+
   it('an existing node is reconciled, a reboot and cordon are told once', async () => {
     const server = new NodeServer();
     server.node = {
@@ -209,6 +229,25 @@ describe('node status', () => {
     await t.clock.advance(11_000);
     assert.ok(t.client.log.at(-1)?.startsWith('PATCH'));
     await t.stop();
+  });
+});
+
+describe('KnownNode', () => {
+  it('is the newest copy, and nothing once the watch shows that it is deleted', () => {
+    let watched: Node | undefined;
+    const known = new KnownNode({ byName: () => watched }, 'n1');
+    const copy = (uid: string, resourceVersion: string): Node => ({ metadata: { name: 'n1', uid, resourceVersion } });
+    assert.equal(known.get(), undefined);
+    known.answered(copy('U', '9'));
+    assert.equal(known.get()?.metadata.resourceVersion, '9', 'the watch is behind');
+    watched = copy('U', '8');
+    assert.equal(known.get()?.metadata.resourceVersion, '9');
+    watched = copy('U', '10');
+    assert.equal(known.get()?.metadata.resourceVersion, '10');
+    watched = undefined;
+    assert.equal(known.get(), undefined);
+    watched = copy('V', '3');
+    assert.equal(known.get()?.metadata.uid, 'V');
   });
 });
 

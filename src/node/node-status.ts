@@ -54,6 +54,7 @@ export class NodeStatusReporter implements Runnable {
   #unschedulable = false;
   #rebootTold = false;
   #podCidr = '';
+  #woken = false;
   #wakeLoop: () => void = () => undefined;
 
   constructor(deps: NodeStatusDeps, options: NodeStatusOptions) {
@@ -68,6 +69,7 @@ export class NodeStatusReporter implements Runnable {
 
   /** Reports now if something changed: readiness, shutdown, pressure. */
   wake(): void {
+    this.#woken = true;
     this.#wakeLoop();
   }
 
@@ -76,6 +78,7 @@ export class NodeStatusReporter implements Runnable {
     const startedAt = clock.monotonic();
     let nextFullAt = startedAt;
     while (!signal.aborted) {
+      this.#woken = false;
       const fast = !this.#wasReady && clock.monotonic() - startedAt < FAST_FOR_MS;
       const due = clock.monotonic() >= nextFullAt;
       if (due) nextFullAt = clock.monotonic() + this.#o.updateMs * (1 + JITTER * clock.random());
@@ -184,6 +187,7 @@ export class NodeStatusReporter implements Runnable {
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#woken) return; // while the last round was under way
     const woken = new Promise<void>((resolve) => (this.#wakeLoop = resolve));
     const timer = this.#deps.clock.after(ms, () => this.#wakeLoop());
     await abortable(signal, woken).catch(() => undefined); // an abort ends the loop, which looks at the signal itself

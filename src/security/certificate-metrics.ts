@@ -1,0 +1,43 @@
+// Upstream's metrics about the two certificates.
+import type { Clock } from '../lib/clock.ts';
+import type { Registry } from '../lib/metrics.ts';
+import type { CertificateManager } from './certificate-manager.ts';
+
+export type CertificateMetricsDeps = {
+  clock: Clock;
+  client?: CertificateManager;
+  server?: CertificateManager;
+};
+
+export function certificateMetrics(registry: Registry, { clock, client, server }: CertificateMetricsDeps): void {
+  const ttlSeconds = (manager: CertificateManager): number =>
+    manager.current === undefined ? Infinity : Math.trunc((manager.current.notAfterMs - clock.now()) / 1000);
+  if (client !== undefined) {
+    registry.collected(
+      'kubelet_certificate_manager_client_ttl_seconds',
+      "Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until certificate expiry (negative if already expired). If client certificate is invalid or unused, the value will be +INF.",
+      'gauge',
+      () => [[{}, ttlSeconds(client)]],
+    );
+    registry.collected(
+      'kubelet_certificate_manager_client_expiration_renew_errors',
+      'Counter of certificate renewal errors.',
+      'counter',
+      () => [[{}, client.renewErrors]],
+    );
+  }
+  if (server !== undefined) {
+    registry.collected(
+      'kubelet_certificate_manager_server_ttl_seconds',
+      "Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until certificate expiry (negative if already expired). If serving certificate is invalid or unused, the value will be +INF.",
+      'gauge',
+      () => [[{}, ttlSeconds(server)]],
+    );
+    registry.collected(
+      'kubelet_server_expiration_renew_errors',
+      'Counter of certificate renewal errors.',
+      'counter',
+      () => [[{}, server.renewErrors]],
+    );
+  }
+}
