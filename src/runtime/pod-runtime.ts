@@ -2,7 +2,7 @@
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
-import type { ObservedContainer } from '../core/snapshot.ts';
+import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import { ContainerRemover } from './container-remover.ts';
 import { CrashBackoff } from './crash-backoff.ts';
 import { EnvReader } from './env-reader.ts';
@@ -12,6 +12,7 @@ import type { ClusterView, ImageEnsurer, Kit, ResourceManager, VolumeProvider } 
 import { planPod } from './plan.ts';
 import type { ProbeResults } from './plan-steps.ts';
 import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
+import { resizableContainers, type Actuated } from './resize-plan.ts';
 import { Resizer } from './resize.ts';
 import { Sandboxes } from './sandbox.ts';
 import { ContainerStarter } from './start-container.ts';
@@ -76,11 +77,22 @@ export class PodRuntime {
   /** One step of the pod towards its spec. Failures are in the result; it rejects only when aborted. */
   async syncPod(request: PodSyncRequest, signal: AbortSignal): Promise<PodSyncResult> {
     const { pod, snapshot, probes, restartingAll = false } = request;
-    const actuated = this.#deps.resources.resize?.actuatedOf(uidOf(pod));
+    const actuated = this.#actuatedOf(pod, snapshot);
     const plan = planPod({ pod, snapshot, probes, restartingAll, ...(actuated === undefined ? {} : { actuated }) });
     const result = await new PodSync(this.#parts, request, plan).run(signal);
     signal.throwIfAborted();
     return result;
+  }
+
+  /** A running container without a record is taken to run with what it was given, so that later changes are seen. */
+  #actuatedOf(pod: Pod, snapshot: PodSnapshot): Actuated | undefined {
+    const records = this.#deps.resources.resize;
+    if (records === undefined) return undefined;
+    const uid = uidOf(pod);
+    for (const { name, resources = {} } of resizableContainers(pod))
+      if (newestOf(snapshot, name)?.state === 'running' && !records.actuatedOf(uid).has(name))
+        records.setActuated(uid, name, resources);
+    return records.actuatedOf(uid);
   }
 
   /** Stops all containers and sandboxes of a pod. Rejects with what failed, in upstream's words. */

@@ -12,7 +12,7 @@ import {
   type PodContainer,
 } from '../core/pod.ts';
 import { formatDurationMs } from '../core/duration.ts';
-import { ContainerStartError } from '../core/reasons.ts';
+import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
 import { messageOf } from '../lib/errors.ts';
@@ -69,6 +69,13 @@ const TYPE: Record<ContainerKind, ContainerType> = {
   init: 'init_container',
   ephemeral: 'ephemeral_container',
 };
+
+const AFTER_CREATE: readonly WaitingReason[] = [
+  'CreateContainerError',
+  'PreStartHookError',
+  'RunContainerError',
+  'PostStartHookError',
+];
 
 export class PodSync {
   readonly #parts: PodSyncParts;
@@ -170,6 +177,7 @@ export class PodSync {
     try {
       await resources.prepare?.(pod, signal);
     } catch (cause) {
+      signal.throwIfAborted();
       return this.#sandboxFailed('FailedPrepareDynamicResources', 'Failed to prepare dynamic resources', cause);
     }
     let sandboxId: string;
@@ -178,6 +186,7 @@ export class PodSync {
       setting = await doers.sandboxes.setting(pod, step.attempt, signal);
       sandboxId = await doers.sandboxes.create(pod, setting, signal);
     } catch (cause) {
+      signal.throwIfAborted();
       return this.#sandboxFailed('FailedCreatePodSandBox', 'Failed to create pod sandbox', cause);
     }
     this.#ledger.acted();
@@ -188,6 +197,7 @@ export class PodSync {
       await this.#enter(sandboxId, ips, setting, signal);
       return 'next';
     } catch (cause) {
+      signal.throwIfAborted();
       events.pod(pod, 'Warning', 'FailedPodSandBoxStatus', `Unable to get pod sandbox status: ${fullErrorText(cause)}`);
       this.#ledger.failed({
         action: 'CreatePodSandbox',
@@ -335,6 +345,8 @@ export class PodSync {
           ? err
           : new ContainerStartError('CreateContainerConfigError', fullErrorText(err), err);
       kit.metrics.containerFailed(TYPE[entry.kind], fault.reason);
+      // From its creation on the runtime holds something that the next look must see.
+      if (AFTER_CREATE.includes(fault.reason)) this.#ledger.acted();
       this.#ledger.notStarted(step.name, fault, retryAtOf(fault));
       return step.blocks ? 'stop' : 'next';
     }

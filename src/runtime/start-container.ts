@@ -59,20 +59,31 @@ export class ContainerStarter {
     signal: AbortSignal,
   ): Promise<string> {
     const { container } = entry;
-    const ensured = await this.#step(entry, context, undefined, () => image);
+    const ensured = await this.#step(entry, context, undefined, () => image, signal);
     const additions = await this.#step(
       entry,
       context,
       'PreCreateHookError',
       async () => (await this.#deps.resources.hooks?.preCreate(context.pod, container, signal)) ?? {},
+      signal,
       (err) => `Internal PreCreateContainer hook failed: ${messageOf(err)}`,
     );
-    const made = await this.#step(entry, context, 'CreateContainerConfigError', () =>
-      this.#config(entry, ensured, additions, context, signal),
+    const made = await this.#step(
+      entry,
+      context,
+      'CreateContainerConfigError',
+      () => this.#config(entry, ensured, additions, context, signal),
+      signal,
     );
     const containerId = await this.#create(entry, made, context, signal);
     this.#event(entry, context, 'Normal', 'Created', 'Container created');
-    await this.#step(entry, context, 'RunContainerError', () => this.#deps.cri.startContainer({ containerId }, signal));
+    await this.#step(
+      entry,
+      context,
+      'RunContainerError',
+      () => this.#deps.cri.startContainer({ containerId }, signal),
+      signal,
+    );
     this.#event(entry, context, 'Normal', 'Started', 'Container started');
     this.#deps.resources.resize?.setActuated(uidOf(context.pod), container.name, container.resources ?? {});
     await this.#linkLog(container, containerId, made, context);
@@ -86,11 +97,13 @@ export class ContainerStarter {
     context: SyncContext,
     reason: WaitingReason | undefined,
     work: () => Promise<T>,
+    signal: AbortSignal,
     text: (err: unknown) => string = (err) => `Error: ${messageOf(err)}`,
   ): Promise<T> {
     try {
       return await work();
     } catch (err) {
+      signal.throwIfAborted();
       const fault =
         err instanceof ContainerStartError
           ? err
@@ -111,14 +124,19 @@ export class ContainerStarter {
     const { pod, sandboxId, config: sandboxConfig } = context;
     const owner = { uid: pod.metadata.uid ?? '', name: entry.container.name, attempt: made.restartCount };
     const request = { podSandboxId: sandboxId, config: made.config, sandboxConfig };
-    const { containerId } = await this.#step(entry, context, 'CreateContainerError', () =>
-      withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
+    const { containerId } = await this.#step(
+      entry,
+      context,
+      'CreateContainerError',
+      () => withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
+      signal,
     );
     await this.#step(
       entry,
       context,
       'PreStartHookError',
       async () => resources.hooks?.preStart(pod, entry.container, containerId, signal),
+      signal,
       (err) => `Internal PreStartContainer hook failed: ${messageOf(err)}`,
     );
     return containerId;

@@ -23,10 +23,11 @@ export class PodStopper {
     this.#deps = deps;
   }
 
-  /** What failed; nothing when the pod is stopped. Sandboxes are left alone while a container may still run. */
+  /** What failed; nothing when the pod is stopped. A container that would not stop is ended with its sandbox. */
   async stop(request: StopPodRequest, signal: AbortSignal): Promise<readonly FailedAction[]> {
     const failures = await this.#stopContainers(request, signal);
-    return failures.length > 0 ? failures : this.#stopSandboxes(request.snapshot, signal);
+    signal.throwIfAborted();
+    return [...failures, ...(await this.#stopSandboxes(request.snapshot, signal))];
   }
 
   async #stopContainers(request: StopPodRequest, signal: AbortSignal): Promise<FailedAction[]> {
