@@ -95,3 +95,21 @@ export async function readCgroupDriver(
     throw err;
   }
 }
+
+/**
+ * The image sandboxes are made from, where the runtime tells (containerd does, in its verbose status). Runtimes that do
+ * not pin it would lose it to image collection, and a node without a registry could then start no pod.
+ */
+export async function readSandboxImage(
+  runtime: Pick<CriRuntime, 'status'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { info } = await runtime.status({ verbose: true }, signal);
+  try {
+    const config = JSON.parse(info['config'] ?? '{}') as { sandboxImage?: unknown };
+    return typeof config.sandboxImage === 'string' && config.sandboxImage !== '' ? config.sandboxImage : undefined;
+  } catch {
+    // Free text that only people are meant to read.
+    return undefined;
+  }
+}

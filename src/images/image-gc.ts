@@ -45,6 +45,8 @@ export type ImageGcOptions = {
   readonly minAgeMs: number;
   /** 0 switches age-based collection off. */
   readonly maxAgeMs: number;
+  /** Images to keep whatever happens: the sandbox image of runtimes that do not pin it, an operator's own list. */
+  readonly keep?: readonly string[];
 };
 
 const GC_EVERY_MS = 5 * 60_000;
@@ -182,6 +184,7 @@ export class ImageGc implements Runnable {
       for (const c of pod.containers) for (const name of [c.imageId, c.imageRef, c.image]) names.add(name);
     for (const pod of this.#deps.desired.all())
       for (const image of imagesToKeep(pod)) for (const n of spellings(image)) names.add(n);
+    for (const image of this.#o.keep ?? []) for (const n of spellings(image)) names.add(n);
     names.delete('');
     return names;
   }

@@ -1,5 +1,5 @@
 // Keeps the pod cache true: runtime events are hints that cause the read of one pod; full relists are the net below,
-// slow while events flow and nothing is found, once a second while there are none. Knows when it last saw the runtime.
+// slow while events flow and relists find nothing new, once a second while there are none. Knows when it last saw the runtime.
 import { subscribeContainerd } from '../cri/containerd-events.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { formatDurationMs } from '../core/duration.ts';
@@ -16,7 +16,7 @@ import { POD_UID_LABEL } from './snapshot-of.ts';
 
 export type ObserverDeps = {
   readonly runtime: CriRuntime;
-  /** Where containerd's own events are asked for; undefined when the runtime cannot be containerd. */
+  /** Where containerd's own events are asked for. */
   readonly channel: GrpcChannel;
   readonly clock: Clock;
   readonly log: Logger;
@@ -30,6 +30,8 @@ export type ObserverOptions = {
   readonly idleMs?: number;
   readonly idleMaxMs?: number;
   readonly readDeadlineMs?: number;
+  /** Told when the event stream opens or ends: a good moment to ask how the runtime is. */
+  readonly onStream?: (live: boolean) => void;
 };
 
 const UNHEALTHY_AFTER_MS = 3 * 60_000;
@@ -40,7 +42,7 @@ export class Observer implements Runnable {
   readonly name = 'observe';
   readonly cache: PodCache;
   readonly #deps: ObserverDeps;
-  readonly #o: { withoutEventsMs: number; idleMs: number; idleMaxMs: number };
+  readonly #o: Required<Omit<ObserverOptions, 'readDeadlineMs'>>;
   readonly #events: RuntimeEvents;
   readonly #hints: HintFollower;
   readonly #metrics: RelistMetrics;
@@ -58,6 +60,7 @@ export class Observer implements Runnable {
       withoutEventsMs: options.withoutEventsMs ?? 1000,
       idleMs: options.idleMs ?? 10_000,
       idleMaxMs: options.idleMaxMs ?? 60_000,
+      onStream: options.onStream ?? (() => undefined),
     };
     this.#periodMs = this.#o.idleMs;
     this.#metrics = relistMetrics(deps.registry);
@@ -133,7 +136,8 @@ export class Observer implements Runnable {
       this.#lastOk = clock.monotonic();
       this.#metrics.lastSeen.set(clock.now() / 1000);
       this.#metrics.duration.observe((clock.monotonic() - begun) / 1000);
-      this.#periodMs = changed > 0 ? this.#o.idleMs : Math.min(this.#periodMs * 2, this.#o.idleMaxMs);
+      // Changes that no event told of: the stream may be shared or sick, so look more often for a while.
+      this.#periodMs = changed > 0 ? this.#o.withoutEventsMs : Math.min(this.#periodMs * 2, this.#o.idleMaxMs);
       if (this.#failing) log.info('the runtime can be listed again');
       this.#failing = false;
     } catch (err) {
@@ -160,6 +164,7 @@ export class Observer implements Runnable {
     this.#live = live;
     this.#periodMs = this.#o.idleMs;
     this.relistSoon();
+    this.#o.onStream(live);
     if (!live) return;
     void this.#deps.clock.sleep(SECOND_LOOK_MS, this.#signal).then(() => {
       if (!this.#signal.aborted) this.relistSoon();

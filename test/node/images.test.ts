@@ -14,6 +14,8 @@ import { imageFilesystem } from '../../src/images/image-fs.ts';
 import { ImageGc } from '../../src/images/image-gc.ts';
 import { ImagePuller, type ImageRequest } from '../../src/images/image-puller.ts';
 import { PullRecords } from '../../src/images/pull-records.ts';
+import { readSandboxImage } from '../../src/cri/connection.ts';
+import { SANDBOX_IMAGE } from '../harness/containerd-config.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';
@@ -128,11 +130,14 @@ for (const version of ['1.6', '2.1'] as const) {
       await assert.rejects(missing, { reason: 'ErrImagePull', message: /^rpc error: code = NotFound desc = / });
     });
 
-    it('collects what is unused and keeps what containers use', async () => {
+    it('collects what is unused and keeps the sandbox image', async () => {
       const ref = open.add('garbage', 'v1', { extraBytes: 5000 });
       const { imageRef } = await ensure(ref, 'Always');
       const disk = await imageFilesystem(containerd.images, forever);
       assert.ok(disk.capacityBytes > disk.availableBytes && disk.availableBytes > 0);
+      const sandboxImage = await readSandboxImage(containerd.runtime, forever);
+      assert.equal(sandboxImage, version === '2.1' ? undefined : SANDBOX_IMAGE);
+      const keep = sandboxImage === undefined ? [] : [sandboxImage];
       const gc = new ImageGc(
         {
           images: containerd.images,
@@ -143,17 +148,15 @@ for (const version of ['1.6', '2.1'] as const) {
           events: recorder,
           kit: { ...kit, registry: new Registry() },
         },
-        { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 0, maxAgeMs: 0 },
+        { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 0, maxAgeMs: 0, keep },
       );
       assert.ok(records.recordOf(imageRef) !== undefined);
       await gc.collect(forever);
-      const left = (await containerd.images.listImages({}, forever)).images.map((i) => i.repoTags[0]);
-      assert.ok(left.length >= 1);
       await gc.deleteUnused(forever);
       const { image } = await containerd.images.imageStatus({ image: { image: ref } }, forever);
       assert.equal(image, undefined);
-      const pinned = (await containerd.images.listImages({}, forever)).images.filter((i) => i.pinned);
-      assert.equal(pinned.length, version === '2.1' ? 1 : 0);
+      const left = (await containerd.images.listImages({}, forever)).images.map((i) => i.repoTags[0]);
+      assert.deepEqual(left, [SANDBOX_IMAGE]);
     });
   });
 }
