@@ -9,6 +9,7 @@ import { ApiServer } from './api/api-server.ts';
 import { kubeconfig } from './api/pki/kubeconfig.ts';
 import { openPki, type ClusterPki } from './api/pki/pki.ts';
 import { ObjectStore } from './api/store.ts';
+import { runAllControllers, type ControllerName } from './controllers/all.ts';
 import { seedCluster } from './seed.ts';
 
 export type StartOptions = {
@@ -21,7 +22,7 @@ export type StartOptions = {
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
   /** Scheduler, workloads, garbage collection and the rest; on unless a test wants to be alone. */
-  readonly controllers?: boolean | readonly string[];
+  readonly controllers?: boolean | readonly ControllerName[];
   readonly watchWindow?: number;
   readonly clock?: Clock;
   readonly log?: Logger;
@@ -79,6 +80,12 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
     });
   const adminKubeconfigPath = join(options.dir, 'admin.kubeconfig');
   await writeFileAtomic(adminKubeconfigPath, make('kubernetes-admin', ['system:masters']), 0o600);
+  const stopping = new AbortController();
+  const only = Array.isArray(options.controllers) ? (options.controllers as readonly ControllerName[]) : undefined;
+  const controllers =
+    options.controllers === false
+      ? Promise.resolve()
+      : runAllControllers({ registry: server.registry, clock, log }, pki, only, stopping.signal);
   return {
     url,
     port: server.port,
@@ -90,6 +97,8 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
     kubeconfig: (user, groups = []) => make(user, groups),
     nodeKubeconfig: (name) => make(`system:node:${name}`, ['system:nodes']),
     async stop() {
+      stopping.abort();
+      await controllers;
       await server.close();
       store.close();
     },

@@ -173,10 +173,10 @@ export class Registry {
     const strategy = this.strategyOf(type);
     strategy.prepareUpdate?.(draft, old, this.world, subresource, context);
     if (type.counted && subresource !== 'status' && !sameJson(draft['spec'], old['spec']))
-      meta.generation = (old.metadata.generation ?? 0) + 1;
+      draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
     this.#gate({ operation: 'update', type, subresource, object: draft, old, context });
     const f = new Findings();
-    if (strategy.validatesMetadata !== true) checkMetadata(f, meta);
+    if (strategy.validatesMetadata !== true) checkMetadata(f, draft.metadata);
     strategy.validateUpdate?.(f, draft, old, this.world, subresource);
     if (f.list.length > 0) throw invalid(type, name, f.list);
     if (sameJson(draft, old)) return stored;

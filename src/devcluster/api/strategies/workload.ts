@@ -152,6 +152,8 @@ export const jobStrategy: Strategy = {
   validate(f, object) {
     checkTemplate(f, object);
     const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy');
+    const mode = textAt(object, 'spec', 'completionMode');
+    if (mode !== 'NonIndexed') f.notSupported('spec.completionMode', mode, ['NonIndexed']);
     if (policy !== 'OnFailure' && policy !== 'Never')
       f.notSupported('spec.template.spec.restartPolicy', policy, ['OnFailure', 'Never']);
   },

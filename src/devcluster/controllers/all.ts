@@ -1,0 +1,71 @@
+// All controllers of the one-node cluster, by name.
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { ClusterPki } from '../api/pki/pki.ts';
+import { runControllers, type Controller, type ControllerDeps } from './controller.ts';
+import { DaemonSetController } from './daemon-sets.ts';
+import { DeploymentController } from './deployments.ts';
+import { runExpiry } from './expiry.ts';
+import { GarbageCollector } from './garbage-collector.ts';
+import { JobController } from './jobs.ts';
+import { NamespaceController } from './namespaces.ts';
+import { NodeHealth } from './node-health.ts';
+import { ReplicaSetController } from './replica-sets.ts';
+import { Scheduler } from './scheduler.ts';
+import { SigningRequestController } from './signing-requests.ts';
+
+export type ControllerName =
+  | 'daemon-sets'
+  | 'deployments'
+  | 'garbage-collector'
+  | 'jobs'
+  | 'namespaces'
+  | 'node-health'
+  | 'replica-sets'
+  | 'scheduler'
+  | 'signing-requests';
+
+/** Timers that end with `signal`, so that nothing fires into a closed store. */
+function endingWith(clock: Clock, signal: AbortSignal): Clock {
+  const timers = new Set<Timer>();
+  signal.addEventListener('abort', () => timers.forEach((timer) => timer.cancel()), { once: true });
+  return {
+    ...clock,
+    sleep: (ms, until) => clock.sleep(ms, until),
+    after(ms, fn) {
+      const timer = clock.after(ms, () => {
+        timers.delete(timer);
+        fn();
+      });
+      timers.add(timer);
+      return { cancel: () => void (timers.delete(timer) && timer.cancel()) };
+    },
+  };
+}
+
+/** Runs the named controllers (all, when none are named) until `signal` aborts. */
+export async function runAllControllers(
+  given: ControllerDeps,
+  pki: ClusterPki,
+  only: readonly ControllerName[] | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const deps: ControllerDeps = { ...given, clock: endingWith(given.clock, signal) };
+  const wakes = new Map<string, (key: string) => void>();
+  const wake =
+    (name: ControllerName) =>
+    (key: string): void =>
+      wakes.get(name)?.(key);
+  const all: readonly Controller[] = [
+    new Scheduler(deps),
+    new GarbageCollector(deps),
+    new NamespaceController(deps, pki.caPem),
+    new SigningRequestController(deps, pki),
+    new NodeHealth(deps, wake('node-health')),
+    new ReplicaSetController(deps, wake('replica-sets')),
+    new DeploymentController(deps),
+    new DaemonSetController(deps),
+    new JobController(deps, wake('jobs')),
+  ];
+  const chosen = only === undefined ? all : all.filter((c) => only.includes(c.name as ControllerName));
+  await Promise.all([runControllers(deps, chosen, wakes, signal), runExpiry(deps, signal)]);
+}

@@ -1,0 +1,89 @@
+// Replica sets: as many active pods as asked for.
+import { parseTimeMs } from '../../core/time.ts';
+import { numberAt, recordAt, textAt, type ApiObject } from '../api/objects.ts';
+import type { Change } from '../api/store.ts';
+import type { Controller, ControllerDeps } from './controller.ts';
+import {
+  createPod,
+  deletePod,
+  isActive,
+  isAvailable,
+  isReady,
+  ownedBy,
+  ownersOf,
+  writeStatus,
+} from './workload-pods.ts';
+
+const STORAGE = 'apps/replicasets';
+const COMPONENT = 'replicaset-controller';
+const FAILURE_PAUSE_MS = 1000;
+
+export class ReplicaSetController implements Controller {
+  readonly name = 'replica-sets';
+  readonly #deps: ControllerDeps;
+  readonly #wake: (key: string) => void;
+
+  /** `wake` has a key looked at again. */
+  constructor(deps: ControllerDeps, wake: (key: string) => void) {
+    this.#deps = deps;
+    this.#wake = wake;
+  }
+
+  initialKeys(): readonly string[] {
+    return this.#deps.registry.store.list(STORAGE).map((s) => s.key);
+  }
+
+  keysOf(change: Change): readonly string[] {
+    if (change.resource === STORAGE) return change.type === 'DELETED' ? [] : [change.now.key];
+    return change.resource === 'pods' ? ownersOf(change, 'ReplicaSet') : [];
+  }
+
+  reconcile(key: string): void {
+    const { registry, clock } = this.#deps;
+    const set = registry.store.get(STORAGE, key)?.object as ApiObject | undefined;
+    if (set === undefined) return;
+    const owned = ownedBy(registry, 'pods', set);
+    if (set.metadata.deletionTimestamp === undefined) this.#scale(key, set, owned);
+    const now = clock.now();
+    const minReady = numberAt(set, 'spec', 'minReadySeconds') ?? 0;
+    const pods = ownedBy(registry, 'pods', set).filter(isActive);
+    const ready = pods.filter(isReady);
+    const available = ready.filter((p) => isAvailable(p, minReady, now));
+    if (ready.length > available.length) clock.after(1000, () => this.#wake(key));
+    const some = (count: number): number | undefined => (count === 0 ? undefined : count);
+    writeStatus(registry, STORAGE, set, {
+      replicas: pods.length,
+      fullyLabeledReplicas: some(pods.length),
+      readyReplicas: some(ready.length),
+      availableReplicas: some(available.length),
+      observedGeneration: set.metadata.generation,
+    });
+  }
+
+  #scale(key: string, set: ApiObject, owned: readonly ApiObject[]): void {
+    const { registry, clock } = this.#deps;
+    const active = owned.filter(isActive);
+    const wanted = numberAt(set, 'spec', 'replicas') ?? 1;
+    if (active.length < wanted) {
+      // A pod the node refuses at once must not become a storm of new ones.
+      const failing = owned.some(
+        (p) =>
+          textAt(p, 'status', 'phase') === 'Failed' &&
+          clock.now() - parseTimeMs(p.metadata.creationTimestamp) < FAILURE_PAUSE_MS,
+      );
+      if (failing) clock.after(FAILURE_PAUSE_MS, () => this.#wake(key));
+      else for (let i = active.length; i < wanted; i++) createPod(registry, COMPONENT, set);
+    }
+    for (const pod of active.toSorted(leastUseful).slice(0, Math.max(0, active.length - wanted)))
+      deletePod(registry, COMPONENT, set, pod);
+  }
+}
+
+/** Those who do least go first: unbound, not ready, youngest. */
+function leastUseful(a: ApiObject, b: ApiObject): number {
+  const rank = (pod: ApiObject): number =>
+    (textAt(pod, 'spec', 'nodeName') === '' ? 0 : 2) +
+    (isReady(pod) ? 1 : 0) +
+    (Object.keys(recordAt(pod, 'status')).length > 0 ? 0.1 : 0);
+  return rank(a) - rank(b) || parseTimeMs(b.metadata.creationTimestamp) - parseTimeMs(a.metadata.creationTimestamp);
+}

@@ -1,0 +1,128 @@
+// Binds pods that have no node yet. A pod that does not fit gets the reason as condition and event and is tried again
+// whenever a node or a pod changes.
+import type { Node } from '../../core/node.ts';
+import type { Pod } from '../../core/pod.ts';
+import { apiTime } from '../../core/time.ts';
+import { keyOf, recordAt, recordsAt, textAt, type ApiObject } from '../api/objects.ts';
+import { resourceNamed } from '../api/resources.ts';
+import type { Change } from '../api/store.ts';
+import { bindPod } from '../api/subresources.ts';
+import { systemContext } from '../seed.ts';
+import type { Controller, ControllerDeps } from './controller.ts';
+import { recordEvent } from './events.ts';
+import { reasonsAgainst, unschedulableMessage } from './scheduling.ts';
+
+const isFinished = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'));
+const asPod = (object: ApiObject): Pod => object as unknown as Pod;
+
+export class Scheduler implements Controller {
+  readonly name = 'scheduler';
+  readonly #deps: ControllerDeps;
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps;
+  }
+
+  initialKeys(): readonly string[] {
+    return this.#pending();
+  }
+
+  keysOf(change: Change): readonly string[] {
+    if (change.resource === 'nodes') return schedulingChanged(change) ? this.#pending() : [];
+    if (change.resource !== 'pods') return [];
+    const pod = change.now.object as ApiObject;
+    if (change.type !== 'DELETED' && textAt(pod, 'spec', 'nodeName') === '') return [change.now.key];
+    const freed =
+      change.type === 'DELETED' || (isFinished(pod) && !isFinished((change.before?.object ?? pod) as ApiObject));
+    return freed ? this.#pending() : [];
+  }
+
+  #pending(): string[] {
+    return this.#deps.registry.store
+      .list('pods')
+      .filter((p) => textAt(p.object, 'spec', 'nodeName') === '' && !isFinished(p.object as ApiObject))
+      .map((p) => p.key);
+  }
+
+  reconcile(key: string): void {
+    const { registry } = this.#deps;
+    const pod = registry.store.get('pods', key)?.object as ApiObject | undefined;
+    if (pod === undefined || textAt(pod, 'spec', 'nodeName') !== '' || pod.metadata.deletionTimestamp !== undefined)
+      return;
+    if (textAt(pod, 'spec', 'schedulerName') !== 'default-scheduler' || isFinished(pod)) return;
+    const { name, namespace = '', uid } = pod.metadata;
+    if (recordsAt(pod, 'spec', 'schedulingGates').length > 0)
+      return this.#setCondition(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
+    const nodes = registry.store.list('nodes').map((n) => n.object as unknown as Node);
+    const reasons: string[] = [];
+    for (const node of nodes) {
+      const against = reasonsAgainst(asPod(pod), node, this.#podsOn(node.metadata.name));
+      if (against.length === 0) {
+        const binding = { metadata: { name, uid }, target: { kind: 'Node', name: node.metadata.name } };
+        bindPod(registry, namespace, name, binding, systemContext());
+        recordEvent(registry, 'default-scheduler', pod, {
+          type: 'Normal',
+          reason: 'Scheduled',
+          message: `Successfully assigned ${keyOf(namespace, name)} to ${node.metadata.name}`,
+        });
+        return;
+      }
+      reasons.push(...against);
+    }
+    const message = unschedulableMessage(nodes.length, reasons);
+    const before = recordsAt(pod, 'status', 'conditions').find((c) => c['type'] === 'PodScheduled');
+    if (before?.['message'] === message) return;
+    this.#setCondition(pod, 'Unschedulable', message);
+    recordEvent(registry, 'default-scheduler', pod, { type: 'Warning', reason: 'FailedScheduling', message });
+  }
+
+  #podsOn(node: string): Pod[] {
+    return this.#deps.registry.store
+      .list('pods')
+      .map((p) => p.object as ApiObject)
+      .filter((p) => textAt(p, 'spec', 'nodeName') === node && !isFinished(p))
+      .map(asPod);
+  }
+
+  #setCondition(pod: ApiObject, reason: string, message: string): void {
+    const { name, namespace = '' } = pod.metadata;
+    const now = apiTime(this.#deps.clock.now());
+    this.#deps.registry.modify(
+      resourceNamed('pods'),
+      namespace,
+      name,
+      (draft) => {
+        const status = recordAt(draft, 'status');
+        const conditions = recordsAt(status, 'conditions');
+        const old = conditions.find((c) => c['type'] === 'PodScheduled');
+        const since = old?.['status'] === 'False' ? old['lastTransitionTime'] : now;
+        const condition = {
+          type: 'PodScheduled',
+          status: 'False',
+          reason,
+          message,
+          lastProbeTime: null,
+          lastTransitionTime: since,
+        };
+        const others = conditions.filter((c) => c['type'] !== 'PodScheduled');
+        return { ...draft, status: { ...status, conditions: [...others, condition] } };
+      },
+      systemContext(),
+      'status',
+    );
+  }
+}
+
+/** Heartbeats change nothing about where pods fit. */
+function schedulingChanged(change: Change): boolean {
+  const shape = (object: ApiObject | undefined): string =>
+    JSON.stringify([
+      object?.metadata.labels,
+      recordAt(object, 'spec'),
+      recordAt(object, 'status', 'allocatable'),
+      recordsAt(object, 'status', 'conditions').find((c) => c['type'] === 'Ready')?.['status'],
+    ]);
+  return (
+    change.before === undefined || shape(change.now.object as ApiObject) !== shape(change.before.object as ApiObject)
+  );
+}

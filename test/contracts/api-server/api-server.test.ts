@@ -1,0 +1,6 @@
+import { describe } from 'node:test';
+import { apiServerContract } from './contract.ts';
+import { hasRealServer, openEmbedded, openReal } from './servers.ts';
+
+describe('API server contract on the embedded server', () => apiServerContract(openEmbedded));
+describe('API server contract on kube-apiserver', { skip: !hasRealServer() }, () => apiServerContract(openReal));

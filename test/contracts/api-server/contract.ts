@@ -1,0 +1,384 @@
+// What a kubelet and kubectl count on in an API server. Runs on the embedded server and on the real one.
+import { strict as assert } from 'node:assert';
+import { after, before, it } from 'node:test';
+import { dig, type Json } from './client.ts';
+import { podBody, type Scene } from './scene.ts';
+import type { TestServer } from './servers.ts';
+import { accessContract } from './access-contract.ts';
+import { watchContract } from './watch-contract.ts';
+
+export function apiServerContract(open: () => Promise<TestServer>): void {
+  const scene = {} as Scene;
+  before(async () => {
+    scene.server = await open();
+    scene.api = scene.server.admin;
+    scene.ns = 'contract';
+    scene.path = '/api/v1/namespaces/contract';
+    await scene.api.post('/api/v1/namespaces', { metadata: { name: scene.ns } });
+    await scene.api.post(`${scene.path}/serviceaccounts`, { metadata: { name: 'default' } });
+  });
+  after(() => scene.server.stop());
+
+  objectContract(scene);
+  patchContract(scene);
+  deletionContract(scene);
+  podContract(scene);
+  watchContract(scene);
+  accessContract(scene);
+}
+
+function objectContract(s: Scene): void {
+  it('creates with uid, version, time; refuses what exists, what is missing, what is elsewhere', async () => {
+    const body = { metadata: { name: 'a' }, data: { k: 'v' } };
+    const made = await s.api.post(`${s.path}/configmaps`, body);
+    assert.equal(made.status, 201);
+    assert.match(String(dig(made.body, 'metadata', 'uid')), /^[0-9a-f-]{36}$/);
+    assert.match(String(dig(made.body, 'metadata', 'creationTimestamp')), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    const again = await s.api.post(`${s.path}/configmaps`, body);
+    assert.equal(again.status, 409);
+    assert.equal(again.body['reason'], 'AlreadyExists');
+    assert.equal(again.body['message'], 'configmaps "a" already exists');
+    assert.deepEqual(again.body['details'], { name: 'a', kind: 'configmaps' });
+    const missing = await s.api.get(`${s.path}/configmaps/nope`);
+    assert.equal(missing.status, 404);
+    assert.equal(missing.body['message'], 'configmaps "nope" not found');
+    assert.equal(missing.body['reason'], 'NotFound');
+    const lost = await s.api.post('/api/v1/namespaces/none/configmaps', body);
+    assert.equal(lost.status, 404);
+    assert.equal(lost.body['message'], 'namespaces "none" not found');
+    const elsewhere = await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'b', namespace: 'other' } });
+    assert.equal(elsewhere.status, 400);
+  });
+
+  it('makes names from generateName and refuses bad ones', async () => {
+    const made = await s.api.post(`${s.path}/configmaps`, { metadata: { generateName: 'gen-' } });
+    assert.match(String(dig(made.body, 'metadata', 'name')), /^gen-[a-z0-9]{5}$/);
+    const bad = await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'Bad_Name' } });
+    assert.equal(bad.status, 422);
+    assert.equal(bad.body['reason'], 'Invalid');
+    assert.equal(dig(bad.body, 'details', 'causes', 0, 'field'), 'metadata.name');
+    assert.match(
+      String(bad.body['message']),
+      /^ConfigMap "Bad_Name" is invalid: metadata\.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain/,
+    );
+  });
+
+  it('updates only the version it is given', async () => {
+    const made = await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'upd' }, data: { a: '1' } });
+    const first = { ...made.body, data: { a: '2' } };
+    const done = await s.api.put(`${s.path}/configmaps/upd`, first);
+    assert.equal(done.status, 200);
+    assert.notEqual(dig(done.body, 'metadata', 'resourceVersion'), dig(made.body, 'metadata', 'resourceVersion'));
+    const stale = await s.api.put(`${s.path}/configmaps/upd`, first);
+    assert.equal(stale.status, 409);
+    assert.equal(
+      stale.body['message'],
+      'Operation cannot be fulfilled on configmaps "upd": the object has been modified; please apply your changes to the latest version and try again',
+    );
+    const same = await s.api.put(`${s.path}/configmaps/upd`, done.body);
+    assert.equal(
+      dig(same.body, 'metadata', 'resourceVersion'),
+      dig(done.body, 'metadata', 'resourceVersion'),
+      'a write that changes nothing is none',
+    );
+    const blind = await s.api.put(`${s.path}/configmaps/upd`, { metadata: { name: 'upd' }, data: { a: '3' } });
+    assert.equal(blind.status, 200);
+    assert.equal(dig(blind.body, 'metadata', 'uid'), dig(made.body, 'metadata', 'uid'));
+  });
+
+  it('dry runs leave nothing', async () => {
+    const dry = await s.api.post(`${s.path}/configmaps?dryRun=All`, { metadata: { name: 'dry' } });
+    assert.equal(dry.status, 201);
+    assert.equal((await s.api.get(`${s.path}/configmaps/dry`)).status, 404);
+  });
+
+  it('lists by label and field, in pages of one snapshot', async () => {
+    for (const i of [1, 2, 3, 4, 5])
+      await s.api.post(`${s.path}/secrets`, {
+        metadata: { name: `page-${i}`, labels: { page: 'yes', odd: String(i % 2) } },
+      });
+    const names = (body: Json): unknown[] => (body['items'] as Json[]).map((i) => dig(i, 'metadata', 'name'));
+    const odd = await s.api.get(`${s.path}/secrets?labelSelector=${encodeURIComponent('page,odd in (1)')}`);
+    assert.deepEqual(names(odd.body), ['page-1', 'page-3', 'page-5']);
+    const not = await s.api.get(`${s.path}/secrets?labelSelector=${encodeURIComponent('page=yes,odd!=1')}`);
+    assert.deepEqual(names(not.body), ['page-2', 'page-4']);
+    const one = await s.api.get(`${s.path}/secrets?fieldSelector=metadata.name%3Dpage-3`);
+    assert.deepEqual(names(one.body), ['page-3']);
+    const wrong = await s.api.get(`${s.path}/secrets?fieldSelector=spec.foo%3Dx`);
+    assert.equal(wrong.status, 400);
+    assert.match(String(wrong.body['message']), /field label not supported: spec\.foo/);
+    const first = await s.api.get(`${s.path}/secrets?labelSelector=page&limit=2`);
+    assert.deepEqual(names(first.body), ['page-1', 'page-2']);
+    await s.api.delete(`${s.path}/secrets/page-4`);
+    const token = encodeURIComponent(String(dig(first.body, 'metadata', 'continue')));
+    const second = await s.api.get(`${s.path}/secrets?labelSelector=page&limit=2&continue=${token}`);
+    assert.deepEqual(names(second.body), ['page-3', 'page-4']);
+    assert.equal(dig(second.body, 'metadata', 'resourceVersion'), dig(first.body, 'metadata', 'resourceVersion'));
+  });
+
+  it('keeps secrets encoded and immutable things as they are', async () => {
+    const made = await s.api.post(`${s.path}/secrets`, {
+      metadata: { name: 'plain' },
+      stringData: { a: 'x' },
+      immutable: true,
+    });
+    assert.deepEqual(made.body['data'], { a: Buffer.from('x').toString('base64') });
+    assert.equal(made.body['type'], 'Opaque');
+    assert.equal(made.body['stringData'], undefined);
+    const change = await s.api.merge(`${s.path}/secrets/plain`, { data: { a: 'eQ==' } });
+    assert.equal(change.status, 422);
+    assert.match(String(change.body['message']), /data: Forbidden: field is immutable when `immutable` is set/);
+  });
+
+  it('answers as table, as metadata, and refuses what it cannot say', async () => {
+    const table = await s.api.get(`${s.path}/configmaps`, {
+      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json',
+    });
+    assert.equal(table.body['kind'], 'Table');
+    assert.deepEqual(
+      (table.body['columnDefinitions'] as Json[]).map((c) => c['name']),
+      ['Name', 'Data', 'Age'],
+    );
+    const meta = await s.api.get(`${s.path}/configmaps/a`, {
+      accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+    });
+    assert.equal(meta.body['kind'], 'PartialObjectMetadata');
+    assert.equal(meta.body['data'], undefined);
+    assert.equal((await s.api.get(`${s.path}/configmaps/a`, { accept: 'text/html' })).status, 406);
+    assert.equal((await s.api.get('/apis/nope/v1/things')).status, 404);
+    assert.equal((await s.api.request('DELETE', '/api/v1/namespaces')).status, 405);
+  });
+}
+
+function patchContract(s: Scene): void {
+  it('merges JSON, applies JSON patches, refuses what does not fit', async () => {
+    await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'patch' }, data: { a: '1', b: '2' } });
+    const merged = await s.api.merge(`${s.path}/configmaps/patch`, { data: { a: null, c: '3' } });
+    assert.deepEqual(merged.body['data'], { b: '2', c: '3' });
+    const patched = await s.api.jsonPatch(`${s.path}/configmaps/patch`, [
+      { op: 'test', path: '/data/b', value: '2' },
+      { op: 'replace', path: '/data/b', value: '4' },
+      { op: 'add', path: '/metadata/labels', value: { 'a/b': 'c' } },
+    ]);
+    assert.deepEqual(patched.body['data'], { b: '4', c: '3' });
+    const failed = await s.api.jsonPatch(`${s.path}/configmaps/patch`, [{ op: 'test', path: '/data/b', value: 'no' }]);
+    assert.equal(failed.status, 422);
+    const stale = await s.api.merge(`${s.path}/configmaps/patch`, { metadata: { resourceVersion: '1' } });
+    assert.equal(stale.status, 409);
+    const unknown = await s.api.request('PATCH', `${s.path}/configmaps/patch`, '{}', {
+      'content-type': 'application/foo',
+    });
+    assert.equal(unknown.status, 415);
+    assert.equal((await s.api.merge(`${s.path}/configmaps/none`, {})).status, 404);
+  });
+
+  it('merges lists by their keys: order, deletion, replacement', async () => {
+    await s.api.post(`${s.path}/pods`, podBody('smp', { nodeName: 'n1' }));
+    const path = `${s.path}/pods/smp/status`;
+    const uid = dig((await s.api.get(`${s.path}/pods/smp`)).body, 'metadata', 'uid');
+    const condition = (type: string, status: string): Json => ({
+      type,
+      status,
+      lastProbeTime: null,
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    await s.api.strategic(path, {
+      metadata: { uid },
+      status: { conditions: [condition('Ready', 'False'), condition('Initialized', 'True')], message: 'm' },
+    });
+    const one = await s.api.strategic(path, {
+      metadata: { uid },
+      status: {
+        '$setElementOrder/conditions': [{ type: 'Initialized' }, { type: 'Ready' }],
+        conditions: [{ type: 'Ready', status: 'True' }],
+        message: null,
+      },
+    });
+    assert.deepEqual(
+      (dig(one.body, 'status', 'conditions') as Json[]).map((c) => [c['type'], c['status']]),
+      [
+        ['Initialized', 'True'],
+        ['Ready', 'True'],
+      ],
+    );
+    assert.equal(dig(one.body, 'status', 'message'), undefined);
+    const gone = await s.api.strategic(path, { status: { conditions: [{ $patch: 'delete', type: 'Initialized' }] } });
+    assert.deepEqual(
+      (dig(gone.body, 'status', 'conditions') as Json[]).map((c) => c['type']),
+      ['Ready'],
+    );
+    const other = await s.api.strategic(path, {
+      metadata: { uid: '00000000-0000-0000-0000-000000000000' },
+      status: { message: 'x' },
+    });
+    assert.equal(other.status, 409);
+    assert.match(
+      String(other.body['message']),
+      /Precondition failed: UID in precondition: 0{8}-.*, UID in object meta: /,
+    );
+  });
+
+  it('keeps status and the rest apart', async () => {
+    const api = `${s.path}/pods/smp`;
+    const status = await s.api.strategic(`${api}/status`, {
+      metadata: { labels: { l: '1' } },
+      spec: { activeDeadlineSeconds: 5 },
+      status: { phase: 'Running' },
+    });
+    assert.equal(dig(status.body, 'spec', 'activeDeadlineSeconds'), undefined);
+    assert.equal(dig(status.body, 'status', 'phase'), 'Running');
+    assert.equal(dig(status.body, 'status', 'qosClass'), 'BestEffort');
+    const spec = await s.api.strategic(api, { status: { phase: 'Failed' }, metadata: { annotations: { a: 'b' } } });
+    assert.equal(dig(spec.body, 'status', 'phase'), 'Running');
+    assert.equal(dig(spec.body, 'metadata', 'annotations', 'a'), 'b');
+  });
+}
+
+function deletionContract(s: Scene): void {
+  it('waits for finalizers', async () => {
+    await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'fin', finalizers: ['example.com/hold'] } });
+    const asked = await s.api.delete(`${s.path}/configmaps/fin`);
+    assert.equal(asked.status, 200);
+    const held = await s.api.get(`${s.path}/configmaps/fin`);
+    assert.equal(typeof dig(held.body, 'metadata', 'deletionTimestamp'), 'string');
+    await s.api.merge(`${s.path}/configmaps/fin`, { metadata: { finalizers: null } });
+    assert.equal((await s.api.get(`${s.path}/configmaps/fin`)).status, 404);
+  });
+
+  it('honours preconditions and tells what went', async () => {
+    const made = await s.api.post(`${s.path}/configmaps`, { metadata: { name: 'pre' } });
+    const wrong = await s.api.delete(`${s.path}/configmaps/pre`, { preconditions: { uid: 'x' } });
+    assert.equal(wrong.status, 409);
+    assert.match(String(wrong.body['message']), /the UID in the precondition \(x\) does not match the UID in record/);
+    const uid = dig(made.body, 'metadata', 'uid');
+    const gone = await s.api.delete(`${s.path}/configmaps/pre`, { preconditions: { uid } });
+    assert.equal(gone.body['status'], 'Success');
+    assert.deepEqual(gone.body['details'], { name: 'pre', kind: 'configmaps', uid });
+  });
+
+  it('gives bound pods their grace, shortens it, and lets unbound and finished ones go', async () => {
+    await s.api.post(`${s.path}/pods`, podBody('loose'));
+    assert.equal((await s.api.delete(`${s.path}/pods/loose`)).status, 200);
+    assert.equal((await s.api.get(`${s.path}/pods/loose`)).status, 404);
+    await s.api.post(`${s.path}/pods`, podBody('bound', { nodeName: 'n1', terminationGracePeriodSeconds: 20 }));
+    const asked = await s.api.delete(`${s.path}/pods/bound`);
+    assert.equal(dig(asked.body, 'metadata', 'deletionGracePeriodSeconds'), 20);
+    assert.equal(dig(asked.body, 'metadata', 'generation'), 2);
+    const longer = await s.api.delete(`${s.path}/pods/bound`, { gracePeriodSeconds: 60 });
+    assert.equal(dig(longer.body, 'metadata', 'deletionGracePeriodSeconds'), 20);
+    const shorter = await s.api.delete(`${s.path}/pods/bound`, { gracePeriodSeconds: 5 });
+    assert.equal(dig(shorter.body, 'metadata', 'deletionGracePeriodSeconds'), 5);
+    await s.api.delete(`${s.path}/pods/bound`, { gracePeriodSeconds: 0 });
+    assert.equal((await s.api.get(`${s.path}/pods/bound`)).status, 404);
+    await s.api.post(`${s.path}/pods`, podBody('done', { nodeName: 'n1' }));
+    await s.api.strategic(`${s.path}/pods/done/status`, { status: { phase: 'Succeeded' } });
+    await s.api.delete(`${s.path}/pods/done`);
+    assert.equal((await s.api.get(`${s.path}/pods/done`)).status, 404);
+  });
+
+  it('deletes collections by selector', async () => {
+    for (const i of [1, 2])
+      await s.api.post(`${s.path}/configmaps`, { metadata: { name: `many-${i}`, labels: { many: 'yes' } } });
+    assert.equal((await s.api.delete(`${s.path}/configmaps?labelSelector=many%3Dyes`)).status, 200);
+    assert.deepEqual((await s.api.get(`${s.path}/configmaps?labelSelector=many`)).body['items'], []);
+  });
+}
+
+function podContract(s: Scene): void {
+  it('fills in what a pod leaves out', async () => {
+    const made = await s.api.post(`${s.path}/pods`, podBody('defaults'));
+    assert.equal(made.status, 201);
+    const spec = made.body['spec'] as Json;
+    const volume = dig(spec, 'volumes', 0, 'name');
+    assert.match(String(volume), /^kube-api-access-[a-z0-9]{5}$/);
+    assert.deepEqual(dig(spec, 'containers', 0, 'volumeMounts'), [
+      { name: volume, readOnly: true, mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' },
+    ]);
+    assert.deepEqual(
+      [
+        spec['restartPolicy'],
+        spec['dnsPolicy'],
+        spec['priority'],
+        spec['preemptionPolicy'],
+        spec['serviceAccountName'],
+        spec['terminationGracePeriodSeconds'],
+      ],
+      ['Always', 'ClusterFirst', 0, 'PreemptLowerPriority', 'default', 30],
+    );
+    assert.equal((spec['tolerations'] as Json[]).length, 2);
+    assert.equal(dig(spec, 'volumes', 0, 'projected', 'defaultMode'), 420);
+    assert.deepEqual(made.body['status'], { phase: 'Pending', qosClass: 'BestEffort' });
+    assert.equal(dig(made.body, 'metadata', 'generation'), 1);
+  });
+
+  it('refuses pods that make no sense, and says where', async () => {
+    const empty = await s.api.post(`${s.path}/pods`, { metadata: { name: 'e' }, spec: { containers: [] } });
+    assert.equal(empty.status, 422);
+    assert.match(String(empty.body['message']), /^Pod "e" is invalid: spec\.containers: Required value/);
+    const account = await s.api.post(`${s.path}/pods`, podBody('sa', { serviceAccountName: 'none' }));
+    assert.equal(account.status, 403);
+    assert.equal(
+      account.body['message'],
+      'pods "sa" is forbidden: error looking up service account contract/none: serviceaccount "none" not found',
+    );
+    const strict = await s.api.post(`${s.path}/pods?fieldValidation=Strict`, podBody('strict', { nonsense: true }));
+    assert.equal(strict.status, 400);
+    assert.match(String(strict.body['message']), /strict decoding error: unknown field "spec\.nonsense"/);
+    const change = await s.api.merge(`${s.path}/pods/defaults`, { spec: { restartPolicy: 'Never' } });
+    assert.equal(change.status, 422);
+    assert.match(String(change.body['message']), /spec: Forbidden: pod updates may not change fields other than/);
+  });
+
+  it('binds once and counts spec changes', async () => {
+    const bind = (node: string): Promise<{ status: number; body: Json }> =>
+      s.api.post(`${s.path}/pods/defaults/binding`, {
+        metadata: { name: 'defaults' },
+        target: { kind: 'Node', name: node },
+      });
+    assert.equal((await bind('n1')).status, 201);
+    const bound = await s.api.get(`${s.path}/pods/defaults`);
+    assert.equal(dig(bound.body, 'spec', 'nodeName'), 'n1');
+    assert.equal(dig(bound.body, 'metadata', 'generation'), 1);
+    assert.equal(dig(bound.body, 'status', 'conditions', 0, 'type'), 'PodScheduled');
+    const twice = await bind('n2');
+    assert.equal(twice.status, 409);
+    assert.match(String(twice.body['message']), /pod defaults is already assigned to node "n1"/);
+    const image = await s.api.strategic(`${s.path}/pods/defaults`, {
+      spec: { containers: [{ name: 'web', image: 'localhost/busybox:2' }] },
+    });
+    assert.equal(dig(image.body, 'metadata', 'generation'), 2);
+  });
+
+  it('adds ephemeral containers and resizes through their own doors', async () => {
+    const debug = await s.api.strategic(`${s.path}/pods/defaults/ephemeralcontainers`, {
+      spec: { ephemeralContainers: [{ name: 'dbg', image: 'localhost/busybox:1', stdin: true, tty: true }] },
+    });
+    assert.equal(debug.status, 200, JSON.stringify(debug.body));
+    assert.equal(dig(debug.body, 'spec', 'ephemeralContainers', 0, 'terminationMessagePath'), '/dev/termination-log');
+    assert.equal(dig(debug.body, 'metadata', 'generation'), 3);
+    await s.api.post(
+      `${s.path}/pods`,
+      podBody('size', {
+        nodeName: 'n1',
+        containers: [{ name: 'web', image: 'x', resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } } }],
+      }),
+    );
+    const sized = await s.api.strategic(`${s.path}/pods/size/resize`, {
+      spec: { containers: [{ name: 'web', resources: { requests: { cpu: '150m' } } }] },
+    });
+    assert.equal(sized.status, 200, JSON.stringify(sized.body));
+    assert.equal(dig(sized.body, 'spec', 'containers', 0, 'resources', 'requests', 'cpu'), '150m');
+    assert.equal(dig(sized.body, 'metadata', 'generation'), 2);
+  });
+
+  it('evicts', async () => {
+    const evicted = await s.api.post(`${s.path}/pods/size/eviction`, {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'size' },
+    });
+    assert.equal(evicted.status, 201);
+    const pod = await s.api.get(`${s.path}/pods/size`);
+    assert.equal(typeof dig(pod.body, 'metadata', 'deletionTimestamp'), 'string');
+  });
+}
