@@ -37,6 +37,12 @@ const rows: Row[] = [
     after: { l: [{ b: 2, a: 1 }] },
     patch: {},
   },
+  {
+    name: 'null is as good as absent: servers drop or add it',
+    before: { status: { startTime: null, conditions: [{ type: 'A' }], l: [{ at: null }] } },
+    after: { status: { conditions: [{ type: 'A', lastProbeTime: null }], l: [{}], x: null } },
+    patch: {},
+  },
   { name: 'undefined and empty lists are absent', before: {}, after: { a: undefined, b: [] }, patch: {} },
   { name: 'a list that became empty is null', before: { b: [1] }, after: { b: [] }, patch: { b: null } },
   {

@@ -43,8 +43,9 @@ function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, pat
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [was, is] = [before[key], after[key]];
     const at = path === '' ? key : `${path}.${key}`;
+    if ((was ?? null) === null && (is ?? null) === null) continue;
     if (is === undefined) {
-      if (was !== undefined) patch[key] = null;
+      patch[key] = null;
     } else if (was === undefined) {
       patch[key] = is;
     } else if (isObject(was) && isObject(is)) {
@@ -94,13 +95,12 @@ function diffKeyed(
   };
 }
 
-/** Equality of JSON values; the order of an object's keys does not count. */
+/** Equality of JSON values. The order of an object's keys does not count, and null is as good as absent. */
 export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
-  if (a === b) return true;
+  if (a === b || ((a ?? null) === null && (b ?? null) === null)) return true;
   if (isList(a) && isList(b)) return a.length === b.length && a.every((item, i) => sameJson(item, b[i]));
   if (isObject(a) && isObject(b)) {
-    const names = Object.keys(a);
-    return names.length === Object.keys(b).length && names.every((n) => n in b && sameJson(a[n], b[n]));
+    return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((n) => sameJson(a[n], b[n]));
   }
   return false;
 }
