@@ -25,6 +25,7 @@ import { aborted } from './lib/abort.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/logger.ts';
 import { supervise, type Runnable } from './lib/supervise.ts';
+import { lastLines } from './logs/last-lines.ts';
 import { PodStore } from './pods/pod-store.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
@@ -114,7 +115,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     probes,
     statuses,
     store,
-    messages: new TerminationMessages(async () => ''),
+    messages: new TerminationMessages((path) => lastLines(path, signal)),
     admit,
     sourcesReady: () => sources.merged.sourcesReady(),
   });

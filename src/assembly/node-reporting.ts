@@ -5,7 +5,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { nodeAddresses, parseNodeIps, readHostNetwork } from '../node/addresses.ts';
+import { nodeAddresses, parseNodeIps, hostNetworkReader } from '../node/addresses.ts';
 import { CSI_NOT_READY, CsiNodeInitializer } from '../node/csi-node.ts';
 import { readHostFacts } from '../node/host-facts.ts';
 import { KnownNode, type NodeWatch } from '../node/known-node.ts';
@@ -57,9 +57,10 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
   const host = await readHostFacts();
   const images = imageFacts(base, edge);
   const known = new KnownNode(deps.nodeWatch, nodeName);
+  const readNetwork = hostNetworkReader(clock, nodeName);
   let latest: NodeFacts | undefined;
   const facts = async (signal: AbortSignal): Promise<NodeFacts> => {
-    const network = await readHostNetwork(nodeName);
+    const network = await readNetwork(signal);
     const state = edge.health.state();
     latest = {
       host,

@@ -66,6 +66,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       }),
     messages: deps.messages,
     startErrors,
+    events: cluster.events,
     clock,
   });
   const observed = {
@@ -81,6 +82,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       surroundings: surroundingsOf(deps),
       runtime,
       events: cluster.events,
+      clock,
     }),
     terminate: new TerminatePod({ observed, status, probes: deps.probes, runtime, events: cluster.events }),
     finish: new FinishPod({ observed, status, cleanup: cleanupOf(deps), store: statuses }),
@@ -152,7 +154,7 @@ function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort 
   ): Promise<void>;
 } {
   return {
-    async sync(pod, snapshot, signal): Promise<RuntimeSyncResult> {
+    async sync(pod, snapshot, onSandboxReady, signal): Promise<RuntimeSyncResult> {
       const pull = await pullSecretsOf(cluster, pod, signal);
       if (pull.missing.length > 0) {
         const message = `Unable to retrieve some image pull secrets (${pull.missing.join(', ')}); attempting to pull the image may not succeed.`;
@@ -164,6 +166,7 @@ function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort 
           snapshot: snapshot ?? emptySnapshot(uidOf(pod), pod.metadata.name, pod.metadata.namespace ?? ''),
           pullSecrets: pull.found,
           probes: probes.results,
+          onSandboxReady,
         },
         signal,
       );

@@ -1,6 +1,7 @@
 // Makes a pod's status from the world as it is now and puts it into the store. Shared by all states of a worker.
+import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
-import { uidOf, type Pod, type PodStatus, type ResourceRequirements } from '../core/pod.ts';
+import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { emptySnapshot, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { StartErrors } from './start-errors.ts';
@@ -24,10 +25,11 @@ export type PodStatusWriterDeps = {
     of(container: ObservedContainer): string;
   };
   readonly startErrors: StartErrors;
+  readonly events: EventRecorder;
   readonly clock: Clock;
 };
 
-export type ActuatedLookup = (uid: PodUid, container: string) => ResourceRequirements | undefined;
+const DEADLINE = 'DeadlineExceeded';
 
 export class PodStatusWriter {
   readonly #deps: PodStatusWriterDeps;
@@ -43,7 +45,7 @@ export class PodStatusWriter {
     snapshot: PodSnapshot | undefined,
     options: { readonly terminal?: boolean; readonly adjust?: (status: PodStatus) => PodStatus } = {},
   ): Promise<PodStatus> {
-    const { store, derive, messages, startErrors, clock } = this.#deps;
+    const { store, derive, messages, startErrors, events, clock } = this.#deps;
     const uid = uidOf(pod);
     const seen = snapshot ?? emptySnapshot(uid, pod.metadata.name, pod.metadata.namespace ?? '');
     await messages.load(seen, this.#lastSeen.get(uid));
@@ -57,7 +59,19 @@ export class PodStatusWriter {
       terminal: options.terminal ?? false,
       nowMs: clock.now(),
     });
+    if (status.reason === DEADLINE) events.pod(pod, 'Normal', DEADLINE, status.message ?? '');
     return store.set(pod, options.adjust === undefined ? status : options.adjust(status));
+  }
+
+  /** The pod's sandbox is up: said at once, everything else follows with the next full status. */
+  sandboxReady(pod: Pod): void {
+    const { store } = this.#deps;
+    const status = store.statusOf(uidOf(pod));
+    if (status === undefined) return;
+    const conditions = (status.conditions ?? []).map((c) =>
+      c.type === 'PodReadyToStartContainers' ? { ...c, status: 'True' as const } : c,
+    );
+    store.set(pod, { ...status, conditions });
   }
 
   forget(uid: PodUid): void {

@@ -4,6 +4,8 @@ import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { runsOnce } from '../core/restart-policy.ts';
 import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { parseTimeMs } from '../core/time.ts';
+import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { StartErrors } from './start-errors.ts';
@@ -29,6 +31,7 @@ export type SyncPodDeps = {
   readonly surroundings: Surroundings;
   readonly runtime: PodRuntimePort;
   readonly events: EventRecorder;
+  readonly clock: Clock;
 };
 
 /** What a pod needs around it before its containers can run. */
@@ -46,7 +49,13 @@ export interface Surroundings {
 }
 
 export interface PodRuntimePort {
-  sync(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<RuntimeSyncResult>;
+  /** `onSandboxReady` is called as soon as a new sandbox is up, before any container. */
+  sync(
+    pod: Pod,
+    snapshot: PodSnapshot | undefined,
+    onSandboxReady: () => void,
+    signal: AbortSignal,
+  ): Promise<RuntimeSyncResult>;
   kill(pod: Pod, snapshot: PodSnapshot, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
 }
 
@@ -60,18 +69,33 @@ export class SyncPod {
   }
 
   async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
-    const { observed, status, surroundings } = this.#deps;
-    const uid = uidOf(pod);
-    const snapshot = observed.get(uid);
+    const { observed, status } = this.#deps;
+    const snapshot = observed.get(uidOf(pod));
     const written = await status.write(pod, snapshot);
     if (isFinal(written)) return { terminal: true };
+    const outcome = await this.#bringAbout(pod, snapshot, signal);
+    const deadline = this.#deadlineOf(pod, written);
+    const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);
+    return { terminal: false, ...(retryAt.length > 0 ? { retryAt: Math.min(...retryAt) } : {}) };
+  }
+
+  /** The monotonic moment at which `activeDeadlineSeconds` is over. */
+  #deadlineOf(pod: Pod, status: PodStatus): number | undefined {
+    const { clock } = this.#deps;
+    if (pod.spec.activeDeadlineSeconds === undefined || status.startTime === undefined) return undefined;
+    const endMs = parseTimeMs(status.startTime) + pod.spec.activeDeadlineSeconds * 1000;
+    return clock.monotonic() + Math.max(0, endMs - clock.now());
+  }
+
+  async #bringAbout(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
+    const { surroundings } = this.#deps;
     const problem = pod.spec.hostNetwork === true ? undefined : surroundings.networkProblem();
     if (problem !== undefined) {
       this.#deps.events.pod(pod, 'Warning', 'NetworkNotReady', `network is not ready: ${problem}`);
       throw new KubeletError('unavailable', `network is not ready: ${problem}`);
     }
     surroundings.registerObjects(pod);
-    if (await this.#prepareCgroup(pod, snapshot, signal)) return { terminal: false, retryAt: 0 };
+    if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
     await this.#prepareRest(pod, signal);
     surroundings.addProbes(pod);
     return this.#runtime(pod, snapshot, signal);
@@ -118,21 +142,17 @@ export class SyncPod {
     }
   }
 
-  async #runtime(
-    pod: Pod,
-    snapshot: PodSnapshot | undefined,
-    signal: AbortSignal,
-  ): Promise<{ terminal: boolean; retryAt?: number }> {
+  async #runtime(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
     const { observed, runtime, startErrors } = this.#deps;
     const uid = uidOf(pod);
-    const result = await runtime.sync(pod, snapshot, signal);
+    const result = await runtime.sync(pod, snapshot, () => this.#deps.status.sandboxReady(pod), signal);
     for (const [container, error] of result.startErrors) {
       if (error === undefined) startErrors.clear(uid, container);
       else startErrors.set(uid, container, error);
     }
     if (result.acted) await observed.refresh(uid, signal);
     if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;
-    return result.retryAt === undefined ? { terminal: false } : { terminal: false, retryAt: result.retryAt };
+    return result.retryAt === undefined ? {} : { retryAt: result.retryAt };
   }
 
   #explain(pod: Pod, signal: AbortSignal, reason: string, message: string): void {

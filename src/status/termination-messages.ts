@@ -8,11 +8,9 @@ import { errnoOf, messageOf } from '../lib/errors.ts';
 const PATH = 'io.kubernetes.container.terminationMessagePath';
 const POLICY = 'io.kubernetes.container.terminationMessagePolicy';
 const MAX_FILE_BYTES = 4096;
-const MAX_LOG_BYTES = 2048;
-const MAX_LOG_LINES = 80;
 
 /** Reads the end of a container log, without the runtime's line prefixes. */
-export type LogTail = (path: string, lines: number, maxBytes: number) => Promise<string>;
+export type LogTail = (path: string) => Promise<string>;
 
 export class TerminationMessages {
   readonly #logTail: LogTail;
@@ -41,7 +39,7 @@ export class TerminationMessages {
     if (fromFile !== '') return fromFile;
     const wantsLog = container.annotations[POLICY] === 'FallbackToLogsOnError' && container.exitCode !== 0;
     if (!wantsLog || container.reason === 'ContainerCannotRun' || container.logPath === '') return '';
-    return this.#logTail(container.logPath, MAX_LOG_LINES, MAX_LOG_BYTES);
+    return this.#logTail(container.logPath);
   }
 }
 

@@ -109,9 +109,10 @@ function tidy(value: unknown, replace: Replace): unknown {
       ? items.sort((a, b) => (String((a as Loose)['key']) < String((b as Loose)['key']) ? -1 : 1))
       : items;
   }
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, tidy(v, replace)]));
-  return value;
+  if (typeof value !== 'object' || value === null) return value;
+  // The order of resolver options is not specified.
+  const sorted = 'searches' in value && 'options' in value ? { ...value, options: [...(value.options as string[])].sort() } : value;
+  return Object.fromEntries(Object.entries(sorted).map(([k, v]) => [k, tidy(v, replace)]));
 }
 
 /** A status in the recordings' form: no times, ids, addresses; the pod-level resources are not compared. */

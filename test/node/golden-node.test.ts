@@ -1,0 +1,221 @@
+// Every recorded scenario through our kubelet, for real: API server, kubelet process, containerd, cgroups, mounts,
+// network. The CRI requests, the events and the status before deletion must equal what the Go kubelet did.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { KubeObject } from '../../src/core/meta.ts';
+import type { KubeEvent } from '../../src/core/node.ts';
+import type { Pod } from '../../src/core/pod.ts';
+import { CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICES, type Resource } from '../../src/kube/resources.ts';
+import { Reflector } from '../../src/kube/reflector.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { isFault } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { CallLedger, normalisedCalls, normalisedStatus, tidyRecorded } from '../golden/observed.ts';
+import { recordedRequest, recording, scenarioNames, type Recording } from '../golden/recording.ts';
+import { startNode, until, type TestNode } from '../harness/node.ts';
+
+const FOLDER = join(import.meta.dirname, '..', 'golden');
+const never = new AbortController().signal;
+/** Driven by other means than "create, wait, delete". */
+const ELSEWHERE = new Set(['static', 'debug-and-resize']);
+const SCENARIOS = scenarioNames().filter((name) => !ELSEWHERE.has(name));
+
+type Outcome = { pod: Pod; statuses: readonly unknown[]; events: readonly KubeEvent[] };
+type EndState = { readonly status: Record<string, unknown> };
+
+const endState = (name: string): EndState =>
+  JSON.parse(readFileSync(join(FOLDER, 'statuses', `${name}.json`), 'utf8')) as EndState;
+
+/** Everything up to the first call that the deletion caused. */
+const STARTING = new Set(['RunPodSandbox', 'CreateContainer', 'StartContainer', 'PullImage']);
+const startsIn = (calls: readonly { call: string }[]): number => calls.filter((c) => STARTING.has(c.call)).length;
+
+async function createPod(node: TestNode, recorded: Pod): Promise<Pod> {
+  const {
+    'kubernetes.io/config.seen': _s,
+    'kubernetes.io/config.source': _c,
+    ...annotations
+  } = recorded.metadata.annotations ?? {};
+  const { name, namespace = 'golden', labels } = recorded.metadata;
+  const metadata = { name, namespace, annotations, ...(labels === undefined ? {} : { labels }) };
+  return node.client.create(
+    PODS,
+    { namespace },
+    { apiVersion: 'v1', kind: 'Pod', metadata, spec: recorded.spec } as Pod,
+    never,
+  );
+}
+
+/** Every status the API server shows, in order. */
+function watchStatuses(node: TestNode, into: Map<string, unknown[]>, signal: AbortSignal): void {
+  const deps = { client: node.client, clock: systemClock, log: silentLogger };
+  const reflector = new Reflector<Pod>(deps, { name: 'test', resource: PODS, namespace: 'golden' });
+  reflector.subscribe((changes) => {
+    for (const { uid, after: pod } of changes)
+      if (pod !== undefined) into.set(uid, [...(into.get(uid) ?? []), normalisedStatus(pod.status)]);
+  });
+  void reflector.run(signal);
+}
+
+/** What controllers make in every namespace; here they may be absent. */
+async function ensureNamespaceDefaults(node: TestNode): Promise<void> {
+  const metadata = { name: 'default', namespace: 'golden' };
+  const account: KubeObject = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
+  const ca = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { ...metadata, name: 'kube-root-ca.crt' },
+    data: { 'ca.crt': node.api.caPem },
+  };
+  for (const [resource, object] of [
+    [{ base: '/api/v1', plural: 'serviceaccounts' }, account],
+    [CONFIG_MAPS, ca],
+  ] as [Resource<KubeObject>, KubeObject][]) {
+    await node.client.create(resource, { namespace: 'golden' }, object, never).catch((err: unknown) => {
+      if (!isFault(err, 'exists', 'conflict')) throw err;
+    });
+  }
+}
+
+async function drive(
+  node: TestNode,
+  ledger: CallLedger,
+  statuses: Map<string, unknown[]>,
+  scenario: Recording,
+): Promise<Outcome> {
+  const pod = await createPod(node, scenario.pods.start);
+  const { name, namespace, uid = '' } = { namespace: 'golden', ...pod.metadata };
+  const read = (): Promise<Pod> => node.client.get(PODS, { namespace, name }, never);
+  await until(
+    `${name} has made its recorded starts`,
+    () => startsIn(ledger.of(uid)) >= startsIn(scenario.calls),
+    75_000,
+  ).catch(() => undefined);
+  const seen = (): boolean =>
+    (statuses.get(uid) ?? []).some((status) =>
+      isDeepStrictEqual(status, normalisedStatus(endState(scenario.scenario).status)),
+    );
+  await until(`${name} looks as recorded`, seen, 15_000).catch(() => undefined);
+  const last = await read();
+  await node.client.delete(PODS, { namespace, name }, {}, never);
+  await until(
+    `${name} is gone`,
+    async () =>
+      read().then(
+        () => false,
+        () => true,
+      ),
+    45_000,
+  );
+  const told = async (): Promise<readonly KubeEvent[]> =>
+    (await node.client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
+  // Events are sent behind everything else.
+  await until(`${name} has told its events`, async () => (await told()).length >= scenario.events.length, 5000).catch(
+    () => undefined,
+  );
+  return { pod: last, statuses: statuses.get(uid) ?? [], events: await told() };
+}
+
+type WithEnv = { request: { config?: { envs?: { key: string }[] } } };
+
+/** The service was created between two recordings: where they do not have it, it does not count. */
+function withoutNewServices(got: unknown, want: unknown): unknown {
+  const has = (call: unknown): boolean =>
+    ((call as WithEnv).request.config?.envs ?? []).some((e) => e.key === 'MY_SVC_PORT');
+  if (!has(got) || has(want)) return got;
+  const call = structuredClone(got) as WithEnv;
+  const { config } = call.request;
+  if (config !== undefined) config.envs = (config.envs ?? []).filter((e) => !e.key.startsWith('MY_SVC_'));
+  return call;
+}
+
+const eventLine = (e: { type?: string; reason?: string; message?: string; fieldPath?: string }): string =>
+  `${e.type} ${e.reason} ${e.fieldPath ?? '-'} ${e.message}`.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uid>');
+
+describe('golden scenarios on a whole node', () => {
+  let node: TestNode;
+  const ledger = new CallLedger();
+  const statuses = new Map<string, unknown[]>();
+  const watching = new AbortController();
+  const outcomes = new Map<string, Promise<Outcome>>();
+
+  before(async () => {
+    node = await startNode({ containerd: '2.1' });
+    node.cri.observe = (call) => ledger.add(call);
+    const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'golden' } };
+    await node.client.create({ base: '/api/v1', plural: 'namespaces' } as Resource<KubeObject>, {}, namespace, never);
+    for (const object of JSON.parse(readFileSync(join(FOLDER, 'objects.json'), 'utf8')) as KubeObject[]) {
+      const resource = object.kind === 'Secret' ? SECRETS : object.kind === 'Service' ? SERVICES : CONFIG_MAPS;
+      await node.client.create(resource as Resource<KubeObject>, { namespace: 'golden' }, object, never);
+    }
+    await ensureNamespaceDefaults(node);
+    watchStatuses(node, statuses, watching.signal);
+    await sleep(1000);
+    for (const name of SCENARIOS) {
+      const outcome = drive(node, ledger, statuses, recording(name));
+      outcome.catch(() => undefined);
+      outcomes.set(name, outcome);
+    }
+  });
+
+  after(async () => {
+    await Promise.allSettled(outcomes.values());
+    watching.abort();
+    await node?.stop();
+  });
+
+  for (const name of SCENARIOS) {
+    describe(name, () => {
+      const outcome = async (): Promise<Outcome> => {
+        const found = outcomes.get(name);
+        assert.ok(found !== undefined);
+        return found;
+      };
+
+      it('comes to the recorded status', async () => {
+        const want = normalisedStatus(endState(name).status);
+        const seen = (await outcome()).statuses;
+        if (!seen.some((status) => isDeepStrictEqual(status, want))) assert.deepEqual(seen.at(-1), want);
+      });
+
+      it('makes the recorded CRI requests', async () => {
+        const { pod } = await outcome();
+        const scenario = recording(name);
+        const places = {
+          rootDir: join(node.dir, 'kubelet'),
+          podLogsDir: join(node.dir, 'pod-logs'),
+          cgroupRoot: node.cgroupRoot,
+          recordedPodIp: scenario.podIp ?? '',
+        };
+        const got = normalisedCalls(ledger.of(pod.metadata.uid ?? ''), pod, scenario.pods.start, places);
+        const want = scenario.calls
+          .filter((c) => c.call !== 'ExecSync')
+          .map((c) => ({ call: c.call, request: tidyRecorded(recordedRequest(c)), failed: c.error !== undefined }));
+        assert.deepEqual(
+          got.map((c) => c.call),
+          want.map((c) => c.call),
+        );
+        for (const [i, call] of want.entries())
+          assert.deepEqual(withoutNewServices(got[i], call), call, `call ${i}: ${call.call}`);
+      });
+
+      it('tells the recorded events', async () => {
+        const { events } = await outcome();
+        const got = new Set(
+          events.map((e) =>
+            eventLine({
+              ...e,
+              ...(e.involvedObject.fieldPath === undefined ? {} : { fieldPath: e.involvedObject.fieldPath }),
+            }),
+          ),
+        );
+        const want = new Set(recording(name).events.map(eventLine));
+        assert.deepEqual([...got].sort(), [...want].sort());
+      });
+    });
+  }
+});
