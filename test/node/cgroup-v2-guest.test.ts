@@ -1,4 +1,4 @@
-// The resource tests again, on cgroup v2 and with both drivers, in a QEMU guest: a host has one cgroup version at a time.
+// The resource tests again in a QEMU guest, with both drivers: a host has one cgroup version and one init at a time.
 // Needs qemu-system-x86_64 and the distribution's package lists; software emulation is enough.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -10,10 +10,10 @@ const QEMU = 'qemu-system-x86_64';
 const GIVE_UP_MS = 300_000;
 
 /** Everything the guest printed on its console until it switched itself off. */
-function boot(kernel: string, image: string): Promise<string> {
+function boot(kernel: string, image: string, version: 1 | 2): Promise<string> {
   return new Promise((resolve, reject) => {
     const args = ['-accel', 'tcg', '-cpu', 'max', '-smp', '2', '-m', '2048', '-nographic', '-no-reboot', '-nodefaults'];
-    const append = 'console=ttyS0 panic=-1 loglevel=3 systemd.unified_cgroup_hierarchy=1 systemd.show_status=no';
+    const append = `console=ttyS0 panic=-1 loglevel=3 systemd.show_status=no systemd.unified_cgroup_hierarchy=${version - 1}`;
     const guest = spawn(QEMU, [...args, '-serial', 'stdio', '-kernel', kernel, '-initrd', image, '-append', append]);
     let output = '';
     const timer = setTimeout(() => guest.kill('SIGKILL'), GIVE_UP_MS);
@@ -29,13 +29,17 @@ function boot(kernel: string, image: string): Promise<string> {
 
 const missing = spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
 
-for (const driver of ['cgroupfs', 'systemd'] as const) {
+for (const [version, driver] of [
+  [2, 'cgroupfs'],
+  [2, 'systemd'],
+  [1, 'systemd'],
+] as const) {
   const skip = missing || (driver === 'systemd' && !hasSystemd() ? 'systemd or dbus is not installed' : false);
-  test(`resource tests on cgroup v2, driver ${driver}`, { skip, timeout: GIVE_UP_MS + 30_000 }, async (t) => {
+  test(`resource tests on cgroup v${version}, driver ${driver}`, { skip, timeout: GIVE_UP_MS + 30_000 }, async (t) => {
     const image = buildImage(driver);
     try {
       const start = performance.now();
-      const output = await boot(cloudKernel(), image);
+      const output = await boot(cloudKernel(), image, version);
       for (const [, line] of output.matchAll(/^# (create median.*?)\r?$/gm)) t.diagnostic(`guest: ${line}`);
       t.diagnostic(`guest ran ${((performance.now() - start) / 1000).toFixed(1)} s`);
       assert.match(output, /^guest: tests ended with 0\r?$/m, output.slice(-8000));
