@@ -13,11 +13,11 @@ import { LogOutput } from './host/process/log-output.ts';
 import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
-import { runKubelet } from './kubelet.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { isFault, KubeletError, messageOf } from './lib/errors.ts';
 import { LeveledLogger, type Logger } from './lib/logger.ts';
 import { runEvery } from './lib/loop.ts';
+import { HealthzServer } from './server/healthz.ts';
 
 export type MainIo = {
   readonly out: (text: string) => void;
@@ -147,21 +147,40 @@ class Process {
   async #runKubelet(): Promise<void> {
     const { config, flags, gates, flagValues } = this.#configuration;
     prepareHost(config, flags, gates, this.#log);
-    await runKubelet(
-      {
-        config,
-        flags,
-        flagValues,
-        gates,
-        log: this.#log,
-        logLevels: this.#levels,
-        logOutput: this.#output,
-        clock: this.#clock,
-        systemd: this.#systemd,
-        updates: this.#updates,
-      },
-      this.#stop.signal,
-    );
+    await this.#besideHealthz(async (signal) => {
+      // Loaded only now: help, versions and complaints about the input need none of it, and health answers meanwhile.
+      const { runKubelet } = await import('./kubelet.ts');
+      await runKubelet(
+        {
+          config,
+          flags,
+          flagValues,
+          gates,
+          log: this.#log,
+          logLevels: this.#levels,
+          logOutput: this.#output,
+          clock: this.#clock,
+          systemd: this.#systemd,
+          updates: this.#updates,
+        },
+        signal,
+      );
+    });
+  }
+
+  /** The health port answers before the rest is even loaded, and until all of it has stopped. */
+  async #besideHealthz(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { healthzBindAddress: address, healthzPort: port } = this.#configuration.config;
+    const log = this.#log.child({ component: 'healthz' });
+    const over = new AbortController();
+    const health =
+      port === 0 ? undefined : new HealthzServer({ clock: this.#clock, log }, { address, port }).run(over.signal);
+    try {
+      await work(this.#stop.signal);
+    } finally {
+      over.abort();
+      await health;
+    }
   }
 
   #flushLoop(signal: AbortSignal): Promise<void> {

@@ -73,8 +73,8 @@ export const KERNEL_SETTINGS: Readonly<Record<string, number>> = {
 export type KernelOptions = {
   /** Refuse instead of changing anything. */
   readonly protect: boolean;
-  /** A setting that cannot be written is only logged: inside a user namespace none can. */
-  readonly tolerateFailure: boolean;
+  /** Only say what differs: inside a user namespace nothing could be written anyway. */
+  readonly onlyReport: boolean;
 };
 
 export function applyKernelSettings(options: KernelOptions, log: Logger, root = '/proc/sys'): void {
@@ -88,10 +88,14 @@ export function applyKernelSettings(options: KernelOptions, log: Logger, root = 
         problems.push(`invalid kernel flag: ${name}, expected value: ${wanted}, actual value: ${actual}`);
         continue;
       }
+      if (options.onlyReport) {
+        log.warn('kernel setting differs and is left alone', { name, wanted, actual });
+        continue;
+      }
       log.info('updating kernel setting', { name, wanted, actual });
       writeFileSync(path, String(wanted));
     } catch (err) {
-      if (options.tolerateFailure) log.warn('kernel setting could not be changed', { name, wanted, err });
+      if (options.onlyReport) log.warn('kernel setting could not be read', { name, wanted, err });
       else problems.push(`kernel flag ${name}: ${messageOf(err)}`);
     }
   }

@@ -22,8 +22,8 @@ export function prepareHost(
   log: Logger,
 ): void {
   checkSwap(settings.failSwapOn, log);
-  const tolerateFailure = gates.enabled('KubeletInUserNamespace');
-  applyKernelSettings({ protect: settings.protectKernelDefaults, tolerateFailure }, log);
+  const onlyReport = gates.enabled('KubeletInUserNamespace');
+  applyKernelSettings({ protect: settings.protectKernelDefaults, onlyReport }, log);
   applyOpenFileLimit(settings.maxOpenFiles, log);
   applyOomScoreAdj(settings.oomScoreAdj, log);
   ensureDataDirectories(flags.rootDir, settings.podLogsDir);
