@@ -1,6 +1,6 @@
 // Asks every check in upstream's order; the first objection decides.
 import type { Node } from '../core/node.ts';
-import { podKey, type Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Counter } from '../lib/metrics.ts';
@@ -50,13 +50,11 @@ export class PodAdmission {
     this.#o = options;
   }
 
-  /** `others`: the pods admitted before and not yet terminated, without this one; all with their allocated resources. */
+  /** `others`: the pods admitted before and not yet terminated, with their allocated resources. */
   async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
-    const verdict = await this.#decide(pod, others, signal);
-    if (!verdict.ok) {
-      this.#deps.log.info('pod rejected', { pod: podKey(pod), reason: verdict.reason, message: verdict.message });
-      this.#deps.rejections?.inc({ reason: verdict.reason });
-    }
+    const beside = others.filter((other) => uidOf(other) !== uidOf(pod));
+    const verdict = await this.#decide(pod, beside, signal);
+    if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
     return verdict;
   }
 
