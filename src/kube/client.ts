@@ -99,6 +99,7 @@ export class KubeClient {
       const response = await transport.send({ method: 'GET', target, stream: true }, own.signal);
       head.cancel();
       this.#seen('GET', 'WATCH', response.statusCode, from);
+      if (response.statusCode === 401) transport.refused();
       await this.#requireSuccess('GET', target, response, own.signal);
       yield* readWatch<T>(clock, response, resource.plural, idleMs, own.signal);
     } finally {

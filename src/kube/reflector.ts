@@ -55,8 +55,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
   readonly #deps: ReflectorDeps;
   readonly #o: ReflectorOptions<T>;
   readonly #listeners = new Set<ChangeListener<T>>();
+  readonly #waiting = new Set<() => void>();
   readonly #backoffs: { unreachable: Backoff; refused: Backoff };
-  #waiting: (() => void)[] = [];
   #version = '';
   #synced = false;
   #connected = false;
@@ -98,7 +98,10 @@ export class Reflector<T extends KubeObject> implements Runnable {
 
   async whenSynced(signal: AbortSignal): Promise<void> {
     if (this.#synced) return;
-    await abortable(signal, new Promise<void>((resolve) => this.#waiting.push(resolve)));
+    let wake: () => void = () => undefined;
+    const synced = new Promise<void>((resolve) => (wake = resolve));
+    this.#waiting.add(wake);
+    await abortable(signal, synced).finally(() => this.#waiting.delete(wake));
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -218,7 +221,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
     const first = !this.#synced;
     this.#synced = true;
     if (first || changes.length > 0) this.#tell(changes, first);
-    if (first) for (const resolve of this.#waiting.splice(0)) resolve();
+    if (first) for (const resolve of this.#waiting) resolve();
   }
 
   #succeeded(): void {
