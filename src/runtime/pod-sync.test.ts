@@ -44,7 +44,7 @@ class Bench {
   readonly ensured: ImageRequest[] = [];
   readonly scripted: ScriptedRuntime;
   readonly runtime: PodRuntime;
-  ensure: (request: ImageRequest) => Promise<{ imageRef: string }> = async ({ image }) => ({
+  ensure: (request: ImageRequest, signal: AbortSignal) => Promise<{ imageRef: string }> = async ({ image }) => ({
     imageRef: `ref-${image}`,
   });
 
@@ -63,9 +63,9 @@ class Bench {
       {
         cri: { ...this.scripted.cri, ...Object.fromEntries(fails) } as CriRuntime,
         images: {
-          ensure: (request) => {
+          ensure: (request, signal) => {
             this.ensured.push(request);
-            return this.ensure(request);
+            return this.ensure(request, signal);
           },
         },
         volumes: mountsFromSpec(root, pod),
@@ -177,6 +177,13 @@ describe('a container that cannot start', () => {
     assert.equal(result.retryAt, bench.clock.monotonic() + 5000);
   });
 
+  it('a text with its id is told with its name', async () => {
+    const bench = new Bench(podOf(), { script: { startErrors: { a: 'task container-1: no' } } });
+    const result = await bench.sync(podOf());
+    assert.equal(bench.told.at(-1), 'Warning Failed: Error: task a: no');
+    assert.equal(result.startErrors.get('a')?.message, 'task container-1: no');
+  });
+
   it('does not keep the next from starting', async () => {
     const pod = podOf({ containers: [box('a'), box('b')] });
     const bench = new Bench(pod, { script: { startErrors: { a: 'no' } } });
@@ -212,6 +219,34 @@ describe('the sandbox', () => {
       /^failed to "CreatePodSandbox" for "p_ns\(u\)" with CreatePodSandboxError: /,
     );
     assert.equal(bench.ensured.length, 0);
+  });
+  it('a look at an image begun meanwhile is called off with it', async () => {
+    const bench = new Bench(podOf(), { fail: { podSandboxStatus: broken } });
+    let calledOff = false;
+    bench.ensure = (_request, signal) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => {
+          calledOff = true;
+          reject(new Error('called off'));
+        }),
+      );
+    await bench.sync(podOf());
+    assert.equal(calledOff, true);
+  });
+  it('called off: nothing is told', async () => {
+    const bench = new Bench(podOf());
+    const stop = new AbortController();
+    bench.ensure = () => {
+      stop.abort(new Error('stopping'));
+      return Promise.reject(new Error('no'));
+    };
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const snapshot = bench.scripted.snapshot('u', 'p', 'ns');
+    await assert.rejects(
+      bench.runtime.syncPod({ pod: podOf(), snapshot, pullSecrets: [], probes }, stop.signal),
+      /stopping/,
+    );
+    assert.deepEqual(bench.told, []);
   });
   it('of a pod that is being stopped is nobody’s news', async () => {
     const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });

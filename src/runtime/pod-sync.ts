@@ -1,6 +1,7 @@
 // One sync of one pod: the plan's steps, done in order. Lives for one call.
 import type { CriRuntime } from '../cri/services.ts';
 import type { ImageSpec } from '../cri/gen/cri.ts';
+import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import type { Secret } from '../core/node.ts';
 import {
@@ -15,6 +16,7 @@ import { formatDurationMs } from '../core/duration.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
+import { childScope, type Scope } from '../lib/abort.ts';
 import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import type { Partially } from '../lib/proto/codec.ts';
@@ -82,7 +84,7 @@ export class PodSync {
   readonly #request: SyncRequest;
   readonly #plan: PodPlan;
   readonly #ledger = new SyncLedger();
-  readonly #images = new Map<string, Promise<EnsuredImage>>();
+  #prefetched: { readonly name: string; readonly image: Promise<EnsuredImage>; readonly scope: Scope } | undefined;
   #context: SyncContext | undefined;
 
   constructor(parts: PodSyncParts, request: SyncRequest, plan: PodPlan) {
@@ -102,9 +104,13 @@ export class PodSync {
     };
     const execute = <K extends PodStep['do']>(step: Extract<PodStep, { do: K }>): Promise<Outcome> =>
       executors[step.do as K](step, signal);
-    for (const group of groups(this.#plan.steps)) {
-      const outcomes = await Promise.all(group.map((step) => execute(step)));
-      if (outcomes.includes('stop')) break;
+    try {
+      for (const group of groups(this.#plan.steps)) {
+        const outcomes = await Promise.all(group.map((step) => execute(step)));
+        if (outcomes.includes('stop')) break;
+      }
+    } finally {
+      await this.#endPrefetch();
     }
     return this.#ledger.result(this.#parts.kit.clock);
   }
@@ -219,7 +225,10 @@ export class PodSync {
       action: event === 'FailedPrepareDynamicResources' ? 'PrepareDynamicResources' : 'CreatePodSandbox',
       target: podRef(pod),
       reason: event === 'FailedPrepareDynamicResources' ? 'PrepareDynamicResourcesError' : 'CreatePodSandboxError',
-      message,
+      message:
+        event === 'FailedCreatePodSandBox'
+          ? `Failed to create sandbox for pod ${goQuote(podRef(pod))}: ${fullErrorText(cause)}`
+          : message,
       cause,
     });
     return 'stop';
@@ -230,9 +239,19 @@ export class PodSync {
     const first = this.#plan.steps.find((s) => s.do === 'startContainer');
     const entry = first === undefined ? undefined : findContainer(this.#request.pod, first.name);
     if (entry === undefined || this.#backoffOf(entry) !== undefined) return;
-    const image = this.#ensure(entry, setting, signal);
+    const scope = childScope(signal);
+    const image = this.#ensure(entry, setting, scope.signal);
     image.catch(() => undefined); // Awaited, and its failure told, when the container's turn comes.
-    this.#images.set(entry.container.name, image);
+    this.#prefetched = { name: entry.container.name, image, scope };
+  }
+
+  /** A look at an image that no container came to want is called off. */
+  async #endPrefetch(): Promise<void> {
+    if (this.#prefetched === undefined) return;
+    const { image, scope } = this.#prefetched;
+    scope.abort();
+    await image.catch(() => undefined);
+    scope.release();
   }
 
   #ensure({ kind, container }: PodContainer, setting: SandboxSetting, signal: AbortSignal): Promise<EnsuredImage> {
@@ -334,7 +353,8 @@ export class PodSync {
     kit.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
-      const image = this.#images.get(step.name) ?? this.#ensure(entry, context, signal);
+      const ready = this.#prefetched?.name === step.name ? this.#prefetched.image : undefined;
+      const image = ready ?? this.#ensure(entry, context, signal);
       await doers.starter.start(entry, image, context, signal);
       this.#ledger.started(step.name);
       return 'next';

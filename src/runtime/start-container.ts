@@ -11,6 +11,7 @@ import {
   uidOf,
   type Container,
   type EphemeralContainer,
+  type Pod,
   type PodContainer,
 } from '../core/pod.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
@@ -40,6 +41,14 @@ export type StarterDeps = {
   readonly kit: Kit & { readonly events: EventRecorder };
 };
 
+/** One try to start one container. */
+type Attempt = {
+  readonly entry: PodContainer;
+  readonly pod: Pod;
+  readonly signal: AbortSignal;
+  readonly containerId?: string;
+};
+
 type Made = { readonly config: Partially<ContainerConfig>; readonly restartCount: number };
 
 export class ContainerStarter {
@@ -59,85 +68,65 @@ export class ContainerStarter {
     signal: AbortSignal,
   ): Promise<string> {
     const { container } = entry;
-    const ensured = await this.#step(entry, context, undefined, () => image, signal);
+    const { pod } = context;
+    const at: Attempt = { entry, pod, signal };
+    const ensured = await this.#step(at, undefined, () => image);
     const additions = await this.#step(
-      entry,
-      context,
+      at,
       'PreCreateHookError',
-      async () => (await this.#deps.resources.hooks?.preCreate(context.pod, container, signal)) ?? {},
-      signal,
-      (err) => `Internal PreCreateContainer hook failed: ${messageOf(err)}`,
+      async () => (await this.#deps.resources.hooks?.preCreate(pod, container, signal)) ?? {},
+      'Internal PreCreateContainer hook failed',
     );
-    const made = await this.#step(
-      entry,
-      context,
-      'CreateContainerConfigError',
-      () => this.#config(entry, ensured, additions, context, signal),
-      signal,
+    const made = await this.#step(at, 'CreateContainerConfigError', () =>
+      this.#config(entry, ensured, additions, context, signal),
     );
-    const containerId = await this.#create(entry, made, context, signal);
-    this.#event(entry, context, 'Normal', 'Created', 'Container created');
-    await this.#step(
-      entry,
-      context,
-      'RunContainerError',
-      () => this.#deps.cri.startContainer({ containerId }, signal),
-      signal,
-    );
-    this.#event(entry, context, 'Normal', 'Started', 'Container started');
-    this.#deps.resources.resize?.setActuated(uidOf(context.pod), container.name, container.resources ?? {});
+    const containerId = await this.#create(at, made, context);
+    const created: Attempt = { ...at, containerId };
+    this.#event(created, 'Normal', 'Created', 'Container created');
+    await this.#step(created, 'RunContainerError', () => this.#deps.cri.startContainer({ containerId }, signal));
+    this.#event(created, 'Normal', 'Started', 'Container started');
+    this.#deps.resources.resize?.setActuated(uidOf(pod), container.name, container.resources ?? {});
     await this.#linkLog(container, containerId, made, context);
-    await this.#postStart(entry, containerId, context, signal);
+    await this.#postStart(created, containerId, context);
     return containerId;
   }
 
   /** Runs one step; a failure becomes an event and a ContainerStartError with the step's reason. */
-  async #step<T>(
-    entry: PodContainer,
-    context: SyncContext,
-    reason: WaitingReason | undefined,
-    work: () => Promise<T>,
-    signal: AbortSignal,
-    text: (err: unknown) => string = (err) => `Error: ${messageOf(err)}`,
-  ): Promise<T> {
+  async #step<T>(at: Attempt, reason: WaitingReason | undefined, work: () => Promise<T>, prefix = 'Error'): Promise<T> {
     try {
       return await work();
     } catch (err) {
-      signal.throwIfAborted();
+      at.signal.throwIfAborted();
       const fault =
         err instanceof ContainerStartError
           ? err
           : new ContainerStartError(reason ?? 'ImageInspectError', messageOf(err), err);
       // An image's event names the reason only: the long text was in the puller's own event.
-      this.#event(entry, context, 'Warning', 'Failed', reason === undefined ? `Error: ${fault.reason}` : text(err));
+      this.#event(at, 'Warning', 'Failed', `${prefix}: ${reason === undefined ? fault.reason : fault.message}`);
       throw fault;
     }
   }
 
-  #event(entry: PodContainer, { pod }: SyncContext, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    const fieldPath = containerFieldPath(entry.kind, entry.container.name);
-    this.#deps.kit.events.pod(pod, type, reason, message, { fieldPath });
+  /** People know containers by name: a runtime's text that has the id is told with the name instead. */
+  #event({ entry, pod, containerId }: Attempt, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const { name } = entry.container;
+    const text = containerId === undefined ? message : message.replaceAll(containerId, name);
+    this.#deps.kit.events.pod(pod, type, reason, text, { fieldPath: containerFieldPath(entry.kind, name) });
   }
 
-  async #create(entry: PodContainer, made: Made, context: SyncContext, signal: AbortSignal): Promise<string> {
+  async #create(at: Attempt, made: Made, context: SyncContext): Promise<string> {
     const { cri, resources } = this.#deps;
-    const { pod, sandboxId, config: sandboxConfig } = context;
+    const { pod, entry, signal } = at;
     const owner = { uid: pod.metadata.uid ?? '', name: entry.container.name, attempt: made.restartCount };
-    const request = { podSandboxId: sandboxId, config: made.config, sandboxConfig };
-    const { containerId } = await this.#step(
-      entry,
-      context,
-      'CreateContainerError',
-      () => withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
-      signal,
+    const request = { podSandboxId: context.sandboxId, config: made.config, sandboxConfig: context.config };
+    const { containerId } = await this.#step(at, 'CreateContainerError', () =>
+      withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
     );
     await this.#step(
-      entry,
-      context,
+      { ...at, containerId },
       'PreStartHookError',
       async () => resources.hooks?.preStart(pod, entry.container, containerId, signal),
-      signal,
-      (err) => `Internal PreStartContainer hook failed: ${messageOf(err)}`,
+      'Internal PreStartContainer hook failed',
     );
     return containerId;
   }
@@ -275,9 +264,9 @@ export class ContainerStarter {
     }
   }
 
-  async #postStart(entry: PodContainer, containerId: string, context: SyncContext, signal: AbortSignal): Promise<void> {
-    const { container, kind } = entry;
-    const { pod, podIps } = context;
+  async #postStart(at: Attempt, containerId: string, { podIps }: SyncContext): Promise<void> {
+    const { pod, signal } = at;
+    const { container, kind } = at.entry;
     const handler = container.lifecycle?.postStart;
     if (handler === undefined) return;
     const { hooks, stopper } = this.#deps.lifecycle;
@@ -285,13 +274,12 @@ export class ContainerStarter {
       await hooks.run(handler, { pod, container, containerId, podIps }, signal);
     } catch (err) {
       signal.throwIfAborted();
-      this.#event(entry, context, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
-      const fault = new ContainerStartError('PostStartHookError', messageOf(err), err);
+      this.#event(at, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const request = { pod, container, kind, containerId, podIps, message: 'FailedPostStartHook' };
       await stopper.stop(request, signal).catch((stopErr: unknown) => {
         this.#deps.kit.log.error('container with failed hook not stopped', { container: container.name, err: stopErr });
       });
-      throw fault;
+      throw new ContainerStartError('PostStartHookError', messageOf(err), err);
     }
   }
 }
