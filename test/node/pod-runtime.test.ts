@@ -1,12 +1,12 @@
 // Pods through PodRuntime on a real containerd: they run, restart, stop, and nothing is left over.
 import assert from 'node:assert/strict';
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
-import { namespaceOf, uidOf, type Pod } from '../../src/core/pod.ts';
+import { namespaceOf, uidOf, type Pod, type ResourceRequirements } from '../../src/core/pod.ts';
 import { containerId, sandboxId } from '../../src/core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../../src/core/snapshot.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -92,6 +92,8 @@ async function snapshotOf(pod: Pod): Promise<PodSnapshot> {
 
 class Node {
   readonly events: SeenEvent[] = [];
+  readonly actuated = new Map<string, ResourceRequirements>();
+  readonly writes: [string, number][] = [];
   readonly runtime: PodRuntime;
 
   constructor(pod: Pod) {
@@ -105,7 +107,15 @@ class Node {
           },
         },
         volumes: mountsFromSpec(root, pod),
-        resources: { cgroupParentOf: (p) => `${CGROUP}/pod${uidOf(p)}` },
+        resources: {
+          cgroupParentOf: (p) => `${CGROUP}/pod${uidOf(p)}`,
+          resize: {
+            actuatedOf: () => this.actuated,
+            setActuated: (_uid, container, resources) => this.actuated.set(container, resources),
+            writePod: async (_pod, key, value) => void this.writes.push([key, value]),
+            memoryUsageOf: async () => undefined,
+          },
+        },
         cluster: fakeCluster(),
         events: recordingEvents(this.events),
         kit: fakeKit(systemClock, root),
@@ -163,6 +173,15 @@ const waitFor = async (pod: Pod, when: (s: PodSnapshot) => boolean): Promise<Pod
 
 const log = (pod: Pod, container: string, n = 0): Promise<string> =>
   readFile(join(root, 'logs', `golden_${pod.metadata.name}_${uidOf(pod)}`, container, `${n}.log`), 'utf8');
+
+/** CPU quota and memory limit of a cgroup, whichever version this machine has. */
+function cgroupValues(path: string): string[] {
+  const read = (...files: string[]): string =>
+    files.flatMap((file) => globSync(file)).map((file) => readFileSync(file, 'utf8').trim())[0] ?? '';
+  const root = '/sys/fs/cgroup';
+  const quota = read(`${root}/cpu${path}/cpu.cfs_quota_us`, `${root}${path}/cpu.max`).split(' ')[0] ?? '';
+  return [quota, read(`${root}/memory${path}/memory.limit_in_bytes`, `${root}${path}/memory.max`)];
+}
 
 describe('pods on containerd', () => {
   it('runs a pod with its address, hosts file, environment and log link, and stops it', async () => {
@@ -291,5 +310,101 @@ describe('pods on containerd', () => {
     );
     assert.ok(node.events.some((e) => e.reason === 'SandboxChanged'));
     await node.end(pod);
+  });
+
+  it('runs hooks, and stops a container whose post-start hook fails', async () => {
+    const pod = podOf('hooks', {
+      restartPolicy: 'Never',
+      containers: [
+        {
+          ...box('good', "trap 'exit 0' TERM; sleep 1000 & wait"),
+          lifecycle: {
+            postStart: { exec: { command: ['sh', '-c', 'echo hi > /tmp/hi'] } },
+            preStop: { sleep: { seconds: 1 } },
+          },
+        },
+        {
+          ...box('bad', "trap 'exit 0' TERM; sleep 1000 & wait"),
+          lifecycle: { postStart: { exec: { command: ['sh', '-c', 'exit 7'] } } },
+        },
+      ],
+    });
+    const node = new Node(pod);
+    const result = await node.sync(pod);
+    assert.equal(result.startErrors.get('good'), undefined);
+    assert.equal(result.startErrors.get('bad')?.reason, 'PostStartHookError');
+    const seen = await snapshotOf(pod);
+    assert.deepEqual(
+      seen.containers.map((c) => [c.name, c.state]),
+      [
+        ['bad', 'exited'],
+        ['good', 'running'],
+      ],
+    );
+    const good = seen.containers.find((c) => c.name === 'good')?.id ?? '';
+    const hi = await containerd.runtime.execSync({ containerId: good, cmd: ['cat', '/tmp/hi'], timeout: 5 }, signal);
+    assert.equal(Buffer.from(hi.stdout).toString(), 'hi\n');
+    await node.end(pod);
+  });
+
+  it('a debug container sees its target, a resize reaches the cgroup', async () => {
+    const limits = { cpu: '100m', memory: '32Mi' };
+    const target = { ...box('c', 'sleep 1000'), resources: { limits, requests: limits } };
+    const pod = podOf('debug', { containers: [target] });
+    const node = new Node(pod);
+    await node.sync(pod);
+    const debugged = {
+      ...pod,
+      spec: {
+        ...pod.spec,
+        ephemeralContainers: [{ ...box('d', 'ps | grep -c "sleep 1000"; sleep 1000'), targetContainerName: 'c' }],
+      },
+    };
+    assert.equal((await node.sync(debugged)).failure, undefined);
+    await systemClock.sleep(200, signal);
+    assert.match(await log(pod, 'd'), /stdout F [1-9]/);
+    const more = { cpu: '200m', memory: '64Mi' };
+    const resized = {
+      ...debugged,
+      spec: { ...debugged.spec, containers: [{ ...target, resources: { limits: more, requests: more } }] },
+    };
+    const result = await node.sync(resized);
+    assert.equal(result.failure, undefined);
+    assert.deepEqual(
+      node.writes.map(([key]) => key),
+      ['memoryLimitBytes', 'cpuQuota', 'cpuShares'],
+    );
+    const seen = await snapshotOf(pod);
+    const id = seen.containers.find((c) => c.name === 'c')?.id ?? '';
+    assert.equal(seen.containers.length, 2, 'nothing restarted');
+    assert.deepEqual(cgroupValues(`${CGROUP}/pod${uidOf(pod)}/${id}`), ['20000', String(64 * 2 ** 20)]);
+    assert.equal((await node.sync(resized)).acted, false);
+    await node.end(pod);
+  });
+
+  it('called off at any instant, the next try makes exactly one of everything', async () => {
+    for (let i = 0; i < 12; i++) {
+      const pod = podOf(`abort-${i}`, { containers: [box('c', "trap 'exit 0' TERM; sleep 1000 & wait")] });
+      const node = new Node(pod);
+      const stop = new AbortController();
+      const probes = { liveness: () => undefined, startup: () => undefined };
+      const first = node.runtime
+        .syncPod({ pod, snapshot: await snapshotOf(pod), pullSecrets: [], probes }, stop.signal)
+        .catch(() => undefined);
+      await systemClock.sleep(i * 14, signal);
+      stop.abort(new Error('called off'));
+      await first;
+      let ready = false;
+      for (let n = 0; n < 40 && !ready; n++) {
+        await new Node(pod).sync(pod);
+        const seen = await snapshotOf(pod);
+        ready = seen.containers.some((c) => c.state === 'running') && seen.sandboxes.some((s) => s.ready);
+        if (!ready) await systemClock.sleep(50, signal);
+      }
+      const seen = await snapshotOf(pod);
+      assert.equal(seen.containers.filter((c) => c.state === 'running').length, 1, `called off after ${i * 14} ms`);
+      assert.equal(seen.sandboxes.filter((s) => s.ready).length, 1, `called off after ${i * 14} ms`);
+      await node.end(pod);
+    }
   });
 });
