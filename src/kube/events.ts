@@ -122,7 +122,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       },
       involvedObject,
       reason: what.reason,
-      message: what.message.slice(0, MAX_MESSAGE),
+      message: what.message,
       source: { component: 'kubelet', host: this.#nodeName },
       firstTimestamp: now,
       lastTimestamp: now,
@@ -228,9 +228,6 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
     });
   }
 }
-
-/** The API's own limit on an event's message. */
-const MAX_MESSAGE = 1024;
 
 const isTransient = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline', 'exhausted', 'cancelled') || !isFault(err);
