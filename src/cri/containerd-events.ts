@@ -20,7 +20,7 @@ const TOPICS = [
   '/containers/update',
   '/containers/delete',
 ];
-const FILTERS = TOPICS.map((topic) => `namespace==${NAMESPACE},topic==${topic}`);
+const FILTERS = TOPICS.map((topic) => `namespace==${NAMESPACE},topic==${JSON.stringify(topic)}`);
 
 /** Resolves when containerd ends the stream; rejects with `unimplemented` where the runtime is not containerd. */
 export function subscribeContainerd(

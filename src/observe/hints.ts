@@ -1,11 +1,16 @@
-// Follows a hint until the runtime's records agree with it. containerd publishes an event a moment before its CRI
-// records it, so the first read may still show the old state: look again, soon, a few times, then leave it to relists.
+// Follows a hint until the runtime's records agree with it, then re-reads the pod. containerd publishes an event a moment
+// before its CRI records it, so the first look may still show the old state: look again, soon, a few times, one cheap
+// call each; what does not come true is left to relists.
 import { podUid, type PodUid } from '../core/ids.ts';
-import type { PodSnapshot } from '../core/snapshot.ts';
+import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
+import { childScope, type Scope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Expectation, Hint } from './runtime-events.ts';
+
+/** A container or sandbox as the runtime lists it. A ready sandbox counts as running, another as exited. */
+export type Listed = { readonly uid: string; readonly state: ObservedState };
 
 export type HintDeps = {
   readonly clock: Clock;
@@ -14,29 +19,38 @@ export type HintDeps = {
     ownerOf(id: string): PodUid | undefined;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
-  /** Asks the runtime whose container or sandbox this is. */
-  readonly lookUp: (id: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** Undefined when the runtime has no such container or sandbox. */
+  readonly look: (id: string, signal: AbortSignal) => Promise<Listed | undefined>;
 };
 
-const WAITS_MS = [5, 10, 20, 40, 80, 160, 320, 640];
+const FIRST_WAIT_MS = 5;
+const GROWTH = 1.5;
+const LONGEST_WAIT_MS = 100;
+const GIVE_UP_AFTER_MS = 2000;
+
+type Following = { hint: Hint; news: boolean; nap: Scope | undefined };
 
 export class HintFollower {
   readonly #deps: HintDeps;
-  readonly #followed = new Map<string, Expectation>();
+  readonly #followed = new Map<string, Following>();
   readonly #running = new Set<Promise<void>>();
 
   constructor(deps: HintDeps) {
     this.#deps = deps;
   }
 
+  /** A hint about something already followed replaces the earlier one and looks at once. */
   follow(hint: Hint, signal: AbortSignal): void {
-    const already = this.#followed.has(hint.id);
-    this.#followed.set(hint.id, hint.expect);
-    if (already) return;
-    const run = this.#follow(hint, signal).finally(() => {
-      this.#followed.delete(hint.id);
-      this.#running.delete(run);
-    });
+    const following = this.#followed.get(hint.id);
+    if (following !== undefined) {
+      following.hint = hint;
+      following.news = true;
+      following.nap?.abort();
+      return;
+    }
+    const begun: Following = { hint, news: true, nap: undefined };
+    this.#followed.set(hint.id, begun);
+    const run = this.#run(begun, signal).finally(() => this.#running.delete(run));
     this.#running.add(run);
   }
 
@@ -45,44 +59,54 @@ export class HintFollower {
   }
 
   /** Never rejects: a hint is only a hint. */
-  async #follow(hint: Hint, signal: AbortSignal): Promise<void> {
-    const { cache, clock, log } = this.#deps;
+  async #run(following: Following, signal: AbortSignal): Promise<void> {
     try {
-      for (const waitMs of [...WAITS_MS, undefined]) {
-        const expect = this.#followed.get(hint.id) ?? 'any';
-        const uid = await this.#ownerOf(hint, signal);
-        if (uid === undefined && expect === 'gone') return;
-        if (uid !== undefined && fulfils(await cache.refresh(uid, signal), hint.id, expect)) {
-          // A newer event about the same container may have come while we read.
-          if (this.#followed.get(hint.id) === expect) return;
-        }
-        if (waitMs === undefined || signal.aborted) return;
-        await clock.sleep(waitMs, signal);
+      while (following.news && !signal.aborted) {
+        following.news = false;
+        await this.#chase(following, signal);
       }
     } catch (err) {
-      if (!isFault(err, 'cancelled') && !signal.aborted) log.debug('hint led nowhere', { id: hint.id, err });
+      if (!isFault(err, 'cancelled') && !signal.aborted)
+        this.#deps.log.debug('hint led nowhere', { id: following.hint.id, err });
+    } finally {
+      this.#followed.delete(following.hint.id);
     }
   }
 
-  async #ownerOf(hint: Hint, signal: AbortSignal): Promise<PodUid | undefined> {
-    const known = hint.podUid === '' ? this.#deps.cache.ownerOf(hint.id) : podUid(hint.podUid);
-    if (known !== undefined) return known;
-    const found = await this.#deps.lookUp(hint.id, signal);
-    return found === undefined || found === '' ? undefined : podUid(found);
+  async #chase(following: Following, signal: AbortSignal): Promise<void> {
+    const { cache, clock } = this.#deps;
+    const begun = clock.monotonic();
+    let waitMs = FIRST_WAIT_MS;
+    for (;;) {
+      const { id, podUid: said, expect } = following.hint;
+      const listed = await this.#deps.look(id, signal);
+      const uid = said === '' ? (listed?.uid ?? cache.ownerOf(id)) : said;
+      const late = clock.monotonic() - begun > GIVE_UP_AFTER_MS;
+      if (cameTrue(listed, expect) || late) {
+        if (uid !== undefined && uid !== '') await cache.refresh(podUid(uid), signal);
+        return;
+      }
+      if (following.news) return;
+      following.nap = childScope(signal);
+      await clock.sleep(waitMs, following.nap.signal);
+      following.nap.release();
+      following.nap = undefined;
+      if (signal.aborted || following.news) return;
+      waitMs = Math.min(waitMs * GROWTH, LONGEST_WAIT_MS);
+    }
   }
 }
 
-/** Whether the snapshot shows what the event said, or something later. */
-export function fulfils(snapshot: PodSnapshot, id: string, expect: Expectation): boolean {
-  if (expect === 'any') return true;
-  const container = snapshot.containers.find((c) => c.id === id);
-  const sandbox = snapshot.sandboxes.find((s) => s.id === id);
+/** Whether the runtime shows what the event said, or something later. */
+export function cameTrue(listed: Listed | undefined, expect: Expectation): boolean {
   switch (expect) {
+    case 'any':
+      return true;
     case 'gone':
-      return container === undefined && sandbox === undefined;
+      return listed === undefined;
     case 'stopped':
-      return container?.state !== 'running' && sandbox?.ready !== true;
+      return listed?.state !== 'running';
     case 'started':
-      return (container !== undefined && container.state !== 'created') || sandbox !== undefined;
+      return listed !== undefined && listed.state !== 'created';
   }
 }

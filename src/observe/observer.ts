@@ -1,5 +1,6 @@
 // Keeps the pod cache true: runtime events are hints that cause the read of one pod; full relists are the net below,
 // slow while events flow and relists find nothing new, once a second while there are none. Knows when it last saw the runtime.
+import { PodSandboxState } from '../cri/gen/cri.ts';
 import { subscribeContainerd } from '../cri/containerd-events.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { formatDurationMs } from '../core/duration.ts';
@@ -9,10 +10,10 @@ import type { GrpcChannel } from '../lib/grpc/channel.ts';
 import type { Logger } from '../lib/logger.ts';
 import { DEFAULT_BUCKETS, type Gauge, type Histogram, type Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { HintFollower } from './hints.ts';
+import { HintFollower, type Listed } from './hints.ts';
 import { PodCache } from './pod-cache.ts';
 import { RuntimeEvents, type StreamKind } from './runtime-events.ts';
-import { POD_UID_LABEL } from './snapshot-of.ts';
+import { observedState, POD_UID_LABEL } from './snapshot-of.ts';
 
 export type ObserverDeps = {
   readonly runtime: CriRuntime;
@@ -72,7 +73,7 @@ export class Observer implements Runnable {
         ...(options.readDeadlineMs === undefined ? {} : { readDeadlineMs: options.readDeadlineMs }),
       },
     );
-    this.#hints = new HintFollower({ clock, log, cache: this.cache, lookUp: (id, s) => this.#lookUp(id, s) });
+    this.#hints = new HintFollower({ clock, log, cache: this.cache, look: (id, s) => this.#look(id, s) });
     this.#events = new RuntimeEvents({
       sources: {
         criEvents: (onEvent, signal) => runtime.containerEvents(onEvent, signal),
@@ -171,11 +172,17 @@ export class Observer implements Runnable {
     });
   }
 
-  async #lookUp(id: string, signal: AbortSignal): Promise<string | undefined> {
-    const { containers } = await this.#deps.runtime.listContainers({ filter: { id } }, signal);
-    if (containers[0] !== undefined) return containers[0].labels[POD_UID_LABEL];
-    const { items } = await this.#deps.runtime.listPodSandbox({ filter: { id } }, signal);
-    return items[0]?.metadata?.uid;
+  async #look(id: string, signal: AbortSignal): Promise<Listed | undefined> {
+    const { runtime } = this.#deps;
+    const { containers } = await runtime.listContainers({ filter: { id } }, signal);
+    const container = containers[0];
+    if (container !== undefined)
+      return { uid: container.labels[POD_UID_LABEL] ?? '', state: observedState(container.state) };
+    const { items } = await runtime.listPodSandbox({ filter: { id } }, signal);
+    const sandbox = items[0];
+    if (sandbox === undefined) return undefined;
+    const ready = sandbox.state === PodSandboxState.SANDBOX_READY;
+    return { uid: sandbox.metadata?.uid ?? '', state: ready ? 'running' : 'exited' };
   }
 }
 

@@ -21,12 +21,16 @@ for (const version of ['1.6', '2.1'] as const) {
     let health: RuntimeHealth;
     let running: Promise<unknown>;
     const stop = new AbortController();
+    const streams: boolean[] = [];
 
     before(async () => {
       containerd = await startContainerd({ version });
       cri = openCri(systemClock, { runtimeEndpoint: containerd.endpoint, imageEndpoint: '', timeoutMs: 60_000 });
       const common = { clock: systemClock, log: silentLogger };
-      observer = new Observer({ ...common, runtime: cri.runtime, channel: cri.channel, registry: new Registry() });
+      // Relists so rare that only events can be the reason for what is seen soon.
+      const rare = { withoutEventsMs: 60_000, idleMs: 60_000, onStream: (live: boolean) => void streams.push(live) };
+      const { runtime, channel } = cri;
+      observer = new Observer({ ...common, runtime, channel, registry: new Registry() }, rare);
       health = new RuntimeHealth({ ...common, runtime: cri.runtime, relist: observer });
       running = Promise.all([observer.run(stop.signal), health.run(stop.signal)]);
       await observer.cache.whenReady(forever);
@@ -41,6 +45,9 @@ for (const version of ['1.6', '2.1'] as const) {
     it('opens the event stream the runtime has', async () => {
       const expected = version === '1.6' ? 'containerd' : 'cri';
       await eventually('the stream is open', 3000, () => Promise.resolve(observer.stream === expected));
+      await systemClock.sleep(1200, forever);
+      const opened = streams.filter((live) => live).length;
+      assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
     });
 
     it('sees a container die within 300 ms without a relist', async () => {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { podUid } from '../core/ids.ts';
+import { emptySnapshot, type ObservedState } from '../core/snapshot.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { cameTrue, HintFollower } from './hints.ts';
+
+const forever = new AbortController().signal;
+const UID = podUid('u');
+
+function setup(first: ObservedState | undefined) {
+  const clock = new ManualClock();
+  const world: { state: ObservedState | undefined; uid: string } = { state: first, uid: UID };
+  const log = { looks: 0, refreshes: [] as number[] };
+  const follower = new HintFollower({
+    clock,
+    log: silentLogger,
+    cache: {
+      ownerOf: () => undefined,
+      refresh: async (uid) => {
+        log.refreshes.push(clock.monotonic());
+        return emptySnapshot(uid, 'p', 'n');
+      },
+    },
+    look: async () => {
+      log.looks++;
+      return world.state === undefined ? undefined : { uid: world.uid, state: world.state };
+    },
+  });
+  return { clock, world, log, follower };
+}
+
+describe('HintFollower', () => {
+  it('reads the pod once the runtime shows what the event said', async () => {
+    const t = setup('running');
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
+    await t.clock.advance(30);
+    assert.deepEqual(t.log.refreshes, []);
+    t.world.state = 'exited';
+    await t.clock.advance(30);
+    assert.equal(t.log.refreshes.length, 1);
+    await t.clock.advance(10_000);
+    assert.equal(t.log.refreshes.length, 1);
+    assert.equal(t.clock.pending, 0);
+  });
+
+  it('looks at once when another event about the same thing comes', async () => {
+    const t = setup('running');
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
+    await t.clock.advance(400);
+    t.world.state = 'exited';
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
+    await t.clock.advance(0);
+    assert.deepEqual(t.log.refreshes, [400]);
+  });
+
+  it('reads the pod anyway when it does not come true in two seconds, and gives up', async () => {
+    const t = setup('running');
+    t.follower.follow({ id: 'c', podUid: 'u', expect: 'stopped' }, forever);
+    await t.clock.advance(5000);
+    assert.equal(t.log.refreshes.length, 1);
+    assert.ok(t.log.looks < 40);
+    await t.follower.idle();
+  });
+
+  it('does not read a pod that nobody knows', async () => {
+    const t = setup(undefined);
+    t.follower.follow({ id: 'c', podUid: '', expect: 'gone' }, forever);
+    await t.clock.advance(0);
+    assert.deepEqual(t.log.refreshes, []);
+  });
+
+  it('ends with its signal', async () => {
+    const t = setup('running');
+    const stop = new AbortController();
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, stop.signal);
+    await t.clock.advance(10);
+    stop.abort();
+    await t.follower.idle();
+    assert.equal(t.clock.pending, 0);
+  });
+
+  it('knows when an event has come true', () => {
+    const at = (state: ObservedState) => ({ uid: 'u', state });
+    assert.ok(cameTrue(at('exited'), 'started'));
+    assert.ok(!cameTrue(at('created'), 'started'));
+    assert.ok(!cameTrue(undefined, 'started'));
+    assert.ok(cameTrue(undefined, 'stopped'));
+    assert.ok(!cameTrue(at('running'), 'stopped'));
+    assert.ok(cameTrue(at('created'), 'any'));
+    assert.ok(!cameTrue(at('exited'), 'gone'));
+  });
+});
