@@ -10,6 +10,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { ApiError, internal, noSuchPath, unauthorized } from './api-error.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { authorize, refusal } from './auth/authorize.ts';
+import { impersonated } from './auth/impersonate.ts';
 import { TokenIssuer } from './auth/tokens.ts';
 import { sendError, type Exchange } from './exchange.ts';
 import { KubeletProxy, refuseUpgrade } from './kubelet-proxy.ts';
@@ -146,8 +147,9 @@ export class ApiServer {
   #enter(request: IncomingMessage): Omit<Exchange, 'response'> {
     const url = new URL(request.url ?? '/', 'https://server');
     const info = requestInfo(request.method ?? 'GET', url.pathname, url.searchParams);
-    const user = this.#authenticator.authenticate(request);
-    if (user === undefined) throw unauthorized();
+    const asker = this.#authenticator.authenticate(request);
+    if (asker === undefined) throw unauthorized();
+    const user = impersonated(this.#deps.store, asker, request);
     const verdict = authorize(this.#deps.store, user, info);
     if (!verdict.allowed) throw refusal(user, info, verdict.reason);
     return { request, query: url.searchParams, info, user };

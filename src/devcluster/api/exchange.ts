@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { messageOf } from '../../lib/errors.ts';
 import { ApiError, badRequest, internal, unsupportedMediaType } from './api-error.ts';
 import { isJson, type Json } from './objects.ts';
+import { decodeProtobuf, PROTOBUF_TYPE } from './protobuf-body.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RequestContext, User } from './strategy.ts';
 
@@ -49,7 +50,9 @@ export async function readObject(request: IncomingMessage): Promise<Json> {
   const body = await readBody(request);
   if (body.length === 0) return {};
   const type = mediaType(request);
-  if (!OBJECT_TYPES.has(type)) throw unsupportedMediaType('application/json, application/yaml');
+  if (type === PROTOBUF_TYPE) return decodeProtobuf(body);
+  if (!OBJECT_TYPES.has(type))
+    throw unsupportedMediaType('application/json, application/yaml, application/vnd.kubernetes.protobuf');
   const parsed = parseDocument(body.toString('utf8'), type);
   if (!isJson(parsed)) throw badRequest('the body of the request is not an object');
   return parsed;

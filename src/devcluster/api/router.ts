@@ -46,6 +46,10 @@ export type RouterDeps = {
   readonly address: () => string;
 };
 
+/** The path of a namespace names it twice, as object and as scope; only authorization wants the second. */
+const inScope = (exchange: Exchange): Exchange =>
+  exchange.info.resource === 'namespaces' ? { ...exchange, info: { ...exchange.info, namespace: '' } } : exchange;
+
 const PROXIED = new Set(['log', 'exec', 'attach', 'portforward', 'proxy']);
 
 export class Router {
@@ -61,9 +65,10 @@ export class Router {
     return this.#objects;
   }
 
-  async route(exchange: Exchange): Promise<void> {
+  async route(given: Exchange): Promise<void> {
+    if (!given.info.isResource) return this.#fixedPath(given);
+    const exchange = inScope(given);
     const { info } = exchange;
-    if (!info.isResource) return this.#fixedPath(exchange);
     if (info.group === METRICS_GROUP.group)
       return sendJson(
         exchange.response,

@@ -86,6 +86,17 @@ function objectContract(s: Scene): void {
     assert.equal(dig(blind.body, 'metadata', 'uid'), dig(made.body, 'metadata', 'uid'));
   });
 
+  it('reads, changes and removes a namespace', async () => {
+    await s.api.post('/api/v1/namespaces', { metadata: { name: 'short' } });
+    const read = await s.api.get('/api/v1/namespaces/short');
+    assert.equal(dig(read.body, 'status', 'phase'), 'Active');
+    assert.equal(dig(read.body, 'metadata', 'labels', 'kubernetes.io/metadata.name'), 'short');
+    assert.equal((await s.api.merge('/api/v1/namespaces/short', { metadata: { labels: { a: 'b' } } })).status, 200);
+    const gone = await s.api.delete('/api/v1/namespaces/short');
+    assert.equal(gone.status, 200);
+    assert.equal(dig(gone.body, 'status', 'phase'), 'Terminating');
+  });
+
   it('dry runs leave nothing', async () => {
     const dry = await s.api.post(`${s.path}/configmaps?dryRun=All`, { metadata: { name: 'dry' } });
     assert.equal(dry.status, 201);
