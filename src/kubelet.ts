@@ -122,10 +122,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
     isRunning: (uid) => edge.observer.cache.get(podUid(uid)) !== undefined,
-    onChange: (change) => {
-      void life.changes.handle(change);
-      if (sources.merged.sourcesReady()) volumes.manager.setSourcesReady();
-    },
+    onChange: (change) => void life.changes.handle(change),
   });
   const tree = buildCgroupTree(base, edge, { cluster, active: () => life.changes.active() });
   return {

@@ -222,6 +222,11 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       probes.keepOnly(known);
     },
     removeDirectories: async (inUse, signal) => {
+      volumes.manager.removeUnknown((uid) => {
+        const seen = edge.observer.cache.get(podUid(uid));
+        const runs = seen?.sandboxes.some((s) => s.ready) === true || seen?.containers.some((c) => c.state === 'running');
+        return inUse.has(podUid(uid)) || runs === true;
+      });
       for (const uid of await volumes.podDirs.list()) {
         if (
           inUse.has(podUid(uid)) ||

@@ -50,7 +50,6 @@ export class VolumeManager implements Runnable {
   readonly #refreshedAt = new Map<string, number>();
   readonly #stop = new AbortController();
   #waiters = new Set<Waiter>();
-  #sourcesReady = false;
 
   constructor(deps: VolumeManagerDeps, opts: VolumeManagerOpts = {}) {
     this.#deps = deps;
@@ -80,10 +79,14 @@ export class VolumeManager implements Runnable {
     }
   }
 
-  /** From now on a pod nobody has named is gone, and its volumes go. */
-  setSourcesReady(): void {
-    this.#sourcesReady = true;
-    for (const pod of this.#pods.values()) pod.reconcile();
+  /**
+   * Lets go of what was only found on disk and belongs to no pod. To be asked once all sources and the runtime have been
+   * read, and again whenever pods may have ended: a pod that is known, or still runs, keeps its volumes.
+   */
+  removeUnknown(isKnown: (uid: string) => boolean): void {
+    for (const volumes of this.#pods.values()) {
+      if (volumes.isOnlyFound && !isKnown(volumes.uid)) volumes.setUnwanted();
+    }
   }
 
   /** Wants the volumes of a pod mounted; again for every change of the pod. */
@@ -238,7 +241,6 @@ export class VolumeManager implements Runnable {
         },
         {
           stepTimeoutMs: this.#opts.stepTimeoutMs,
-          sourcesReady: () => this.#sourcesReady,
           onChange: () => this.#settle(uid),
         },
         this.#stop.signal,

@@ -9,9 +9,8 @@ const failed: Actual = { is: 'uncertain', reconstructed: false };
 const mounted: Actual = { is: 'mounted', mounted: { hostPath: '/x', readOnly: false, selinuxRelabel: false } };
 
 test('what to do about a volume', () => {
-  const ready = { now: 1_000, sourcesReady: true, placesKnown: true };
-  const early = { ...ready, sourcesReady: false };
-  const unresolved = { ...ready, placesKnown: false };
+  const ready = { now: 1_000, placesKnown: true };
+  const early = { ...ready, placesKnown: false };
   const facts = (wanted: boolean, actual: Actual, stale = false, notBefore = 0): VolumeFacts => ({
     wanted,
     actual,
@@ -26,8 +25,7 @@ test('what to do about a volume', () => {
     ['wanted, there, stale', facts(true, mounted, true), early, { do: 'refresh' }],
     ['unwanted, there', facts(false, mounted), early, { do: 'unmount' }],
     ['unwanted, half mounted', facts(false, failed), early, { do: 'unmount' }],
-    ['unwanted, found, sources unknown', facts(false, found), early, { do: 'nothing' }],
-    ['unwanted, found, a claim unresolved', facts(false, found), unresolved, { do: 'nothing' }],
+    ['unwanted, found, the pod or a claim unknown', facts(false, found), early, { do: 'nothing' }],
     ['unwanted, found, all known', facts(false, found), ready, { do: 'unmount' }],
     ['unwanted, gone', facts(false, unmounted), early, { do: 'forget' }],
     ['mount backing off', facts(true, unmounted, false, 1_500), ready, { do: 'wait', ms: 500 }],

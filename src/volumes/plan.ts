@@ -20,9 +20,7 @@ export type VolumeFacts = {
 
 export type PlanContext = {
   readonly now: number;
-  /** All sources have been read: a pod nobody mentioned is really gone. */
-  readonly sourcesReady: boolean;
-  /** Every wanted volume of the pod is known by its place on disk, so an unclaimed place is really unwanted. */
+  /** The pod was set and every volume it wants is known by its place on disk: an unclaimed place is really unwanted. */
   readonly placesKnown: boolean;
 };
 
@@ -49,9 +47,7 @@ function wantedStep(volume: VolumeFacts, context: PlanContext): VolumeStep {
     return volume.stale ? { do: 'refresh' } : { do: 'nothing' };
   }
   if (actual.is === 'unmounted') return { do: 'forget' };
-  if (actual.is === 'uncertain' && actual.reconstructed && !(context.sourcesReady && context.placesKnown)) {
-    return { do: 'nothing' };
-  }
+  if (actual.is === 'uncertain' && actual.reconstructed && !context.placesKnown) return { do: 'nothing' };
   return { do: 'unmount' };
 }
 

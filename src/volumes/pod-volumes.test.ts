@@ -13,7 +13,6 @@ class Script {
   readonly calls: string[] = [];
   readonly events: string[] = [];
   changes = 0;
-  sourcesReady = true;
   setUp: (name: string, signal: AbortSignal) => Promise<Partial<MountedVolume>> = () => Promise.resolve({});
   tearDown: (name: string) => Promise<void> = () => Promise.resolve();
   resolve: (name: string) => Promise<string> = (name) => Promise.resolve(name);
@@ -52,7 +51,7 @@ class Script {
       clock: this.clock,
       log: silentLogger,
     },
-    { stepTimeoutMs: 10_000, sourcesReady: () => this.sourcesReady, onChange: () => void this.changes++ },
+    { stepTimeoutMs: 10_000, onChange: () => void this.changes++ },
     this.stop.signal,
   );
 }
@@ -191,9 +190,8 @@ test('a volume found under another name is taken over once its claim is resolved
   assert.equal(s.volumes.specNameOf('claim'), 'pv-1');
 });
 
-test('what is only on disk waits for the sources, unless the pod is known to be over', async () => {
+test('what is only on disk stays until the pod is known to be over', async () => {
   const s = new Script();
-  s.sourcesReady = false;
   s.volumes.adopt({ plugin: s.plugin, specName: 'a' });
   s.volumes.adopt({ specName: 'binds' });
   s.volumes.reconcile();

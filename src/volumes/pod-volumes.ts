@@ -28,7 +28,6 @@ export type PodVolumesDeps = {
 
 export type PodVolumesOpts = {
   readonly stepTimeoutMs: number;
-  readonly sourcesReady: () => boolean;
   /** Called after every change of what is there. */
   readonly onChange: () => void;
 };
@@ -119,10 +118,7 @@ export class PodVolumes {
     if (this.#root.aborted) return;
     const context = {
       now: this.#deps.clock.monotonic(),
-      sourcesReady: this.#opts.sourcesReady(),
-      placesKnown: [...this.#entries.values()].every(
-        (e) => e.wanted === undefined || (e.resolved !== undefined && !isReconstructed(e)),
-      ),
+      placesKnown: this.#arePlacesKnown(),
     };
     for (const entry of this.#entries.values()) {
       if (entry.running !== undefined) continue;
@@ -136,6 +132,11 @@ export class PodVolumes {
 
   get isEmpty(): boolean {
     return this.#entries.size === 0;
+  }
+
+  /** Only what is on disk is known: no pod was set for it. */
+  get isOnlyFound(): boolean {
+    return this.#pod === undefined;
   }
 
   /** Nothing of the pod is mounted or may be. */
@@ -323,6 +324,13 @@ export class PodVolumes {
     }
     entry.resolved = resolved;
     return resolved;
+  }
+
+  #arePlacesKnown(): boolean {
+    if (this.#pod === undefined) return false;
+    return [...this.#entries.values()].every(
+      (e) => e.wanted === undefined || (e.resolved !== undefined && !isReconstructed(e)),
+    );
   }
 
   #at(place: ResolvedVolume): Entry | undefined {

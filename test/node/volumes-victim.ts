@@ -25,7 +25,7 @@ process.stdout.write('started\n');
 const steady = Array.from({ length: STEADY }, (_, i) => crashPod(i));
 const moving = Array.from({ length: PODS - STEADY }, (_, i) => crashPod(STEADY + i));
 for (const pod of [...steady, ...moving]) manager.setDesired(pod);
-manager.setSourcesReady();
+manager.removeUnknown(() => false);
 await Promise.all([...steady, ...moving].map((pod) => manager.waitMounted(pod, signal)));
 process.stdout.write('mounted\n');
 for (;;) {
