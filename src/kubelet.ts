@@ -8,9 +8,11 @@ import { buildPodLife, type PodLife } from './assembly/pod-life.ts';
 import { buildPodRuntime } from './assembly/pod-runtime.ts';
 import { buildCgroupTree, buildPodCgroups } from './assembly/pod-cgroups.ts';
 import { buildProbes } from './assembly/probes.ts';
+import { buildResizing } from './assembly/resizing.ts';
 import { buildRuntimeEdge, type RuntimeEdge } from './assembly/runtime-edge.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStandalone } from './assembly/standalone.ts';
+import { buildUpkeep } from './assembly/upkeep.ts';
 import { buildVolumes, type Volumes } from './assembly/volumes.ts';
 import type { KubeletConfig } from './config/config-fields.ts';
 import type { FeatureGates } from './config/feature-gates.ts';
@@ -102,7 +104,21 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
   const images = await buildImages(base, edge.cri.images, cluster, signal);
   const hooks = new ContainerManagerHooks([]);
   const cgroups = buildPodCgroups(base, edge, hooks);
-  const { runtime } = await buildPodRuntime(base, edge, { cluster, volumes, images, cgroups });
+  const resizing = buildResizing({
+    base,
+    cluster,
+    cgroups,
+    active: () => life.changes.active(),
+    wake: (uid) => life.workers.wake(uid),
+  });
+  await resizing.load();
+  const { runtime } = await buildPodRuntime(base, edge, {
+    cluster,
+    volumes,
+    images,
+    cgroups,
+    resize: resizing.records,
+  });
   const probes = buildProbes(base, edge, { cluster, store, statuses, wake: (uid) => life.workers.wake(uid) });
   const admit = await buildAdmission(base, edge, { cluster, hooks });
   const life: PodLife = buildPodLife({
@@ -118,6 +134,17 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     messages: new TerminationMessages((path) => lastLines(path, signal)),
     admit,
     sourcesReady: () => sources.merged.sourcesReady(),
+    collector: () => upkeep.collector,
+    resizing,
+  });
+  const upkeep = buildUpkeep({
+    base,
+    edge,
+    cluster,
+    images,
+    store,
+    life: () => life,
+    sourcesReady: () => sources.merged.sourcesReady(),
   });
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
@@ -132,7 +159,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
       cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
     },
     run: (ready, stop) => {
-      const afterRelist = pods(edge, [...life.parts, ...sources.parts], ready, log);
+      const afterRelist = pods(edge, [...life.parts, ...resizing.parts, ...upkeep.parts, ...sources.parts], ready, log);
       return supervise(
         [...cluster.parts, edge.observer, edge.health, tree, volumes.manager, probes, afterRelist],
         log,

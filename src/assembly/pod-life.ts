@@ -4,7 +4,13 @@ import { uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
 import { emptySnapshot, hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { isFault } from '../lib/errors.ts';
+import { aborted } from '../lib/abort.ts';
+import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { GarbageCollector } from '../garbage/collector.ts';
+import type { PlegEvent } from '../observe/transitions.ts';
+import { contentMayBeRemoved } from '../pods/worker-state.ts';
+import type { Resizing } from './resizing.ts';
 import { FinishPod } from '../pods/finish-pod.ts';
 import { Housekeeping, type Leftovers } from '../pods/housekeeping.ts';
 import { PodChanges, type Verdict } from '../pods/pod-changes.ts';
@@ -40,6 +46,8 @@ export type PodLifeDeps = {
   readonly store: PodStore;
   readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
   readonly sourcesReady: () => boolean;
+  readonly collector: () => GarbageCollector;
+  readonly resizing: Resizing;
 };
 
 export type PodLife = {
@@ -54,21 +62,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const { clock, config } = base;
   const cache = edge.observer.cache;
   const startErrors = new StartErrors();
-  const status = new PodStatusWriter({
-    store: statuses,
-    derive: (facts) =>
-      derivePodStatus({
-        ...facts,
-        runtimeName: edge.version.name,
-        actuated: () => undefined,
-        readiness: readinessOf(deps.probes, uidOf(facts.pod)),
-        hostIPs: cluster.nodeIps(),
-      }),
-    messages: deps.messages,
-    startErrors,
-    events: cluster.events,
-    clock,
-  });
+  const status = statusWriter(deps, startErrors);
   const observed = {
     get: (uid: PodUid) => cache.get(uid),
     refresh: (uid: PodUid, signal: AbortSignal) => cache.refresh(uid, signal),
@@ -94,7 +88,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
         terminate: (target, state, signal) => steps.terminate.terminate(target, state, signal),
         finish: (target, signal) => steps.finish.finish(target, signal),
       },
-      desired: store,
+      desired: { get: (uid) => deps.resizing.allocated(store.get(uid)) },
       isAlive: (uid) => isAlive(cache.get(uid)),
       onTerminated: (uid) => cluster.statusChanged(uid),
       onFinished: () => housekeeping.wake(),
@@ -107,7 +101,15 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     store,
     workers,
     status: statuses,
-    admission: { admit: deps.admit },
+    admission: {
+      admit: (pod, active, signal) =>
+        deps.admit(
+          pod,
+          active.map((p) => deps.resizing.allocated(p)),
+          signal,
+        ),
+    },
+    resizes: { admitted: (pod) => deps.resizing.admitted(pod), offer: (pod) => deps.resizing.resizes.offer(pod) },
     onRemoved: () => housekeeping.wake(),
     events: cluster.events,
     log: base.log.child({ component: 'pod-changes' }),
@@ -121,12 +123,69 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     clock,
     log: base.log.child({ component: 'housekeeping' }),
   });
-  cache.onChange((uid) => (workers.stateOf(uid) === undefined ? housekeeping.wake() : workers.wake(uid)));
-  return { workers, changes, housekeeping, parts: [workers, housekeeping] };
+  const pruning = pruner(deps, workers);
+  cache.onChange((uid, events) => {
+    if (workers.stateOf(uid) === undefined) housekeeping.wake();
+    else workers.wake(uid);
+    pruning.died(uid, events);
+  });
+  return { workers, changes, housekeeping, parts: [workers, housekeeping, pruning] };
+}
+
+function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWriter {
+  const { base, edge, cluster, statuses } = deps;
+  return new PodStatusWriter({
+    store: statuses,
+    derive: (facts) =>
+      deps.resizing.withConditions(
+        derivePodStatus({
+          ...facts,
+          runtimeName: edge.version.name,
+          actuated: (container) => deps.resizing.actuatedOf(uidOf(facts.pod), container),
+          readiness: readinessOf(deps.probes, uidOf(facts.pod)),
+          hostIPs: cluster.nodeIps(),
+        }),
+        facts.pod,
+      ),
+    messages: deps.messages,
+    startErrors,
+    events: cluster.events,
+    clock: base.clock,
+  });
 }
 
 const isAlive = (snapshot: PodSnapshot | undefined): boolean =>
   snapshot !== undefined && (hasRunningContainers(snapshot) || hasReadySandbox(snapshot));
+
+/** A container that died makes one of its older selves superfluous; a deleted pod needs none of them. */
+function pruner(
+  { edge, base, collector }: PodLifeDeps,
+  workers: PodWorkers,
+): Runnable & { died(uid: PodUid, events: readonly PlegEvent[]): void } {
+  const keep = Math.max(1, base.flags.maximumDeadContainersPerContainer);
+  const log = base.log.child({ component: 'garbage' });
+  let stop: AbortSignal | undefined;
+  const runner = new KeyedRunner<PodUid>({
+    work: async (uid) => {
+      const snapshot = edge.observer.cache.get(uid);
+      if (snapshot === undefined || stop === undefined || stop.aborted) return;
+      const gone = contentMayBeRemoved(workers.stateOf(uid) ?? { phase: 'syncing' }, true);
+      const pruned = gone ? collector().removeContainersOf(snapshot, stop) : collector().prune(snapshot, keep, stop);
+      await pruned.catch((err: unknown) => log.debug('dead containers stay for now', { uid, err }));
+    },
+  });
+  return {
+    name: 'container-pruning',
+    run: async (signal) => {
+      stop = signal;
+      await aborted(signal);
+      await runner.stop();
+    },
+    died: (uid, events) => {
+      if (events.some((e) => e.type === 'ContainerDied' && e.containerName !== undefined)) runner.wake(uid);
+    },
+  };
+}
 
 type Readiness = (status: ContainerStatus, old: ContainerStatus | undefined) => { ready: boolean; started: boolean };
 
@@ -145,7 +204,7 @@ function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
   };
 }
 
-function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort & {
+function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRuntimePort & {
   kill(
     pod: Pod | undefined,
     snapshot: PodSnapshot,
@@ -160,7 +219,8 @@ function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort 
         const message = `Unable to retrieve some image pull secrets (${pull.missing.join(', ')}); attempting to pull the image may not succeed.`;
         cluster.events.pod(pod, 'Warning', 'FailedToRetrieveImagePullSecret', message);
       }
-      return runtime.syncPod(
+      resizing.synced(pod, snapshot, undefined);
+      const result = await runtime.syncPod(
         {
           pod,
           snapshot: snapshot ?? emptySnapshot(uidOf(pod), pod.metadata.name, pod.metadata.namespace ?? ''),
@@ -170,6 +230,8 @@ function runtimePort({ runtime, probes, cluster }: PodLifeDeps): PodRuntimePort 
         },
         signal,
       );
+      resizing.synced(pod, snapshot, result.resizeError);
+      return result;
     },
     kill: (pod, snapshot, graceOverrideSeconds, signal) =>
       runtime.killPod({ pod, snapshot, graceOverrideSeconds }, signal),
@@ -220,11 +282,13 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
     dropStatuses: (known) => {
       for (const [uid] of statuses.all()) if (!known.has(uid)) statuses.delete(uid);
       probes.keepOnly(known);
+      deps.resizing.retain(known);
     },
     removeDirectories: async (inUse, signal) => {
       volumes.manager.removeUnknown((uid) => {
         const seen = edge.observer.cache.get(podUid(uid));
-        const runs = seen?.sandboxes.some((s) => s.ready) === true || seen?.containers.some((c) => c.state === 'running');
+        const runs =
+          seen?.sandboxes.some((s) => s.ready) === true || seen?.containers.some((c) => c.state === 'running');
         return inUse.has(podUid(uid)) || runs === true;
       });
       for (const uid of await volumes.podDirs.list()) {
@@ -247,8 +311,8 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       }
     },
     removeContainers: async (uid, signal) => {
-      const ended = (edge.observer.cache.get(uid)?.containers ?? []).filter((c) => c.state !== 'running');
-      for (const container of ended) await deps.runtime.removeContainer(container, false, signal);
+      const snapshot = edge.observer.cache.get(uid);
+      if (snapshot !== undefined) await deps.collector().removeContainersOf(snapshot, signal);
     },
     removeMirrors: async (mirrors, signal) => {
       for (const mirror of mirrors) {

@@ -8,6 +8,7 @@ import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { RuntimeFacts } from '../runtime/facts.ts';
 import { hookHttp } from '../runtime/hook-http.ts';
 import { runtimeMetrics } from '../runtime/metrics.ts';
+import type { ResizeRecords } from '../runtime/needs.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
 import { defaultIdRange, UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { ClusterPort } from './cluster-port.ts';
@@ -22,7 +23,7 @@ export type PodRuntimeParts = { readonly runtime: PodRuntime; readonly userns: U
 export async function buildPodRuntime(
   base: Foundation,
   edge: RuntimeEdge,
-  around: { cluster: ClusterPort; volumes: Volumes; images: Images; cgroups: PodCgroups },
+  around: { cluster: ClusterPort; volumes: Volumes; images: Images; cgroups: PodCgroups; resize: ResizeRecords },
 ): Promise<PodRuntimeParts> {
   const { config, flags, clock, log, registry } = base;
   const { cluster, volumes, images, cgroups } = around;
@@ -39,7 +40,7 @@ export async function buildPodRuntime(
       cri: edge.cri.runtime,
       images: images.puller,
       volumes: volumes.manager,
-      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod) },
+      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), resize: around.resize },
       cluster: {
         configMap: (namespace, name, signal) => orUndefined(cluster.configMap(namespace, name, signal)),
         secret: (namespace, name, signal) => orUndefined(cluster.secret(namespace, name, signal)),

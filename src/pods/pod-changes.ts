@@ -20,6 +20,8 @@ export type PodChangesDeps = {
   readonly workers: PodWorkers;
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<Verdict> };
+  /** Resources are granted at admission; a later change is an offer that may have to wait. */
+  readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod): void };
   /** Something at the sources changed: orphans may have appeared. */
   readonly onRemoved: () => void;
   readonly events: EventRecorder;
@@ -109,12 +111,15 @@ export class PodChanges {
       const verdict = await admission.admit(pod, others, this.#signal);
       if (!verdict.ok) return this.#reject(pod, verdict.reason, verdict.message);
     }
+    this.#deps.resizes.admitted(pod);
+    this.#deps.resizes.offer(pod);
     workers.ensure(pod);
   }
 
   #update(pod: Pod): void {
     if (isMirrorPod(pod)) return this.#wakeStatic(pod);
     if (this.isRejected(uidOf(pod)) && pod.metadata.deletionTimestamp === undefined) return;
+    this.#deps.resizes.offer(pod);
     this.#deps.workers.ensure(pod);
   }
 

@@ -1,0 +1,126 @@
+// What keeps the node clean while pods come and go: dead containers, logs, images, and news of killed processes.
+import type { PodUid } from '../core/ids.ts';
+import { quantity, toNumber } from '../core/quantity.ts';
+import { GarbageCollector } from '../garbage/collector.ts';
+import { criGarbage } from '../garbage/cri-garbage.ts';
+import { imageFilesystem } from '../images/image-fs.ts';
+import { ImageGc } from '../images/image-gc.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { LogRotation, removeContainerLogs } from '../logs/rotation.ts';
+import { CONTAINER_LOGS, containerIdOf, logLinkPath } from '../logs/symlinks.ts';
+import { OomWatcher } from '../oom/oom-watcher.ts';
+import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
+import type { PodStore } from '../pods/pod-store.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { Images } from './images.ts';
+import type { PodLife } from './pod-life.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+
+export type Upkeep = {
+  readonly collector: GarbageCollector;
+  readonly imageGc: ImageGc;
+  readonly parts: readonly Runnable[];
+};
+
+export type UpkeepDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly cluster: ClusterPort;
+  readonly images: Images;
+  readonly store: PodStore;
+  readonly life: () => PodLife;
+  readonly sourcesReady: () => boolean;
+};
+
+const CONTAINER_GC_MS = 60_000;
+
+export function buildUpkeep(deps: UpkeepDeps): Upkeep {
+  const { base, edge, cluster, store } = deps;
+  const { clock, config, registry } = base;
+  const collector = buildCollector(deps);
+  const imageGc = new ImageGc(
+    {
+      images: edge.cri.images,
+      observed: edge.observer.cache,
+      desired: store,
+      records: deps.images.records,
+      disk: (signal) => imageFilesystem(edge.cri.images, signal),
+      events: cluster.events,
+      kit: { clock, log: base.log.child({ component: 'image-gc' }), registry },
+    },
+    {
+      highThresholdPercent: config.imageGCHighThresholdPercent,
+      lowThresholdPercent: config.imageGCLowThresholdPercent,
+      minAgeMs: config.imageMinimumGCAgeMs,
+      maxAgeMs: config.imageMaximumGCAgeMs,
+    },
+  );
+  const rotation = new LogRotation(
+    {
+      clock,
+      log: base.log.child({ component: 'log-rotation' }),
+      runningLogs: () =>
+        edge.observer.cache
+          .all()
+          .flatMap((pod) => pod.containers)
+          .filter((c) => c.state === 'running' && c.logPath !== '')
+          .map(({ id, logPath }) => ({ id, logPath })),
+      reopen: async (containerId, signal) => void (await edge.cri.runtime.reopenContainerLog({ containerId }, signal)),
+    },
+    {
+      maxSizeBytes: toNumber(quantity(config.containerLogMaxSize)),
+      maxFiles: config.containerLogMaxFiles,
+      intervalMs: config.containerLogMonitorIntervalMs,
+      workers: config.containerLogMaxWorkers,
+    },
+  );
+  const oom = new OomWatcher(
+    {
+      pods: {
+        pod: (uid) => store.get(uid),
+        containerName: (uid, id) => edge.observer.cache.get(uid)?.containers.find((c) => c.id === id)?.name,
+      },
+      events: cluster.events,
+      onContainerOom: ({ podUid }) => {
+        if (podUid !== undefined) deps.life().workers.wake(podUid);
+      },
+      clock,
+      log: base.log.child({ component: 'oom' }),
+    },
+    { kmsgPath: '/dev/kmsg', mayBeClosed: base.gates.enabled('KubeletInUserNamespace') },
+  );
+  return { collector, imageGc, parts: [collector, imageGc, rotation, oom] };
+}
+
+function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): GarbageCollector {
+  const { clock, config, flags } = base;
+  const ask =
+    (question: typeof contentMayBeRemoved) =>
+    (uid: PodUid): boolean =>
+      question(life().workers.stateOf(uid), life().housekeeping.synced);
+  return new GarbageCollector(
+    {
+      clock,
+      log: base.log.child({ component: 'garbage' }),
+      runtime: criGarbage(edge.cri.runtime),
+      pods: { contentRemovable: ask(contentMayBeRemoved), runtimeRemovable: ask(runtimeMayBeRemoved) },
+      logFiles: {
+        removeLogs: removeContainerLogs,
+        linkName: (of) => logLinkPath('', of),
+        linkOwner: containerIdOf,
+      },
+      sourcesReady,
+    },
+    {
+      policy: {
+        minAgeMs: flags.minimumContainerTtlDurationMs,
+        maxPerContainer: flags.maximumDeadContainersPerContainer,
+        maxContainers: flags.maximumDeadContainers,
+      },
+      everyMs: CONTAINER_GC_MS,
+      podLogs: config.podLogsDir,
+      containerLogs: CONTAINER_LOGS,
+    },
+  );
+}
