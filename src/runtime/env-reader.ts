@@ -1,11 +1,14 @@
 // Reads what a container's environment refers to, all at once, and builds it.
-import { readFile, realpath } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { open, readlink, realpath, type FileHandle } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
 import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
 import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
 import type { MountedVolumes } from './mounts.ts';
 import type { ClusterView } from './needs.ts';
+
+const MAX_FILE_BYTES = 1024 * 1024;
 
 export class EnvReader {
   readonly #cluster: ClusterView;
@@ -44,7 +47,10 @@ async function absentAsUndefined<T>(reading: Promise<T | undefined>): Promise<T 
   }
 }
 
-/** The file's text, looked up without leaving the volume. */
+/**
+ * The file's text. What was opened is checked, not what was named, so that nothing a container does to the path in
+ * between leads out of the volume.
+ */
 async function readInVolume(
   volumes: MountedVolumes,
   { volumeName, path }: { readonly volumeName: string; readonly path: string },
@@ -52,14 +58,26 @@ async function readInVolume(
   const volume = volumes.get(volumeName);
   if (volume === undefined || volume.hostPath === '')
     throw new KubeletError('invalid', `cannot find the volume "${volumeName}" referenced by FileKeyRef`);
+  let file: FileHandle | undefined;
   try {
     const root = await realpath(volume.hostPath);
-    const file = await realpath(join(root, path));
-    if (!file.startsWith(root + sep))
-      throw new KubeletError('denied', `file "${path}" is outside of volume "${volumeName}"`);
-    return await readFile(file, 'utf8');
+    file = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK);
+    const opened = await readlink(`/proc/self/fd/${file.fd}`);
+    const { size } = await regular(file, path);
+    if (!opened.startsWith(root + sep))
+      throw new KubeletError('invalid', `file "${path}" is outside of volume "${volumeName}"`);
+    if (size > MAX_FILE_BYTES) throw new KubeletError('invalid', `environment file "${path}" is too large`);
+    return await file.readFile('utf8');
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     throw err;
+  } finally {
+    await file?.close();
   }
+}
+
+async function regular(file: FileHandle, path: string): Promise<Stats> {
+  const stat = await file.stat();
+  if (!stat.isFile()) throw new KubeletError('invalid', `environment file "${path}" is not a regular file`);
+  return stat;
 }

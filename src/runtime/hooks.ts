@@ -15,6 +15,9 @@ export type HookTarget = {
 };
 export type HookDeps = { readonly cri: CriRuntime; readonly events: EventRecorder; readonly kit: Kit };
 
+/** As much of what a command prints is kept. */
+const MAX_OUTPUT_BYTES = 10 * 1024;
+
 /** The other side answered HTTPS with plain HTTP. */
 const PLAIN_HTTP_CODES = [
   'ERR_SSL_WRONG_VERSION_NUMBER',
@@ -47,11 +50,11 @@ export class HookRunner {
     let output = '';
     try {
       const done = await this.#deps.cri.execSync({ containerId: target.containerId, cmd: command, timeout: 0 }, signal);
-      output = Buffer.concat([done.stdout, done.stderr]).toString();
+      output = Buffer.concat([done.stdout, done.stderr]).subarray(0, MAX_OUTPUT_BYTES).toString();
       if (done.exitCode === 0) return;
       throw new KubeletError(
         'internal',
-        `command '${command.join(' ')}' exited with ${done.exitCode}: ${Buffer.from(done.stderr).toString()}`,
+        `command '${command.join(' ')}' exited with ${done.exitCode}: ${Buffer.from(done.stderr).subarray(0, MAX_OUTPUT_BYTES).toString()}`,
       );
     } catch (err) {
       throw failure(`Exec lifecycle hook ([${command.join(' ')}])`, target, err, output);

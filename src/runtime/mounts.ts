@@ -84,18 +84,27 @@ function propagationOf(mount: VolumeMount): MountPropagation {
   }
 }
 
+const notRecursive = (mount: VolumeMount, why: string): KubeletError =>
+  invalid(
+    `failed to resolve recursive read-only mode: volume "${mount.name}" requested recursive read-only mode, but ${why}`,
+  );
+
 function recursiveReadOnly(mount: VolumeMount, facts: MountFacts): boolean {
   switch (mount.recursiveReadOnly) {
     case undefined:
     case 'Disabled':
       return false;
     case 'IfPossible':
-      return facts.recursiveReadOnly && mount.readOnly === true && propagationOf(mount) === 0;
+      return (
+        facts.recursiveReadOnly &&
+        mount.readOnly === true &&
+        propagationOf(mount) === MountPropagation.PROPAGATION_PRIVATE
+      );
     case 'Enabled':
-      if (!facts.recursiveReadOnly)
-        throw invalid(
-          `failed to resolve recursive read-only mode: volume "${mount.name}" requested recursive read-only mode, but it is not supported by the runtime`,
-        );
+      if (!facts.recursiveReadOnly) throw notRecursive(mount, 'it is not supported by the runtime');
+      if (mount.readOnly !== true) throw notRecursive(mount, 'it is not read-only');
+      if (propagationOf(mount) !== MountPropagation.PROPAGATION_PRIVATE)
+        throw notRecursive(mount, `it is not compatible with propagation "${mount.mountPropagation}"`);
       return true;
     default:
       throw invalid(`unknown recursive read-only mode "${String(mount.recursiveReadOnly)}"`);

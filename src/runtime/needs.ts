@@ -65,7 +65,7 @@ export interface ContainerHooks {
 export interface ResizeRecords {
   actuatedOf(uid: PodUid): Actuated;
   setActuated(uid: PodUid, container: string, resources: ResourceRequirements): void;
-  /** Writes one value of the pod's cgroup. */
+  /** Writes one value of the pod's cgroup; 0 lifts the limit. */
   writePod(pod: Pod, key: keyof PodValues, value: number, signal: AbortSignal): Promise<void>;
   memoryUsageOf(pod: Pod, signal: AbortSignal): Promise<number | undefined>;
 }

@@ -22,7 +22,8 @@ export const MIN_GRACE_SECONDS = 2;
 export type StopRequest = {
   readonly pod: Pod;
   readonly container: Container;
-  readonly kind: ContainerKind;
+  /** Undefined for a container that its pod's spec does not know. */
+  readonly kind: ContainerKind | undefined;
   readonly containerId: string;
   readonly podIps: readonly string[];
   /** Replaces `Stopping container X`. */
@@ -46,6 +47,9 @@ export function graceSeconds(pod: Pod, container: Container, reason: KillReason 
         : undefined;
   return probe?.terminationGracePeriodSeconds ?? terminationGracePeriodSeconds;
 }
+
+const fieldPathOf = ({ kind, container }: StopRequest): string =>
+  kind === undefined ? `implicitly required container ${container.name}` : containerFieldPath(kind, container.name);
 
 /** Who waits for whom when a pod with sidecars stops: main containers first, then sidecars, last started first. */
 export class StopOrder {
@@ -87,9 +91,9 @@ export class ContainerStopper {
   }
 
   async stop(request: StopRequest, signal: AbortSignal): Promise<void> {
-    const { pod, container, kind, order } = request;
+    const { pod, container, order } = request;
     const { events, kit, cri } = this.#deps;
-    const fieldPath = containerFieldPath(kind, container.name);
+    const fieldPath = fieldPathOf(request);
     events.pod(pod, 'Normal', 'Killing', request.message || `Stopping container ${container.name}`, { fieldPath });
     let grace = request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason);
     const preStop = container.lifecycle?.preStop;
@@ -108,7 +112,7 @@ export class ContainerStopper {
   }
 
   async #preStop(handler: LifecycleHandler, request: StopRequest, grace: number, signal: AbortSignal): Promise<void> {
-    const { pod, container, kind } = request;
+    const { pod, container } = request;
     const { clock } = this.#deps.kit;
     const from = clock.monotonic();
     try {
@@ -124,7 +128,7 @@ export class ContainerStopper {
       }
       this.#deps.kit.log.warn('pre-stop hook failed', { pod: podRef(pod), container: container.name, err });
       this.#deps.events.pod(pod, 'Warning', 'FailedPreStopHook', 'PreStopHook failed', {
-        fieldPath: containerFieldPath(kind, container.name),
+        fieldPath: fieldPathOf(request),
       });
     }
   }

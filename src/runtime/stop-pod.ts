@@ -49,7 +49,7 @@ export class PodStopper {
             {
               pod,
               container: known?.container ?? restoredContainer(seen),
-              kind: known?.kind ?? 'main',
+              kind: known?.kind,
               containerId: seen.id,
               podIps: snapshot.ips,
               ...(graceOverrideSeconds === undefined ? {} : { graceOverrideSeconds }),

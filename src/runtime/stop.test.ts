@@ -245,5 +245,6 @@ describe('stopping a pod', () => {
     };
     await bench.kill(undefined, snapshotOf(seen('a', { annotations })));
     assert.deepEqual(bench.calls.slice(0, 2), ['0s exec bye', '0s stop a 6']);
+    assert.equal(bench.events[0]?.fieldPath, 'implicitly required container a');
   });
 });
