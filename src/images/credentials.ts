@@ -24,6 +24,8 @@ export type CredentialsDeps = {
 export type CredentialsOptions = NodeFilesOptions & {
   readonly providers: readonly ProviderConfig[];
   readonly providerBinDir: string;
+  /** Of the providers' configuration, shown as a metric. */
+  readonly providersHash?: string;
 };
 
 export class Credentials {
@@ -36,6 +38,11 @@ export class Credentials {
     this.#deps = deps;
     this.#o = options;
     this.#files = new NodeDockerConfig(deps, options);
+    const { providersHash } = options;
+    if (providersHash !== undefined)
+      deps.registry
+        .gauge('kubelet_credential_provider_config_info', 'Hash of the credential provider configuration.', ['hash'])
+        .set(1, { hash: providersHash });
     const metrics = pluginMetrics(deps.registry);
     this.#plugins = options.providers.map(
       (p) => new ProviderPlugin({ clock: deps.clock, metrics }, p, options.providerBinDir),

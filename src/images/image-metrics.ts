@@ -40,6 +40,9 @@ export function imageMetrics(registry: Registry, records: { intents: number; rec
     'gauge',
     () => [[{}, records.records]],
   );
+  // All records are held in memory, without a limit to come near to.
+  for (const kind of ['pullintents', 'pulledrecords'])
+    registry.gauge(`kubelet_imagemanager_inmemory_${kind}_usage_percent`, `Usage of the in-memory cache of ${kind}.`);
   return {
     pullDuration: registry.histogram(
       'kubelet_image_pull_duration_seconds',

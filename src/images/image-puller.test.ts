@@ -39,6 +39,7 @@ const secretLogin = (password: string, name = 's'): Credential => ({
 });
 
 type Setup = {
+  verifyAccess?: boolean;
   verification?: VerificationPolicy;
   serialize?: boolean;
   maxParallel?: number;
@@ -94,6 +95,7 @@ async function setup(options: Setup = {}) {
       maxParallel: options.maxParallel,
       qps: options.qps ?? 0,
       burst: options.burst ?? 10,
+      verifyAccess: options.verifyAccess ?? true,
       verification: options.verification ?? 'NeverVerifyPreloadedImages',
       allowlist: [],
       sendRuntimeHandler: false,
@@ -373,6 +375,13 @@ describe('pull records', () => {
     assert.deepEqual([again.records, again.intents], [2, 1]);
     await again.prune(new Set(['sha256:b']), t.clock.now() + 10_000);
     assert.deepEqual([again.records, readdirSync(join(t.root, 'image_manager', 'pulled')).length], [1, 1]);
+  });
+
+  it('are not asked for when the gate is off', async () => {
+    const t = await setup({ verifyAccess: false, verification: 'AlwaysVerify' });
+    t.store.set('sha256:a', imageOf('sha256:a', 'reg.io/a:v1'));
+    await t.ensure('reg.io/a:v1', 'IfNotPresent');
+    assert.deepEqual(t.said(), ['Normal Pulled: Container image "reg.io/a:v1" already present on machine']);
   });
 
   it('pull again when verification is always wanted and nobody pulled it', async () => {

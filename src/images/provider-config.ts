@@ -1,5 +1,6 @@
 // The CredentialProviderConfig of `--image-credential-provider-config`: one file, or a folder of them. Every problem is
 // named; a kubelet with a bad one does not start.
+import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -29,7 +30,13 @@ const API_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`, `${GROUP}/v1alpha1`];
 const CONFIG_VERSIONS = ['v1', 'v1beta1', 'v1alpha1'].map((v) => `kubelet.config.k8s.io/${v}`);
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
-export async function loadProviderConfigs(path: string): Promise<readonly ProviderConfig[]> {
+export type ProviderConfigs = {
+  readonly providers: readonly ProviderConfig[];
+  /** `sha256:…` of all that was read. */
+  readonly hash: string;
+};
+
+export async function loadProviderConfigs(path: string): Promise<ProviderConfigs> {
   const isFolder = (await stat(path)).isDirectory();
   const files = isFolder
     ? (await readdir(path, { withFileTypes: true }))
@@ -39,13 +46,16 @@ export async function loadProviderConfigs(path: string): Promise<readonly Provid
     : [path];
   if (files.length === 0) throw invalid(`no configuration files found in ${path}`);
   const providers: ProviderConfig[] = [];
+  const hash = createHash('sha256');
   for (const file of files) {
-    const found = readFileText(await readFile(file, 'utf8'), file);
+    const text = await readFile(file, 'utf8');
+    hash.update(text);
+    const found = readFileText(text, file);
     const twice = found.find((p) => providers.some((q) => q.name === p.name));
     if (twice !== undefined) throw invalid(`${file}: provider ${JSON.stringify(twice.name)} is declared twice`);
     providers.push(...found);
   }
-  return providers;
+  return { providers, hash: `sha256:${hash.digest('hex')}` };
 }
 
 function readFileText(text: string, file: string): ProviderConfig[] {

@@ -78,7 +78,7 @@ describe('credential provider configuration', () => {
     writeFileSync(join(dir, 'a.json'), JSON.stringify(config(provider({ name: 'one' }))));
     writeFileSync(join(dir, 'ignored.txt'), 'nonsense');
     assert.deepEqual(
-      (await loadProviderConfigs(dir)).map((p) => p.name),
+      (await loadProviderConfigs(dir)).providers.map((p) => p.name),
       ['one', 'two'],
     );
     writeFileSync(join(dir, 'c.yml'), JSON.stringify(config(provider({ name: 'one' }))));

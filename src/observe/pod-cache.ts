@@ -10,6 +10,7 @@ import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { readPod } from './read-pod.ts';
+import { listAll } from './list-all.ts';
 import { groupByPod, listingDiffers, type Listing } from './listing.ts';
 import { assembleSnapshot } from './snapshot-of.ts';
 import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
@@ -114,12 +115,8 @@ export class PodCache {
    * later they go on by themselves. Says how many pods had changed unnoticed.
    */
   async relist(signal: AbortSignal): Promise<number> {
-    const { runtime } = this.#deps;
-    const [{ items }, { containers }] = await Promise.all([
-      runtime.listPodSandbox({}, signal),
-      runtime.listContainers({}, signal),
-    ]);
-    const listing = groupByPod(items, containers);
+    const { sandboxes, containers } = await listAll(this.#deps.runtime, signal);
+    const listing = groupByPod(sandboxes, containers);
     this.#unlabelled = listing.unlabelled;
     const stale = this.#staleAgainst(listing);
     const reads = Promise.all(stale.map((uid) => this.#readInTurn(uid, listing)));

@@ -168,14 +168,14 @@ export class FakeCri {
     }));
     this.#unary(server, RuntimeService.listContainers, ({ filter }) => ({
       containers: [...state.containers.values()]
-        .map(listed)
         .filter(
           (c) =>
             (!filter?.id || c.id.startsWith(filter.id)) &&
-            (!filter?.podSandboxId || c.podSandboxId === filter.podSandboxId) &&
+            (!filter?.podSandboxId || c.sandbox.id === filter.podSandboxId) &&
             (filter?.state === undefined || c.state === filter.state.state) &&
-            hasLabels(c.labels, filter?.labelSelector),
-        ),
+            hasLabels(c.config.labels, filter?.labelSelector),
+        )
+        .map(listed),
     }));
     this.#unary(server, RuntimeService.updateContainerResources, ({ containerId, linux }) => {
       const container = state.container(containerId);

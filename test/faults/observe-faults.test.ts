@@ -121,6 +121,27 @@ describe('observer behind a faulty connection', () => {
     assert.deepEqual(observer.cache.unreadable(), []);
   });
 
+  it('lists in parts when the runtime finds the whole list too large', async () => {
+    const pod = await runPod(fake, 'large', ['sh', '-c', 'exit 3']);
+    await soon('seen', () => stateOf(pod.uid) === 'exited');
+    const whole = (r: unknown): boolean => (r as { filter?: unknown }).filter === undefined;
+    const tooLarge = {
+      do: 'error',
+      code: GrpcCode.ResourceExhausted,
+      message: 'trying to send message larger than max',
+    } as const;
+    const lifts = ['ListContainers', 'ListPodSandbox'].map((verb) =>
+      proxy.inject({ verb, fault: tooLarge, when: whole }),
+    );
+    proxy.events = 'drop';
+    const later = await runPod(fake, 'later', ['sleep', '1000']);
+    await soon('found by a relist', () => stateOf(later.uid) === 'running');
+    assert.equal(stateOf(pod.uid), 'exited');
+    assert.equal(observer.unhealthy(), undefined);
+    proxy.events = undefined;
+    for (const lift of lifts) lift();
+  });
+
   it('rejects the call whose answer is cut off as unavailable, and the next one works', async () => {
     proxy.inject({ verb: 'Version', fault: { do: 'cut' }, times: 1 });
     await assert.rejects(cri.runtime.version({}, forever), { kind: 'unavailable' });

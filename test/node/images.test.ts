@@ -53,6 +53,7 @@ for (const version of ['1.6', '2.1'] as const) {
           maxParallel: undefined,
           qps: 0,
           burst: 0,
+          verifyAccess: true,
           verification: 'NeverVerifyPreloadedImages',
           allowlist: [],
           sendRuntimeHandler: false,

@@ -1,0 +1,65 @@
+// The runtime's full lists. A node with very many dead containers can make a list larger than the runtime is willing to
+// send; then the same is asked for in parts, so that the node goes on and its garbage can be collected.
+import { ContainerState, PodSandboxState, type Container, type PodSandbox } from '../cri/gen/cri.ts';
+import type { CriRuntime } from '../cri/services.ts';
+import { isFault } from '../lib/errors.ts';
+import { Semaphore } from '../lib/semaphore.ts';
+import { POD_UID_LABEL } from './snapshot-of.ts';
+
+type Lister = Pick<CriRuntime, 'listPodSandbox' | 'listContainers'>;
+
+const PARALLEL = 8;
+const { CONTAINER_CREATED, CONTAINER_EXITED, CONTAINER_RUNNING, CONTAINER_UNKNOWN } = ContainerState;
+
+export type Lists = { readonly sandboxes: readonly PodSandbox[]; readonly containers: readonly Container[] };
+
+export async function listAll(runtime: Lister, signal: AbortSignal): Promise<Lists> {
+  const [sandboxes, containers] = await Promise.all([
+    unlessTooLarge(runtime.listPodSandbox({}, signal).then((r) => r.items)),
+    unlessTooLarge(runtime.listContainers({}, signal).then((r) => r.containers)),
+  ]);
+  const allSandboxes = sandboxes ?? (await sandboxesInParts(runtime, signal));
+  return {
+    sandboxes: allSandboxes,
+    containers: containers ?? (await containersInParts(runtime, allSandboxes, signal)),
+  };
+}
+
+/** Ready ones in any case; if even the dead ones alone are too many, they have to wait until some are gone. */
+async function sandboxesInParts(runtime: Lister, signal: AbortSignal): Promise<readonly PodSandbox[]> {
+  const inState = (state: PodSandboxState): Promise<readonly PodSandbox[]> =>
+    runtime.listPodSandbox({ filter: { state: { state } } }, signal).then((r) => r.items);
+  const dead = await unlessTooLarge(inState(PodSandboxState.SANDBOX_NOTREADY));
+  return [...(await inState(PodSandboxState.SANDBOX_READY)), ...(dead ?? [])];
+}
+
+/** The living of all pods, then the dead pod by pod. */
+async function containersInParts(
+  runtime: Lister,
+  sandboxes: readonly PodSandbox[],
+  signal: AbortSignal,
+): Promise<readonly Container[]> {
+  const list = (filter: object): Promise<readonly Container[]> =>
+    runtime.listContainers({ filter }, signal).then((r) => r.containers);
+  const living = await Promise.all(
+    [CONTAINER_RUNNING, CONTAINER_CREATED, CONTAINER_UNKNOWN].map((state) => list({ state: { state } })),
+  );
+  const uids = new Set(sandboxes.map((s) => s.metadata?.uid ?? ''));
+  for (const c of living.flat()) uids.add(c.labels[POD_UID_LABEL] ?? '');
+  const slots = new Semaphore(PARALLEL);
+  const dead = [...uids].map((uid) =>
+    slots.run(signal, () =>
+      unlessTooLarge(list({ state: { state: CONTAINER_EXITED }, labelSelector: { [POD_UID_LABEL]: uid } })),
+    ),
+  );
+  return [...living.flat(), ...(await Promise.all(dead)).flatMap((part) => part ?? [])];
+}
+
+async function unlessTooLarge<T>(list: Promise<T>): Promise<T | undefined> {
+  try {
+    return await list;
+  } catch (err) {
+    if (isFault(err, 'exhausted')) return undefined;
+    throw err;
+  }
+}
