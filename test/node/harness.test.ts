@@ -1,0 +1,59 @@
+// The private containerd leaves nothing behind: not when it is stopped, not when its test run was killed.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { leftovers } from '../harness/cleanup.ts';
+import type { PodNetwork } from '../harness/containerd-config.ts';
+import { startContainerd } from '../harness/containerd.ts';
+import { bareSandboxConfig, runPod } from '../harness/pods.ts';
+
+const { signal } = new AbortController();
+const networkOf = (root: string): PodNetwork =>
+  (JSON.parse(readFileSync(join(root, 'owner.json'), 'utf8')) as { network: PodNetwork }).network;
+
+describe('private containerd', () => {
+  it('takes containers, mounts, bridge, port mappings and files away, even those of a killed daemon', async () => {
+    const containerd = await startContainerd({ version: '1.6' });
+    const network = networkOf(containerd.root);
+    await runPod(containerd, 'one', ['sleep', '1000']);
+    const config = {
+      ...bareSandboxConfig(containerd.root, 'ports', 'ports'),
+      portMappings: [{ containerPort: 80, hostPort: 18_123 }],
+    };
+    await containerd.runtime.runPodSandbox({ config }, signal);
+    const there = await leftovers(containerd.root, network);
+    for (const kind of ['process', 'mount', 'bridge', 'iptables', 'file', 'folder'])
+      assert.ok(
+        there.some((l) => l.startsWith(kind)),
+        `${kind} in ${there.join(', ')}`,
+      );
+    await containerd.kill('SIGKILL');
+    await containerd.stop();
+    assert.deepEqual(await leftovers(containerd.root, network), []);
+  });
+
+  it('is swept by the next run when its own was killed', async () => {
+    const script = `
+      import { startContainerd } from '${import.meta.dirname}/../harness/containerd.ts';
+      import { runPod } from '${import.meta.dirname}/../harness/pods.ts';
+      const c = await startContainerd();
+      await runPod(c, 'orphan', ['sleep', '1000']);
+      console.log(c.root);
+      setTimeout(() => undefined, 60_000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const root = line.toString().trim();
+    const network = networkOf(root);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    assert.ok(existsSync(root));
+    const next = await startContainerd();
+    assert.deepEqual(await leftovers(root, network), []);
+    await next.stop();
+  });
+});
