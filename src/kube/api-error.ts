@@ -66,8 +66,8 @@ export function transportError(what: string, err: unknown, signal: AbortSignal):
   }
   if (isFault(err)) return err;
   const errno = errnoOf(err);
+  // No cause: the message has its text, and a log line would show it twice.
   return new KubeletError('unavailable', `${what}: ${messageOf(err)}`, {
-    cause: err,
     detail: errno === undefined ? {} : { errno },
   });
 }
