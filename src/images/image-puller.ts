@@ -66,7 +66,7 @@ export type ImagePullerDeps = {
 
 export type ImagePullerOptions = PullQueueOptions & {
   /** Feature gate KubeletEnsureSecretPulledImages: without it every pod may use what is present. */
-  readonly verifyAccess: boolean;
+  readonly verifyAccess?: boolean;
   readonly verification: VerificationPolicy;
   readonly allowlist: readonly string[];
   /** Feature gate RuntimeClassInImageCriApi. */
@@ -87,11 +87,13 @@ export class ImagePuller {
   readonly #backoff = new PullBackoff();
   readonly #queue: PullQueue<PullAnswer>;
   readonly #metrics: ImageMetrics;
+  readonly #verifyAccess: boolean;
   readonly #inProgress = new Set<PullInProgress>();
 
   constructor(deps: ImagePullerDeps, options: ImagePullerOptions) {
     this.#deps = deps;
     this.#o = options;
+    this.#verifyAccess = options.verifyAccess ?? true;
     this.#queue = new PullQueue(deps.clock, options);
     this.#metrics = imageMetrics(deps.registry, deps.records);
   }
@@ -121,7 +123,7 @@ export class ImagePuller {
       pull_required: String(!usable),
     });
     if (present !== undefined && usable) {
-      const access = this.#o.verifyAccess ? ' and can be accessed by the pod' : '';
+      const access = this.#verifyAccess ? ' and can be accessed by the pod' : '';
       const text = `Container image ${quote(request.image)} already present on machine${access}`;
       this.#event(ensuring, 'Normal', 'Pulled', text);
       return { imageRef: present.id, image: present };
@@ -182,7 +184,7 @@ export class ImagePuller {
 
   /** Whether this pod may use the image that is here without asking the registry. */
   async #mayUse(ensuring: Ensuring, imageRef: string, signal: AbortSignal): Promise<boolean> {
-    if (!this.#o.verifyAccess) return true;
+    if (!this.#verifyAccess) return true;
     const { records } = this.#deps;
     const { name, repository } = ensuring;
     const check = (result: AccessResult): boolean => {

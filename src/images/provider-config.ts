@@ -30,13 +30,25 @@ const API_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`, `${GROUP}/v1alpha1`];
 const CONFIG_VERSIONS = ['v1', 'v1beta1', 'v1alpha1'].map((v) => `kubelet.config.k8s.io/${v}`);
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
-export type ProviderConfigs = {
-  readonly providers: readonly ProviderConfig[];
-  /** `sha256:…` of all that was read. */
-  readonly hash: string;
-};
+export async function loadProviderConfigs(path: string): Promise<readonly ProviderConfig[]> {
+  const providers: ProviderConfig[] = [];
+  for (const file of await filesAt(path)) {
+    const found = readFileText(await readFile(file, 'utf8'), file);
+    const twice = found.find((p) => providers.some((q) => q.name === p.name));
+    if (twice !== undefined) throw invalid(`${file}: provider ${JSON.stringify(twice.name)} is declared twice`);
+    providers.push(...found);
+  }
+  return providers;
+}
 
-export async function loadProviderConfigs(path: string): Promise<ProviderConfigs> {
+/** `sha256:…` of all that `loadProviderConfigs` reads: shown as a metric, so that nodes can be compared. */
+export async function hashProviderConfigs(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of await filesAt(path)) hash.update(await readFile(file));
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function filesAt(path: string): Promise<readonly string[]> {
   const isFolder = (await stat(path)).isDirectory();
   const files = isFolder
     ? (await readdir(path, { withFileTypes: true }))
@@ -45,17 +57,7 @@ export async function loadProviderConfigs(path: string): Promise<ProviderConfigs
         .sort()
     : [path];
   if (files.length === 0) throw invalid(`no configuration files found in ${path}`);
-  const providers: ProviderConfig[] = [];
-  const hash = createHash('sha256');
-  for (const file of files) {
-    const text = await readFile(file, 'utf8');
-    hash.update(text);
-    const found = readFileText(text, file);
-    const twice = found.find((p) => providers.some((q) => q.name === p.name));
-    if (twice !== undefined) throw invalid(`${file}: provider ${JSON.stringify(twice.name)} is declared twice`);
-    providers.push(...found);
-  }
-  return { providers, hash: `sha256:${hash.digest('hex')}` };
+  return files;
 }
 
 function readFileText(text: string, file: string): ProviderConfig[] {

@@ -7,7 +7,7 @@ import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
 import { Credentials } from './credentials.ts';
-import { loadProviderConfigs, parseProviderConfig } from './provider-config.ts';
+import { hashProviderConfigs, loadProviderConfigs, parseProviderConfig } from './provider-config.ts';
 import type { ServiceAccountIdentity } from './provider-plugin.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kts-provider-'));
@@ -78,9 +78,10 @@ describe('credential provider configuration', () => {
     writeFileSync(join(dir, 'a.json'), JSON.stringify(config(provider({ name: 'one' }))));
     writeFileSync(join(dir, 'ignored.txt'), 'nonsense');
     assert.deepEqual(
-      (await loadProviderConfigs(dir)).providers.map((p) => p.name),
+      (await loadProviderConfigs(dir)).map((p) => p.name),
       ['one', 'two'],
     );
+    assert.match(await hashProviderConfigs(dir), /^sha256:[0-9a-f]{64}$/);
     writeFileSync(join(dir, 'c.yml'), JSON.stringify(config(provider({ name: 'one' }))));
     await assert.rejects(loadProviderConfigs(dir), { kind: 'invalid', message: /"one" is declared twice/ });
   });
