@@ -13,6 +13,7 @@ import { LogOutput } from './host/process/log-output.ts';
 import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
+import type { KubeletOptions } from './kubelet.ts';
 import { systemClock, type Clock } from './lib/clock.ts';
 import { isFault, KubeletError, messageOf } from './lib/errors.ts';
 import { LeveledLogger, type Logger } from './lib/logger.ts';
@@ -45,14 +46,24 @@ function complaint(err: unknown): string {
 }
 
 /** Runs one command to its end and gives the exit code. */
-export async function main(argv: readonly string[], io: MainIo, signals: Signals): Promise<number> {
+export async function main(
+  argv: readonly string[],
+  io: MainIo,
+  signals: Signals,
+  load: LoadKubelet = () => import('./kubelet.ts'),
+): Promise<number> {
   const command = await understand(argv, io);
   if (command === undefined) return 1;
   if (command.do === 'help') io.out(helpText(io.columns));
   else if (command.do === 'version') io.out(versionText(command.raw));
-  else return new Process(argv, command.configuration, signals).run();
+  else return new Process(argv, command.configuration, signals, load).run();
   return 0;
 }
+
+/** Brings in the kubelet itself, which is loaded only once it is clear that it will run. */
+export type LoadKubelet = () => Promise<{
+  runKubelet: (options: KubeletOptions, signal: AbortSignal) => Promise<void>;
+}>;
 
 /** The signals of the operating system, as callbacks. */
 export type Signals = {
@@ -65,6 +76,7 @@ export type Signals = {
 class Process {
   readonly #argv: readonly string[];
   readonly #signals: Signals;
+  readonly #load: LoadKubelet;
   readonly #clock: Clock = systemClock;
   readonly #stop = new AbortController();
   readonly #levels: LogLevels;
@@ -74,12 +86,13 @@ class Process {
   readonly #updates: ConfigUpdates;
   readonly #configuration: Configuration;
 
-  constructor(argv: readonly string[], configuration: Configuration, signals: Signals) {
+  constructor(argv: readonly string[], configuration: Configuration, signals: Signals, load: LoadKubelet) {
     const { logging } = configuration.config;
     const stream = logging.options[logging.format];
     this.#argv = argv;
     this.#configuration = configuration;
     this.#signals = signals;
+    this.#load = load;
     this.#levels = new LogLevels(logging.verbosity, logging.vmodule);
     this.#output = new LogOutput(this.#clock, {
       format: logging.format,
@@ -149,7 +162,7 @@ class Process {
     prepareHost(config, flags, gates, this.#log);
     await this.#besideHealthz(async (signal) => {
       // Loaded only now: help, versions and complaints about the input need none of it, and health answers meanwhile.
-      const { runKubelet } = await import('./kubelet.ts');
+      const { runKubelet } = await this.#load();
       await runKubelet(
         {
           config,
@@ -242,14 +255,15 @@ const processSignals: Signals = {
 };
 
 if (import.meta.main) {
-  const code = await main(
-    process.argv.slice(2),
-    {
-      out: (text) => void process.stdout.write(text),
-      err: (text) => void process.stderr.write(text),
-      columns: process.stdout.columns ?? 100,
-    },
-    processSignals,
-  );
-  process.exitCode = code;
+  // A reader that leaves early (`kubelet --help | head`) is no failure.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  const io: MainIo = {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    columns: process.stdout.columns ?? 100,
+  };
+  const code = await main(process.argv.slice(2), io, processSignals);
+  // Whatever still holds the event loop open must not keep a stopped kubelet half alive.
+  process.stdout.write('', () => process.stderr.write('', () => processSignals.exitNow(code)));
 }

@@ -4,7 +4,7 @@ import { isFault } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { sendUnixDatagram } from '../libc.ts';
 
-export type SystemdState = 'READY=1' | 'STOPPING=1' | 'RELOADING=1' | 'WATCHDOG=1';
+export type SystemdState = 'READY=1' | 'STOPPING=1' | 'WATCHDOG=1';
 
 export interface Systemd {
   /** Does nothing when the process was not started by systemd. Never throws. */

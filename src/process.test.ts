@@ -1,0 +1,132 @@
+// The life of the process around the kubelet: start, signals, reload, failure, lock file.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { aborted } from './lib/abort.ts';
+import type { KubeletOptions } from './kubelet.ts';
+import { main, type LoadKubelet, type Signals } from './main.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'kubelet-life-'));
+after(() => rmSync(dir, { recursive: true }));
+const config = join(dir, 'config.yaml');
+
+/** Leaves the machine alone: no kernel settings, no health port, all directories of its own. */
+const writeConfig = (more: string): void =>
+  writeFileSync(
+    config,
+    `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nfailCgroupV1: false\nfailSwapOn: false\nhealthzPort: 0\noomScoreAdj: 0\npodLogsDir: ${dir}/pod-logs\nfeatureGates: {KubeletInUserNamespace: true}\n${more}`,
+  );
+
+type Life = {
+  stop: (name: string) => void;
+  reload: () => void;
+  crash: (err: unknown) => void;
+  exits: number[];
+  options: Promise<KubeletOptions>;
+  code: Promise<number>;
+};
+
+function start(argv: readonly string[], work: (options: KubeletOptions, signal: AbortSignal) => Promise<void>): Life {
+  const exits: number[] = [];
+  const life: Partial<Life> = { exits };
+  const signals: Signals = {
+    onStop: (fn) => (life.stop = fn),
+    onReload: (fn) => (life.reload = fn),
+    onCrash: (fn) => (life.crash = fn),
+    exitNow: (code) => void exits.push(code),
+  };
+  life.options = new Promise((resolve) => {
+    const load: LoadKubelet = () =>
+      Promise.resolve({
+        runKubelet: (options, signal) => {
+          resolve(options);
+          return work(options, signal);
+        },
+      });
+    const io = { out: () => undefined, err: (text: string) => assert.fail(text), columns: 80 };
+    life.code = main([`--config=${config}`, `--root-dir=${join(dir, 'root')}`, ...argv], io, signals, load);
+  });
+  return life as Life;
+}
+
+const untilStopped = (_: KubeletOptions, signal: AbortSignal): Promise<void> => aborted(signal);
+
+test('the first signal stops in order', async () => {
+  writeConfig('');
+  const life = start([], untilStopped);
+  await life.options;
+  life.stop('SIGTERM');
+  assert.equal(await life.code, 0);
+  assert.deepEqual(life.exits, []);
+});
+
+test('the second signal exits at once', async () => {
+  writeConfig('');
+  let finish: () => void = () => undefined;
+  const life = start([], () => new Promise((resolve) => (finish = resolve)));
+  await life.options;
+  life.stop('SIGTERM');
+  assert.deepEqual(life.exits, []);
+  life.stop('SIGINT');
+  assert.deepEqual(life.exits, [1]);
+  finish();
+  await life.code;
+});
+
+test('a kubelet that fails gives exit code 1, one that is done gives 0', async () => {
+  writeConfig('');
+  assert.equal(await start([], () => Promise.reject(new Error('the runtime is gone'))).code, 1);
+  assert.equal(await start(['--runonce'], () => Promise.resolve()).code, 0);
+});
+
+test('an unexpected failure exits at once', async () => {
+  writeConfig('');
+  const life = start([], untilStopped);
+  await life.options;
+  life.crash(new Error('a bug'));
+  assert.deepEqual(life.exits, [1]);
+  life.stop('SIGTERM');
+  await life.code;
+});
+
+test('SIGHUP applies what can change and keeps the old configuration when the new one is broken', async () => {
+  writeConfig('maxPods: 5\n');
+  const life = start([], untilStopped);
+  const { updates, logLevels } = await life.options;
+  const heard: string[] = [];
+  updates.subscribe((_, changed) => heard.push(...changed));
+  writeConfig('maxPods: 6\nsyncFrequency: 30s\nlogging: {verbosity: 3}\n');
+  life.reload();
+  while (heard.length === 0) await new Promise(setImmediate);
+  assert.deepEqual(heard, ['syncFrequency', 'logging.verbosity']);
+  assert.equal(updates.current.syncFrequencyMs, 30_000);
+  assert.equal(updates.current.maxPods, 5);
+  assert.equal(logLevels.of('x'), 3);
+  heard.length = 0;
+  writeConfig('maxPods: many\n');
+  life.reload();
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  assert.deepEqual(heard, []);
+  assert.equal(updates.current.syncFrequencyMs, 30_000);
+  life.stop('SIGTERM');
+  assert.equal(await life.code, 0);
+});
+
+test('the lock file is held while the kubelet runs, and contention ends it', { timeout: 10_000 }, async () => {
+  writeConfig('');
+  const lock = join(dir, 'lock');
+  const taken = (): boolean => spawnSync('flock', ['--nonblock', lock, 'true']).status === 1;
+  const quiet = start([`--lock-file=${lock}`], untilStopped);
+  await quiet.options;
+  assert.equal(taken(), true);
+  quiet.stop('SIGTERM');
+  assert.equal(await quiet.code, 0);
+  assert.equal(taken(), false);
+  const polite = start([`--lock-file=${lock}`, '--exit-on-lock-contention'], untilStopped);
+  await polite.options;
+  closeSync(openSync(lock, 'r'));
+  assert.equal(await polite.code, 0);
+});
