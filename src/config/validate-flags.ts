@@ -1,6 +1,6 @@
 // The rules of the flags that no configuration field carries.
 import { isIP } from 'node:net';
-import { labelValueErrors, qualifiedNameErrors } from '../core/labels-validation.ts';
+import { labelValue, qualifiedName } from '../core/names.ts';
 import type { KubeletFlags } from './flags.ts';
 
 /** Labels of the reserved namespaces that a kubelet may set on its own node. */
@@ -36,7 +36,7 @@ export function validateFlags(flags: KubeletFlags, given: ReadonlyMap<string, un
       `unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [${unknown.sort().join(' ')}]\n--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (${ALLOWED_NAMESPACES.join(', ')}) or be in the specifically allowed set (${[...ALLOWED_LABELS].sort().join(', ')})`,
     );
   for (const [key, value] of Object.entries(flags.nodeLabels)) {
-    const why = [...qualifiedNameErrors(key), ...labelValueErrors(value)];
+    const why = [...qualifiedName(key), ...labelValue(value)];
     if (why.length > 0) errors.push(`invalid node labels: '${key}' - ${why.join('; ')}`);
   }
   if (flags.exitOnLockContention && flags.lockFile === '')

@@ -1,5 +1,5 @@
 // Taints: the notation of --register-with-taints, and their validity.
-import { labelValueErrors, qualifiedNameErrors } from './labels-validation.ts';
+import { labelValue, qualifiedName } from './names.ts';
 
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 export type ParsedTaint = { key: string; value?: string; effect: TaintEffect };
@@ -17,16 +17,16 @@ export function parseTaint(text: string): ParsedTaint | string {
     return `invalid taint effect: ${effect}, expected NoSchedule, PreferNoSchedule or NoExecute`;
   const [key = '', value, ...more] = head.split('=');
   if (more.length > 0) return `invalid taint spec: ${text}`;
-  const keyErrors = qualifiedNameErrors(key);
+  const keyErrors = qualifiedName(key);
   if (keyErrors.length > 0) return `invalid taint spec: ${text}, ${keyErrors.join('; ')}`;
-  const valueErrors = value === undefined ? [] : labelValueErrors(value);
+  const valueErrors = value === undefined ? [] : labelValue(value);
   if (valueErrors.length > 0) return `invalid taint spec: ${text}, ${valueErrors.join('; ')}`;
   return value === undefined ? { key, effect } : { key, value, effect };
 }
 
 /** What is wrong with a taint that came as an object. */
 export function taintErrors(taint: { key: string; value?: string | undefined; effect: string }): string[] {
-  const errors = [...qualifiedNameErrors(taint.key), ...labelValueErrors(taint.value ?? '')];
+  const errors = [...qualifiedName(taint.key), ...labelValue(taint.value ?? '')];
   if (!isTaintEffect(taint.effect)) errors.push(`invalid taint effect: ${taint.effect}`);
   return errors;
 }
