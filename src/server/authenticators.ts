@@ -1,0 +1,52 @@
+// The ways to show who one is: a client certificate, or a bearer token (in the header, or as a WebSocket subprotocol).
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import type { Authenticator } from './guard.ts';
+import type { UserInfo } from './user.ts';
+
+/** The TLS layer has checked the certificate against the client CA; one it did not accept counts as none. */
+export const clientCertificate: Authenticator = (request) => {
+  const { socket } = request;
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return Promise.resolve(undefined);
+  const certificate = socket.getPeerCertificate();
+  const commonName = first(certificate.subject?.CN);
+  if (commonName === undefined || commonName === '') return Promise.resolve(undefined);
+  return Promise.resolve({
+    username: commonName,
+    groups: list(certificate.subject.O),
+    extra: {
+      'authentication.kubernetes.io/credential-id': [
+        `X509SHA256=${createHash('sha256').update(certificate.raw).digest('hex')}`,
+      ],
+    },
+  });
+};
+
+const list = (value: string | string[] | undefined): string[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value];
+const first = (value: string | string[] | undefined): string | undefined => list(value)[0];
+
+const WS_TOKEN = 'base64url.bearer.authorization.k8s.io.';
+
+export function bearerOf(request: IncomingMessage): string | undefined {
+  const header = /^bearer +(\S+)\s*$/i.exec(request.headers.authorization ?? '');
+  if (header?.[1] !== undefined) return header[1];
+  const protocols = String(request.headers['sec-websocket-protocol'] ?? '').split(',');
+  const token = protocols.map((p) => p.trim()).find((p) => p.startsWith(WS_TOKEN));
+  return token === undefined ? undefined : Buffer.from(token.slice(WS_TOKEN.length), 'base64url').toString('utf8');
+}
+
+export interface TokenAuthority {
+  authenticate(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
+}
+
+export const bearerToken =
+  (authority: TokenAuthority): Authenticator =>
+  async (request, signal) => {
+    const token = bearerOf(request);
+    if (token === undefined || token === '') return undefined;
+    const user = await authority.authenticate(token, signal);
+    if (user === undefined) throw new Error('the token is not known');
+    return user;
+  };

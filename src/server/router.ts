@@ -1,0 +1,88 @@
+// Which handler a request belongs to. Two layers, as clients know them: paths under no registered root are unknown to
+// everybody; below a root the guard comes first, then the route. Pure.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { UserInfo } from './user.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+export type Exchange = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly params: Readonly<Record<string, string>>;
+  readonly user: UserInfo | undefined;
+  /** Set when the client asked to leave HTTP: the raw socket and what came behind the request. */
+  readonly upgrade?: { readonly socket: Duplex; readonly head: Buffer };
+  readonly signal: AbortSignal;
+};
+
+export type Handler = (exchange: Exchange) => Promise<void> | void;
+
+export type Route = {
+  /** `/pods`, `/run/{namespace}/{pod}/{container}`, `/logs/{path...}`. */
+  readonly path: string;
+  /** Absent means any method. */
+  readonly methods?: readonly Method[];
+  readonly handle: Handler;
+};
+
+/** A registered prefix: everything below is guarded. `slashOnly`: the bare name is redirected to the one with a slash. */
+export type Root = { readonly prefix: string; readonly slashOnly?: boolean; readonly exact?: boolean };
+
+export type Resolution =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'redirect'; readonly location: string }
+  | { readonly kind: 'noRoute' }
+  | { readonly kind: 'wrongMethod'; readonly allow: string }
+  | { readonly kind: 'route'; readonly route: Route; readonly params: Readonly<Record<string, string>> };
+
+export function resolve(roots: readonly Root[], routes: readonly Route[], method: string, path: string): Resolution {
+  const root = roots.find((r) => isUnder(r, path));
+  if (root === undefined) return { kind: 'unknown' };
+  if (root.slashOnly === true && path === root.prefix) return { kind: 'redirect', location: `${path}/` };
+  let allowed: readonly string[] = [];
+  for (const route of routes) {
+    const params = match(route.path, path);
+    if (params === undefined) continue;
+    if (route.methods === undefined || route.methods.some((m) => m === method)) return { kind: 'route', route, params };
+    allowed = [...allowed, ...route.methods];
+  }
+  return allowed.length > 0 ? { kind: 'wrongMethod', allow: [...new Set(allowed)].join(', ') } : { kind: 'noRoute' };
+}
+
+const isUnder = ({ prefix, exact }: Root, path: string): boolean =>
+  path === prefix || (exact !== true && path.startsWith(`${prefix}/`));
+
+/** Decodes nothing twice: a broken escape is no match. */
+export function match(pattern: string, path: string): Record<string, string> | undefined {
+  const want = pattern.split('/');
+  const got = path.split('/');
+  const params: Record<string, string> = {};
+  for (const [i, part] of want.entries()) {
+    if (part.startsWith('{') && part.endsWith('...}')) {
+      const rest = unescapePart(got.slice(i).join('/'));
+      if (rest === undefined) return undefined;
+      params[part.slice(1, -4)] = rest;
+      return params;
+    }
+    const value = got[i];
+    if (value === undefined) return undefined;
+    if (part.startsWith('{') && part.endsWith('}')) {
+      const decoded = unescapePart(value);
+      if (decoded === undefined || decoded === '') return undefined;
+      params[part.slice(1, -1)] = decoded;
+    } else if (part !== value) return undefined;
+  }
+  return got.length === want.length ? params : undefined;
+}
+
+function unescapePart(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not a valid escape: no such path.
+    return undefined;
+  }
+}
