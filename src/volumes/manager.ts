@@ -112,12 +112,15 @@ export class VolumeManager implements Runnable {
   }
 
   /** A config map or secret changed, appeared or went. */
-  objectChanged(kind: ObjectReference['kind'], namespace: string, name: string): void {
+  objectChanged(kind: 'configMap' | 'secret', namespace: string, name: string): void {
     for (const [uid, volumes] of this.#pods) {
-      if (this.#namespaces.get(uid) !== namespace) continue;
-      volumes.markStale({ kind, name });
-      volumes.reconcile();
+      if (this.#namespaces.get(uid) === namespace) this.#refresh(volumes, { kind, name });
     }
+  }
+
+  /** Some cluster trust bundle changed. */
+  trustBundlesChanged(): void {
+    for (const volumes of this.#pods.values()) this.#refresh(volumes, { kind: 'trustBundles', name: '' });
   }
 
   /** Resolves the moment every volume of the pod is mounted. The error says which is not, why, and since when. */
@@ -211,6 +214,11 @@ export class VolumeManager implements Runnable {
       }
     }
     return usages;
+  }
+
+  #refresh(volumes: PodVolumes, of: ObjectReference): void {
+    volumes.markStale(of);
+    volumes.reconcile();
   }
 
   #refreshNowAndThen(uid: string, volumes: PodVolumes): void {

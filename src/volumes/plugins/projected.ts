@@ -64,6 +64,7 @@ export class ProjectedContent implements ContentSource {
     for (const source of volume.projected?.sources ?? []) {
       if (source.configMap !== undefined) found.push({ kind: 'configMap', name: source.configMap.name ?? '' });
       if (source.secret !== undefined) found.push({ kind: 'secret', name: source.secret.name ?? '' });
+      if (source.clusterTrustBundle !== undefined) found.push({ kind: 'trustBundles', name: '' });
     }
     return found;
   }

@@ -1,0 +1,68 @@
+// The certificates behind clusterTrustBundle sources: of one bundle by name, or of all of a signer's bundles that match a
+// selector. Each certificate once, in an order that is stable while the process lives and differs between processes, so
+// that nobody comes to depend on it.
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../../core/meta.ts';
+import { matchesLabelSelector } from '../../core/selectors.ts';
+import { KubeletError } from '../../lib/errors.ts';
+import type { TrustBundleQuery, TrustBundleSource } from './sources.ts';
+
+export interface ClusterTrustBundle extends KubeObject {
+  readonly spec: { readonly signerName?: string; readonly trustBundle: string };
+}
+
+/** All bundles of the cluster, or undefined until they have been read once. */
+export interface TrustBundleLister {
+  bundles(): readonly ClusterTrustBundle[] | undefined;
+}
+
+const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\s]*?)-----END \1-----/g;
+
+export class TrustBundles implements TrustBundleSource {
+  readonly #lister: TrustBundleLister;
+  readonly #salt: string;
+
+  /** `salt`: anything random, chosen once per process. */
+  constructor(lister: TrustBundleLister, salt: string) {
+    this.#lister = lister;
+    this.#salt = salt;
+  }
+
+  async certificates(query: TrustBundleQuery): Promise<string> {
+    await Promise.resolve();
+    const all = this.#lister.bundles();
+    if (all === undefined) throw new KubeletError('unavailable', 'ClusterTrustBundle informer has not yet synced');
+    const found = select(all, query);
+    if (found.length === 0 && !query.optional) throw new KubeletError('notFound', missing(query));
+    return this.#pem(found.map((bundle) => bundle.spec.trustBundle));
+  }
+
+  #pem(texts: readonly string[]): string {
+    const certificates = new Map<string, string>();
+    for (const text of texts) {
+      for (const [, , body = ''] of text.matchAll(PEM_BLOCK)) {
+        const base64 = Buffer.from(body, 'base64').toString('base64');
+        certificates.set(createHash('sha256').update(this.#salt).update(base64).digest('hex'), base64);
+      }
+    }
+    const ordered = [...certificates].sort(([a], [b]) => (a < b ? -1 : 1));
+    return ordered.map(([, base64]) => encode(base64)).join('');
+  }
+}
+
+function select(all: readonly ClusterTrustBundle[], query: TrustBundleQuery): ClusterTrustBundle[] {
+  if ('name' in query) return all.filter((bundle) => bundle.metadata.name === query.name);
+  return all.filter(
+    (bundle) =>
+      bundle.spec.signerName === query.signerName &&
+      matchesLabelSelector(query.labelSelector, bundle.metadata.labels ?? {}),
+  );
+}
+
+const missing = (query: TrustBundleQuery): string =>
+  'name' in query
+    ? `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${query.name}" not found`
+    : 'combination of signerName and labelSelector matched zero ClusterTrustBundles';
+
+const encode = (base64: string): string =>
+  `-----BEGIN CERTIFICATE-----\n${(base64.match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE-----\n`;
