@@ -9,9 +9,15 @@ import { criImages, criRuntime, type CriImages, type CriRuntime } from '../../sr
 import { systemClock } from '../../src/lib/clock.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { findContainerd, type Binaries, type ContainerdVersion } from './containerd-binaries.ts';
-import { choosePodNetwork, cniConfig, containerdConfig, SANDBOX_IMAGE, type Layout } from './containerd-config.ts';
-import { leftovers, removeLeftovers, sweepDeadRuns } from './cleanup.ts';
-import { busyboxArchive, pauseArchive, type ImageVariant } from './image.ts';
+import {
+  choosePodNetwork,
+  cniConfig,
+  containerdConfig,
+  SANDBOX_IMAGE,
+  type Layout,
+} from '../../src/devcluster/containerd/config.ts';
+import { leftovers, removeLeftovers, sweepDeadRuns } from '../../src/devcluster/containerd/cleanup.ts';
+import { busyboxArchive, pauseArchive, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
 
 const run = promisify(execFile);
 
@@ -55,7 +61,7 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
   const layout: Layout = {
     root,
     socketPath: join(root, 'c.sock'),
-    network: choosePodNetwork(),
+    network: choosePodNetwork(Math.random),
     snapshotter: options.snapshotter ?? 'overlayfs',
   };
   for (const dir of ['lib', 'run', 'cni', 'opt', 'registry', 'tmp']) await mkdir(join(root, dir), { recursive: true });

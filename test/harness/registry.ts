@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createHash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/lib/clock.ts';
-import { busyboxImage, type ImageVariant } from './image.ts';
+import { busyboxImage, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
 
 export type RegistryOptions = { readonly username?: string; readonly password?: string };
 

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { leftovers } from '../harness/cleanup.ts';
-import type { PodNetwork } from '../harness/containerd-config.ts';
+import { leftovers } from '../../src/devcluster/containerd/cleanup.ts';
+import type { PodNetwork } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd } from '../harness/containerd.ts';
 import { bareSandboxConfig, runPod } from '../harness/pods.ts';
 

@@ -15,7 +15,7 @@ import { ImageGc } from '../../src/images/image-gc.ts';
 import { ImagePuller, type ImageRequest } from '../../src/images/image-puller.ts';
 import { PullRecords } from '../../src/images/pull-records.ts';
 import { readSandboxImage } from '../../src/cri/connection.ts';
-import { SANDBOX_IMAGE } from '../harness/containerd-config.ts';
+import { SANDBOX_IMAGE } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';

@@ -1,6 +1,5 @@
 // The configuration files of one private containerd: its config.toml and its own small pod network.
 import { execFileSync } from 'node:child_process';
-import type { ContainerdVersion } from './containerd-binaries.ts';
 
 export const SANDBOX_IMAGE = 'localhost/pause:latest';
 
@@ -12,21 +11,29 @@ export type Layout = {
 };
 
 export type PodNetwork = {
+  /** Names the network in CNI results and in the comments of iptables rules. */
   readonly name: string;
   readonly bridge: string;
   readonly subnet: string;
   readonly gateway: string;
+  /** Pods reach the outside through the node's address. */
+  readonly masquerade?: boolean;
 };
 
 /** A bridge name and a /24 that nothing on this machine uses. */
-export function choosePodNetwork(): PodNetwork {
+export function choosePodNetwork(random: () => number, prefix = 'kt'): PodNetwork {
   const routes = execFileSync('ip', ['-4', 'route'], { encoding: 'utf8' });
   for (;;) {
-    const a = 128 + Math.floor(Math.random() * 120);
-    const b = Math.floor(Math.random() * 250) + 1;
+    const a = 128 + Math.floor(random() * 120);
+    const b = Math.floor(random() * 250) + 1;
     if (routes.includes(`10.${a}.${b}.`)) continue;
     const id = `${a}x${b}`;
-    return { name: `kts-${id}`, bridge: `kt${id}`, subnet: `10.${a}.${b}.0/24`, gateway: `10.${a}.${b}.1` };
+    return {
+      name: `${prefix}s-${id}`,
+      bridge: `${prefix}${id}`,
+      subnet: `10.${a}.${b}.0/24`,
+      gateway: `10.${a}.${b}.1`,
+    };
   }
 }
 
@@ -39,7 +46,7 @@ export function cniConfig({ root, network }: Layout): string {
         type: 'bridge',
         bridge: network.bridge,
         isGateway: true,
-        ipMasq: false,
+        ipMasq: network.masquerade === true,
         hairpinMode: true,
         ipam: {
           type: 'host-local',
@@ -53,8 +60,9 @@ export function cniConfig({ root, network }: Layout): string {
   });
 }
 
-export function containerdConfig(version: ContainerdVersion, layout: Layout): string {
-  return (version === '2.1' ? configV3 : configV2)(layout);
+/** `version` is containerd's own: 1.x and 2.x have different configuration files. */
+export function containerdConfig(version: string, layout: Layout): string {
+  return (version.startsWith('1.') ? configV2 : configV3)(layout);
 }
 
 const DISABLED = [

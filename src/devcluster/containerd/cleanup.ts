@@ -5,8 +5,8 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '../../src/lib/clock.ts';
-import type { PodNetwork } from './containerd-config.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { PodNetwork } from './config.ts';
 
 const run = promisify(execFile);
 const quiet = (file: string, args: readonly string[]): Promise<string> =>
@@ -34,7 +34,8 @@ export async function sweepDeadRuns(rootPrefix: string): Promise<void> {
   }
 }
 
-export async function removeLeftovers(root: string, network: PodNetwork): Promise<void> {
+/** Everything of a private containerd but its files. */
+export async function removeTraces(root: string, network: PodNetwork): Promise<void> {
   for (let round = 0; round < 20; round++) {
     const pids = await ownProcesses(root);
     if (pids.length === 0) break;
@@ -43,9 +44,13 @@ export async function removeLeftovers(root: string, network: PodNetwork): Promis
   }
   for (const point of (await mountsBelow(root)).reverse()) await quiet('umount', ['-l', point]);
   await quiet('ip', ['link', 'del', network.bridge]);
-  await removePortMappings(network.name);
+  await removeAddressRules(network.name);
   for (const file of await cniResults(network.name)) await rm(file, { force: true });
   await removeEmptyCgroups();
+}
+
+export async function removeLeftovers(root: string, network: PodNetwork): Promise<void> {
+  await removeTraces(root, network);
   await rm(root, { recursive: true, force: true });
 }
 
@@ -104,12 +109,15 @@ async function cniResults(networkName: string): Promise<string[]> {
   return names.filter((n) => n.startsWith(`${networkName}-`)).map((n) => join(dir, n));
 }
 
-/** portmap comments its rules with the network's name; a chain of a removed sandbox is found that way. */
-async function removePortMappings(networkName: string): Promise<void> {
+/**
+ * The port mapping and masquerading plugins comment their rules with the network's name; the chain of a sandbox that is
+ * gone is found that way.
+ */
+async function removeAddressRules(networkName: string): Promise<void> {
   const saved = await quiet('iptables-save', ['-t', 'nat']);
-  const mine = saved.split('\n').filter((l) => l.startsWith('-A CNI-HOSTPORT-DNAT ') && l.includes(networkName));
+  const mine = saved.split('\n').filter((l) => l.startsWith('-A ') && l.includes(`name: \\"${networkName}\\"`));
   for (const rule of mine) {
-    const chain = /-j (CNI-DN-\S+)/.exec(rule)?.[1];
+    const chain = /-j (CNI-[0-9a-zA-Z-]+)/.exec(rule)?.[1];
     await quiet('sh', ['-c', `iptables -t nat ${rule.replace(/^-A/, '-D')}`]);
     if (chain === undefined) continue;
     await quiet('iptables', ['-t', 'nat', '-F', chain]);
