@@ -181,6 +181,26 @@ describe('CertificateManager', () => {
     await t.stop();
   });
 
+  it('a node that slept past its certificate gets a new one, with the bootstrap credentials', async () => {
+    const dir = await fresh();
+    const clock = new ManualClock(START);
+    const t = openManager(dir, () => clientTemplate('n1'), clock);
+    t.run();
+    await steps(clock, 10, () => t.manager.current !== undefined);
+    await t.stop();
+    clock.jumpWall(11 * HOUR);
+    const awake = openManager(dir, () => clientTemplate('n1'), clock);
+    await awake.manager.load();
+    assert.ok(awake.manager.current !== undefined && awake.manager.valid === undefined);
+    const bootstrap = { current: () => Promise.resolve({ authorization: 'Bearer b' }), refused: () => true };
+    const credentials = new SigningCredentials(awake.manager, bootstrap);
+    assert.deepEqual(await credentials.current(signal), { authorization: 'Bearer b' });
+    awake.run();
+    await steps(clock, 10, () => awake.manager.valid !== undefined);
+    assert.ok('tls' in (await credentials.current(signal)));
+    await awake.stop();
+  });
+
   it('a damaged file leads to a new certificate', async () => {
     const dir = await fresh();
     await writeFile(join(dir, 'kubelet-client-current.pem'), 'garbage');
