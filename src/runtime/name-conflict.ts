@@ -27,10 +27,13 @@ export async function withFreeSandboxName<T>(
   }
 }
 
+/** A sandbox in which something runs is no leftover: it stays, and the next read of the runtime will show it. */
 async function removeStaleSandbox(cri: CriRuntime, { uid, attempt }: Named, signal: AbortSignal): Promise<boolean> {
   const { items } = await cri.listPodSandbox({ filter: { labelSelector: { [POD_UID]: uid } } }, signal);
   const stale = items.filter((s) => s.metadata?.uid === uid && s.metadata.attempt === attempt);
   for (const sandbox of stale) {
+    const filter = { podSandboxId: sandbox.id, state: { state: ContainerState.CONTAINER_RUNNING } };
+    if ((await cri.listContainers({ filter }, signal)).containers.length > 0) return false;
     if (sandbox.state === PodSandboxState.SANDBOX_READY) await cri.stopPodSandbox({ podSandboxId: sandbox.id }, signal);
     await ignoringAbsence(cri.removePodSandbox({ podSandboxId: sandbox.id }, signal));
   }
