@@ -59,6 +59,8 @@ export type PodSnapshot = {
   readonly containers: readonly ObservedContainer[];
   /** Of the ready sandbox, or what was last known. */
   readonly ips: readonly string[];
+  /** Only what lists show: the runtime could never describe this pod in full. Nobody may plan with it. */
+  readonly partial?: true;
   /** Grows with every read; a worker that acted at version n must see a later one before it acts again. */
   readonly version: number;
 };

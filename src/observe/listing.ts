@@ -1,14 +1,22 @@
 // The runtime's full lists, grouped by pod, and whether they still match what was read of a pod. Pure.
-import { PodSandboxState, type Container, type PodSandbox } from '../cri/gen/cri.ts';
+import { PodSandboxState, Signal, type Container, type PodSandbox } from '../cri/gen/cri.ts';
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
-import { observedState, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL } from './snapshot-of.ts';
+import {
+  assembleSnapshot,
+  observedContainer,
+  observedSandbox,
+  observedState,
+  POD_NAME_LABEL,
+  POD_NAMESPACE_LABEL,
+  POD_UID_LABEL,
+} from './snapshot-of.ts';
 
 export type ListedPod = {
   readonly name: string;
   readonly namespace: string;
-  /** Sandbox and container ids with their states. */
-  readonly states: Map<string, string>;
+  readonly sandboxes: PodSandbox[];
+  readonly containers: Container[];
 };
 
 export type Listing = {
@@ -17,38 +25,57 @@ export type Listing = {
   readonly unlabelled: ReadonlyMap<PodUid, readonly string[]>;
 };
 
-const sandboxState = (ready: boolean): string => (ready ? 'ready' : 'notReady');
-
 export function groupByPod(sandboxes: readonly PodSandbox[], containers: readonly Container[]): Listing {
   const pods = new Map<PodUid, ListedPod>();
   const unlabelled = new Map<PodUid, string[]>();
   const podOf = (uid: PodUid, name: string, namespace: string): ListedPod => {
     let pod = pods.get(uid);
-    if (pod === undefined) pods.set(uid, (pod = { name, namespace, states: new Map() }));
+    if (pod === undefined) pods.set(uid, (pod = { name, namespace, sandboxes: [], containers: [] }));
     return pod;
   };
   for (const sandbox of sandboxes) {
     const { metadata } = sandbox;
     if (metadata === undefined || metadata.uid === '') continue;
     const uid = podUid(metadata.uid);
-    const pod = podOf(uid, metadata.name, metadata.namespace);
-    pod.states.set(sandbox.id, sandboxState(sandbox.state === PodSandboxState.SANDBOX_READY));
+    podOf(uid, metadata.name, metadata.namespace).sandboxes.push(sandbox);
     if (sandbox.labels[POD_UID_LABEL] !== uid) unlabelled.set(uid, [...(unlabelled.get(uid) ?? []), sandbox.id]);
   }
   for (const container of containers) {
     const uid = container.labels[POD_UID_LABEL];
     if (uid === undefined || uid === '') continue;
     const { [POD_NAME_LABEL]: name = '', [POD_NAMESPACE_LABEL]: namespace = '' } = container.labels;
-    podOf(podUid(uid), name, namespace).states.set(container.id, observedState(container.state));
+    podOf(podUid(uid), name, namespace).containers.push(container);
   }
   return { pods, unlabelled };
 }
 
 export function listingDiffers(listed: ListedPod | undefined, read: PodSnapshot | undefined): boolean {
   if (listed === undefined || read === undefined) return listed !== read;
-  if (listed.states.size !== read.sandboxes.length + read.containers.length) return true;
+  const { sandboxes, containers } = listed;
+  if (sandboxes.length !== read.sandboxes.length || containers.length !== read.containers.length) return true;
+  const ready = new Map(read.sandboxes.map((s) => [s.id as string, s.ready]));
+  const states = new Map(read.containers.map((c) => [c.id as string, c.state]));
   return (
-    read.sandboxes.some((s) => listed.states.get(s.id) !== sandboxState(s.ready)) ||
-    read.containers.some((c) => listed.states.get(c.id) !== c.state)
+    sandboxes.some((s) => ready.get(s.id) !== isReady(s)) ||
+    containers.some((c) => states.get(c.id) !== observedState(c.state))
   );
 }
+
+const isReady = (sandbox: PodSandbox): boolean => sandbox.state === PodSandboxState.SANDBOX_READY;
+
+/** What the lists alone tell of a pod: enough to know that it is there and what runs, too little to plan with. */
+export function listedSnapshot(uid: PodUid, listed: ListedPod, version: number): PodSnapshot {
+  const sandboxes = listed.sandboxes.map((s) =>
+    observedSandbox({ ...s, network: { ip: '', additionalIps: [] }, linux: undefined }),
+  );
+  const containers = listed.containers.map((c) =>
+    observedContainer(
+      { ...c, ...NOT_LISTED, stopSignal: Signal.RUNTIME_DEFAULT, resources: undefined, user: undefined },
+      c.podSandboxId,
+    ),
+  );
+  const read = { uid, name: listed.name, namespace: listed.namespace, sandboxes, containers };
+  return { ...assembleSnapshot(read, [], version), partial: true };
+}
+
+const NOT_LISTED = { startedAt: 0n, finishedAt: 0n, exitCode: 0, reason: '', message: '', mounts: [], logPath: '' };

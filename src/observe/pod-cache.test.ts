@@ -21,7 +21,13 @@ function setup() {
   const clock = new ManualClock();
   const world: Answer = {};
   const gates: (() => void)[] = [];
-  const control = { gated: false, fail: undefined as Error | undefined, lists: 0, statuses: 0 };
+  const control = {
+    gated: false,
+    fail: undefined as Error | undefined,
+    failStatus: undefined as Error | undefined,
+    lists: 0,
+    statuses: 0,
+  };
   const sandbox = () => ({
     id: 's',
     metadata: { name: 'p', namespace: 'n', uid: UID, attempt: 0 },
@@ -31,7 +37,14 @@ function setup() {
     annotations: {},
     runtimeHandler: '',
   });
-  const container = () => ({ id: 'c', podSandboxId: 's', labels, state: world.container });
+  const container = () => ({
+    id: 'c',
+    podSandboxId: 's',
+    labels,
+    state: world.container,
+    annotations: {},
+    createdAt: 1n,
+  });
   const runtime = {
     listPodSandbox: async () => {
       control.lists++;
@@ -44,6 +57,7 @@ function setup() {
     podSandboxStatus: async () => ({ status: { ...sandbox(), network: { ip: '10.0.0.1', additionalIps: [] } } }),
     containerStatus: async () => {
       control.statuses++;
+      if (control.failStatus !== undefined) throw control.failStatus;
       return {
         status: { ...container(), metadata: { name: 'c', attempt: 0 }, createdAt: 1n, annotations: {}, mounts: [] },
       };
@@ -146,6 +160,23 @@ describe('PodCache', () => {
     assert.equal(await t.cache.relist(forever), 1);
     await t.settle();
     assert.deepEqual(t.cache.unreadable(), []);
+  });
+
+  it('shows a pod it could never read as the lists have it, marked as partial', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    t.control.failStatus = new GrpcError(GrpcCode.Internal, 'broken');
+    await t.cache.relist(forever);
+    const seen = t.cache.get(UID);
+    assert.deepEqual([seen?.partial, seen?.sandboxes[0]?.ready, seen?.containers[0]?.state], [true, true, 'running']);
+    assert.deepEqual([t.cache.ready, t.cache.ownerOf('c'), t.cache.unreadable()[0]?.name], [true, UID, 'p']);
+    t.control.failStatus = undefined;
+    const events: string[] = [];
+    t.cache.onChange((_, e) => events.push(e.map((x) => x.type).join()));
+    await t.clock.advance(1000);
+    await t.cache.relist(forever);
+    await t.settle();
+    assert.deepEqual([t.cache.get(UID)?.partial, t.cache.get(UID)?.ips, events], [undefined, ['10.0.0.1'], ['']]);
   });
 
   it('blames nobody while the runtime is away', async () => {

@@ -11,7 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { readPod } from './read-pod.ts';
 import { listAll } from './list-all.ts';
-import { groupByPod, listingDiffers, type Listing } from './listing.ts';
+import { groupByPod, listedSnapshot, listingDiffers, type ListedPod, type Listing } from './listing.ts';
 import { assembleSnapshot } from './snapshot-of.ts';
 import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
 
@@ -77,7 +77,7 @@ export class PodCache {
     return abortable(signal, new Promise((resolve) => this.#whenReady.push(resolve)));
   }
 
-  /** Undefined when the runtime has nothing of this pod, or it could not be read yet: see `unreadable`. */
+  /** Undefined when the runtime has nothing of this pod. `partial` when it has, but could never describe it in full. */
   get(uid: PodUid): PodSnapshot | undefined {
     return this.#pods.get(uid);
   }
@@ -151,16 +151,21 @@ export class PodCache {
     try {
       await this.#slots.run(this.#lifetime.signal, () => this.#request(uid));
     } catch (err) {
-      const trouble = this.#troubled.get(uid);
-      const listed = listing.pods.get(uid);
-      if (trouble !== undefined && trouble.name === '' && listed !== undefined) {
-        trouble.name = listed.name;
-        trouble.namespace = listed.namespace;
-      }
       this.#deps.log.debug('pod could not be read', { uid, err });
+      this.#showListed(uid, listing.pods.get(uid));
     } finally {
       this.#inTurn.delete(uid);
     }
+  }
+
+  /** A pod that could never be read must not look like one that is not there: somebody would start it again. */
+  #showListed(uid: PodUid, listed: ListedPod | undefined): void {
+    const trouble = this.#troubled.get(uid);
+    const known = this.#pods.get(uid);
+    if (listed === undefined || trouble === undefined || (known !== undefined && known.partial !== true)) return;
+    trouble.name = listed.name;
+    trouble.namespace = listed.namespace;
+    this.#store(listedSnapshot(uid, listed, ++this.#version), known);
   }
 
   #request(uid: PodUid): Promise<PodSnapshot> {
@@ -186,7 +191,16 @@ export class PodCache {
     const begun = clock.monotonic();
     try {
       const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
-        abortable(signal, readPod(runtime, uid, previous, this.#unlabelled.get(uid) ?? [], signal)),
+        abortable(
+          signal,
+          readPod(
+            runtime,
+            uid,
+            previous?.partial === true ? undefined : previous,
+            this.#unlabelled.get(uid) ?? [],
+            signal,
+          ),
+        ),
       );
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
