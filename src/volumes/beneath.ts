@@ -10,19 +10,14 @@ const MAX_LINKS = 40;
 const escape = (path: string): KubeletError =>
   new KubeletError('denied', `subpath ${JSON.stringify(path)} not within volume path`);
 
-export type Missing = {
-  /** Make directories that are missing with the mode of the volume's root. */
-  readonly create: boolean;
-};
-
 /**
- * Pins what `path` leads to beneath `root`. The caller closes it. `root` itself is trusted up to its last element, which
+ * Pins what `path` leads to beneath `root`; directories that are missing are made with the root's mode. The caller closes it. `root` itself is trusted up to its last element, which
  * for a hostPath may be a link the administrator made: pass it resolved.
  */
-export async function pinBeneath(root: string, path: string, missing: Missing): Promise<PinnedFile> {
+export async function pinBeneath(root: string, path: string): Promise<PinnedFile> {
   const held: OpenDir[] = [await OpenDir.open(root)];
   try {
-    return await new Walk(held, path, missing).run();
+    return await new Walk(held, path).run();
   } finally {
     await Promise.all(held.map((dir) => dir.close()));
   }
@@ -31,14 +26,12 @@ export async function pinBeneath(root: string, path: string, missing: Missing): 
 class Walk {
   readonly #held: OpenDir[];
   readonly #path: string;
-  readonly #missing: Missing;
   readonly #rest: string[];
   #links = 0;
 
-  constructor(held: OpenDir[], path: string, missing: Missing) {
+  constructor(held: OpenDir[], path: string) {
     this.#held = held;
     this.#path = path;
-    this.#missing = missing;
     if (path.startsWith('/')) throw escape(path);
     this.#rest = elements(path);
     if (this.#rest.includes('..')) throw escape(path);
@@ -94,7 +87,7 @@ class Walk {
     try {
       return await this.#here.pin(name);
     } catch (err) {
-      if (errnoOf(err) !== 'ENOENT' || !this.#missing.create) throw err;
+      if (errnoOf(err) !== 'ENOENT') throw err;
     }
     const mode = (await this.#held[0]?.stat())?.mode ?? 0o750;
     try {

@@ -193,7 +193,6 @@ export class VolumeManager implements Runnable {
         mountIndex,
         volumePath: mounted.hostPath,
         subPath,
-        readOnly: mounted.readOnly,
       },
       signal,
     );

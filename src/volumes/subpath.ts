@@ -24,8 +24,6 @@ export type SubPathRequest = {
   /** What the volume's plugin says is the volume. */
   readonly volumePath: string;
   readonly subPath: string;
-  /** Nothing is created in a volume that is read-only as a whole. */
-  readonly readOnly: boolean;
 };
 
 export type SubPathOpts = {
@@ -73,7 +71,7 @@ export class SubPaths {
     const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
     let source: PinnedFile;
     try {
-      source = await pinBeneath(await realpath(request.volumePath), request.subPath, { create: !request.readOnly });
+      source = await pinBeneath(await realpath(request.volumePath), request.subPath);
     } catch (err) {
       const verb = errnoOf(err) === undefined ? 'prepare subPath' : 'create subPath directory';
       throw new KubeletError('invalid', `failed to ${verb} for ${mountName}`, { cause: err });

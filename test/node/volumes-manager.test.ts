@@ -221,6 +221,8 @@ test('a sub path follows the volume, is bound once, and is cleaned up', async ()
   assert.equal(readFileSync(bound, 'utf8'), 'two', 'the next start of the container sees the new file');
   const dir = await volumes.manager.prepareSubPath(pod, only(pod), 3, 'sub', bench.signal);
   writeFileSync(join(dir, 'data'), 'kept');
+  const missing = await volumes.manager.prepareSubPath(pod, only(pod), 2, 'no-key', bench.signal);
+  assert.ok(statSync(missing).isDirectory(), 'what is missing becomes a directory, in a written volume too');
   for (const bad of ['/etc', '../x', 'a/../../x']) {
     assert.equal(
       (await rejection(volumes.manager.prepareSubPath(pod, only(pod), 3, bad, bench.signal))).kind,

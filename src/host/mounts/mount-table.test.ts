@@ -21,7 +21,7 @@ test('lines are parsed, escapes and bytes of names included', () => {
     table.entries.map((e) => e.shared),
     [true, true, false, false, false, false],
   );
-  assert.deepEqual(table.entries[2]?.options, ['rw', 'noexec', 'rw', 'size=16k']);
+  assert.equal(table.entries[2]?.options, 'rw,noexec,rw,size=16k');
 });
 
 test('the topmost mount answers for a path, the newest goes first', () => {

@@ -10,7 +10,8 @@ export type MountEntry = {
   /** The part of the filesystem that is mounted here: `/` unless it is a bind mount of something deeper. */
   readonly root: string;
   readonly target: string;
-  readonly options: readonly string[];
+  /** Of the mount and of the filesystem, separated by commas. */
+  readonly options: string;
   readonly fsType: string;
   readonly source: string;
   /** Mounts made here also appear in other namespaces of its peer group. */
@@ -79,13 +80,14 @@ export class MountTable {
   }
 }
 
-const unescapeOctal = (text: string): string =>
-  text.includes('\\')
-    ? Buffer.from(
-        text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8))),
-        'latin1',
-      ).toString('utf8')
-    : Buffer.from(text, 'latin1').toString('utf8');
+const UNUSUAL = /[\\\u0080-\u00ff]/;
+
+/** Octal escapes and the bytes of UTF-8 names; nearly no name has either. */
+function unescapeOctal(text: string): string {
+  if (!UNUSUAL.test(text)) return text;
+  const bytes = text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(parseInt(digits, 8)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
 
 /** `text` is the file read as latin1, so that any byte of a path survives until it is unescaped. */
 export function parseMountInfo(text: string): MountEntry[] {
@@ -100,10 +102,10 @@ export function parseMountInfo(text: string): MountEntry[] {
       device: fields[2] ?? '',
       root: unescapeOctal(fields[3] ?? ''),
       target: unescapeOctal(fields[4] ?? ''),
-      options: [...(fields[5] ?? '').split(','), ...(fields[separator + 3] ?? '').split(',')].filter((o) => o !== ''),
+      options: `${fields[5]},${fields[separator + 3]}`,
       fsType: fields[separator + 1] ?? '',
       source: unescapeOctal(fields[separator + 2] ?? ''),
-      shared: fields.slice(6, separator).some((field) => field.startsWith('shared:')),
+      shared: fields.some((field, i) => i > 5 && i < separator && field.startsWith('shared:')),
     });
   }
   return entries;

@@ -97,20 +97,27 @@ export class HostMounter implements Mounter {
   async unmount(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {
     // A mount may be stacked on another; a handful of rounds is more than any sane node has.
     for (let round = 0; round < 8; round++) {
-      const entry = (await this.table(signal)).at(target);
-      if (entry === undefined) return;
       try {
         if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
+        else if ((await this.table(signal)).at(target) === undefined) return;
         else await this.#unmountByChild(target, options, signal);
       } catch (err) {
-        if ((await this.table(signal)).at(target) === undefined) return;
-        if (!isFault(err, 'conflict')) throw err;
-        const holders = await holdersOf(entry, signal);
-        const who = holders.length === 0 ? 'no holder found' : `held by ${describeHolders(holders)}`;
-        throw new KubeletError('conflict', `${err.message}: ${who}`, { cause: err });
+        // Nothing is mounted there, or nothing is there at all.
+        if (isFault(err, 'invalid', 'notFound')) return;
+        await this.#explain(target, err, signal);
       }
     }
     throw new KubeletError('internal', `umount ${target}: still mounted after 8 unmounts`);
+  }
+
+  /** Adds to a busy mount's error who holds it. Returns if the mount went nevertheless. */
+  async #explain(target: string, err: unknown, signal: AbortSignal): Promise<void> {
+    const entry = (await this.table(signal)).at(target);
+    if (entry === undefined) return;
+    if (!isFault(err, 'conflict')) throw err;
+    const holders = await holdersOf(entry, signal);
+    const who = holders.length === 0 ? 'no holder found' : `held by ${describeHolders(holders)}`;
+    throw new KubeletError('conflict', `${err.message}: ${who}`, { cause: err });
   }
 
   async #unmountByChild(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {

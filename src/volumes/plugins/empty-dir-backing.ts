@@ -1,7 +1,7 @@
 // The directory or in-memory filesystem under an emptyDir and under every volume whose files the kubelet writes. A
 // marker file beside the volume says that it was set up completely, so that a restart neither repeats nor trusts half
 // of it.
-import { access, chmod, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, lstat, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { podLimits } from '../../core/pod-resources.ts';
 import type { Pod } from '../../core/pod.ts';
@@ -50,7 +50,6 @@ export class EmptyDirBacking {
   async setUp(request: BackingRequest, signal: AbortSignal): Promise<boolean> {
     const path = this.pathOf(request);
     await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
-    const mounted = (await this.#mounter.table(signal)).at(path) !== undefined;
     const marked = await isThere(this.#marker(request));
     if (request.medium.on === 'disk') {
       if (marked && (await isThere(path))) return true;
@@ -58,8 +57,8 @@ export class EmptyDirBacking {
       await chmod(path, 0o777);
       return false;
     }
-    if (mounted) return marked;
     await ensureDir(path, 0o777);
+    if (await isMountPoint(path)) return marked;
     if (request.medium.on === 'hugepages') await this.#mounter.hugetlbfs(path, request.medium.pageSize, signal);
     else {
       const { sizeBytes } = request.medium;
@@ -101,6 +100,12 @@ export class EmptyDirBacking {
   #marker(request: Pick<BackingRequest, 'uid' | 'markerName'>): string {
     return join(this.#layout.readyDir(request.uid, request.markerName), 'ready');
   }
+}
+
+/** By device number: the directory is the kubelet's own, so asking it cannot hang. */
+async function isMountPoint(path: string): Promise<boolean> {
+  const [own, parent] = await Promise.all([lstat(path), lstat(dirname(path))]);
+  return own.dev !== parent.dev;
 }
 
 async function isThere(path: string): Promise<boolean> {
