@@ -9,6 +9,7 @@ import type { StatusStore } from '../status/status-store.ts';
 import { AtomicWriter } from '../volumes/atomic-writer.ts';
 import { VolumeLayout } from '../volumes/layout.ts';
 import { VolumeManager } from '../volumes/manager.ts';
+import { VolumeMetrics } from '../volumes/metrics.ts';
 import { PluginSet } from '../volumes/plugin-set.ts';
 import { ConfigMapContent } from '../volumes/plugins/config-map.ts';
 import { DownwardApiContent } from '../volumes/plugins/downward-api.ts';
@@ -77,6 +78,7 @@ export function buildVolumes(
     events: cluster.events,
     clock,
     log: log.child({ component: 'volumes' }),
+    metrics: new VolumeMetrics(base.registry),
   });
   return { manager, podDirs, subPaths };
 }
