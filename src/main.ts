@@ -50,7 +50,7 @@ export async function main(
   argv: readonly string[],
   io: MainIo,
   signals: Signals,
-  load: LoadKubelet = () => import('./kubelet.ts'),
+  load: LoadKubelet = loadKubelet,
 ): Promise<number> {
   const command = await understand(argv, io);
   if (command === undefined) return 1;
@@ -61,9 +61,26 @@ export async function main(
 }
 
 /** Brings in the kubelet itself, which is loaded only once it is clear that it will run. */
-export type LoadKubelet = () => Promise<{
+export type LoadKubelet = (signal: AbortSignal) => Promise<{
   runKubelet: (options: KubeletOptions, signal: AbortSignal) => Promise<void>;
 }>;
+
+/** In slices, so that the health port answers between them, at once to whoever already waits there. */
+const loadKubelet: LoadKubelet = async (signal) => {
+  await systemClock.sleep(8, signal);
+  for (const slice of [
+    () => import('./assembly/runtime-edge.ts'),
+    () => import('./assembly/images.ts'),
+    () => import('./assembly/sources.ts'),
+    () => import('./assembly/volumes.ts'),
+    () => import('./assembly/pod-life.ts'),
+  ]) {
+    await new Promise(setImmediate);
+    await slice();
+  }
+  await new Promise(setImmediate);
+  return import('./kubelet.ts');
+};
 
 /** The signals of the operating system, as callbacks. */
 export type Signals = {
@@ -162,7 +179,7 @@ class Process {
     prepareHost(config, flags, gates, this.#log);
     await this.#besideHealthz(async (signal) => {
       // Loaded only now: help, versions and complaints about the input need none of it, and health answers meanwhile.
-      const { runKubelet } = await this.#load();
+      const { runKubelet } = await this.#load(signal);
       await runKubelet(
         {
           config,
@@ -186,8 +203,9 @@ class Process {
     const { healthzBindAddress: address, healthzPort: port } = this.#configuration.config;
     const log = this.#log.child({ component: 'healthz' });
     const over = new AbortController();
-    const health =
-      port === 0 ? undefined : new HealthzServer({ clock: this.#clock, log }, { address, port }).run(over.signal);
+    const server = new HealthzServer({ clock: this.#clock, log }, { address, port });
+    const health = port === 0 ? undefined : server.run(over.signal);
+    if (health !== undefined) await server.tried;
     try {
       await work(this.#stop.signal);
     } finally {

@@ -1,5 +1,5 @@
 // The local health endpoint: /healthz and /healthz/ping on a port of its own, and nothing else there, ever.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -7,12 +7,18 @@ import type { Logger } from '../lib/logger.ts';
 type HealthzDeps = { readonly clock: Clock; readonly log: Logger };
 type HealthzOptions = { readonly address: string; readonly port: number };
 
+// An import of node:http also loads its WebSocket client, which takes longer than the rest of the start.
+const { createServer } = process.getBuiltinModule('node:http');
+
 const RETRY_MS = 5000;
 
 export class HealthzServer {
   readonly name = 'healthz';
   readonly #deps: HealthzDeps;
   readonly #options: HealthzOptions;
+  readonly #first = Promise.withResolvers<void>();
+  /** Settles once the first attempt to listen has succeeded or failed. */
+  readonly tried: Promise<void> = this.#first.promise;
   /** The port in use; differs from the option only when that is 0 in tests. */
   boundPort: number | undefined;
 
@@ -27,6 +33,7 @@ export class HealthzServer {
       try {
         await this.#serve(signal);
       } catch (err) {
+        this.#first.resolve();
         this.#deps.log.error('failed to start healthz server', { ...this.#options, errno: errnoOf(err), err });
         await this.#deps.clock.sleep(RETRY_MS, signal);
       }
@@ -48,6 +55,7 @@ export class HealthzServer {
       server.listen(this.#options.port, this.#options.address, () => {
         const bound = server.address();
         this.boundPort = typeof bound === 'object' && bound !== null ? bound.port : undefined;
+        this.#first.resolve();
         if (signal.aborted) stop();
         else signal.addEventListener('abort', stop, { once: true });
       });

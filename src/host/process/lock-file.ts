@@ -1,6 +1,5 @@
 // The lock file: one kubelet per lock. The lock is flock(2)'s, the one the Go kubelet takes, so each keeps the other out.
 // It belongs to the open file and goes with the process, however that ends.
-import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../../lib/errors.ts';
@@ -50,7 +49,8 @@ async function tryLock(fd: number): Promise<boolean> {
 const CONTENDED = 75;
 
 /** util-linux's flock on our own open file: the lock stays with the file after the command has gone. */
-function lockByCommand(fd: number): Promise<boolean> {
+async function lockByCommand(fd: number): Promise<boolean> {
+  const { spawn } = await import('node:child_process');
   return new Promise((resolve, reject) => {
     const child = spawn('flock', ['--nonblock', '--conflict-exit-code', String(CONTENDED), '3'], {
       stdio: ['ignore', 'ignore', 'ignore', fd],

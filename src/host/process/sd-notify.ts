@@ -1,5 +1,4 @@
 // What systemd wants to hear from a service: ready, stopping, still alive.
-import { spawn } from 'node:child_process';
 import { isFault } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { sendUnixDatagram } from '../libc.ts';
@@ -32,6 +31,7 @@ export function systemdOf(env: NodeJS.ProcessEnv, pid: number, log: Logger): Sys
 }
 
 function notifyByCommand(state: SystemdState, pid: number, log: Logger): void {
+  const { spawn } = process.getBuiltinModule('node:child_process');
   const child = spawn('systemd-notify', [`--pid=${pid}`, state], { stdio: 'ignore' });
   child.once('error', (err) => log.warn('could not tell systemd', { state, err }));
 }
