@@ -292,6 +292,22 @@ describe('pull queue', () => {
       assert.deepEqual(t.puller.pulls(), []);
     });
 
+  it('says what a pod waits for', async () => {
+    const t = await setup();
+    const g = gate();
+    t.control.pull = g.pass;
+    const all = [t.ensure('a:1', 'Always', 'x'), t.ensure('b:1', 'Always', 'y')];
+    await t.reached(1);
+    await t.clock.advance(3500);
+    assert.equal(t.puller.blockedOn(podUid('x')), 'pulling image "a:1" for 3s');
+    assert.equal(t.puller.blockedOn(podUid('y')), 'image "b:1" waits for its turn behind 1 other pulls for 3s');
+    assert.equal(t.puller.blockedOn(podUid('z')), undefined);
+    g.release();
+    await t.reached(2);
+    g.release();
+    await Promise.all(all);
+  });
+
   it('shares one pull among all who want the same with the same credentials', async () => {
     const t = await setup({ serialize: false });
     const g = gate();

@@ -147,6 +147,16 @@ export class ImagePuller {
     return [...this.#inProgress];
   }
 
+  /** Why a pod's containers are not there yet, as far as images go, in words. */
+  blockedOn(podUid: PodUid): string | undefined {
+    const own = this.pulls().find((p) => p.podUid === podUid);
+    if (own === undefined) return undefined;
+    const seconds = Math.floor((this.#deps.clock.now() - own.sinceMs) / 1000);
+    if (own.phase === 'pulling') return `pulling image ${quote(own.image)} for ${seconds}s`;
+    const ahead = this.pulls().slice(0, this.pulls().indexOf(own));
+    return `image ${quote(own.image)} waits for its turn behind ${ahead.length} other pulls for ${seconds}s`;
+  }
+
   #named(request: ImageRequest): Ensuring {
     try {
       const name = withDefaultTag(request.image);

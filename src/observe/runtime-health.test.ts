@@ -80,6 +80,21 @@ describe('RuntimeHealth', () => {
     assert.equal(state.features.supplementalGroupsPolicy, true);
   });
 
+  it('asks once more when told to while it is asking', async () => {
+    const t = setup();
+    const stop = new AbortController();
+    let asked = 0;
+    t.health.onChange(() => {
+      if (++asked === 1) t.health.checkSoon();
+    });
+    const running = t.health.run(stop.signal);
+    t.says.status = answer(condition('RuntimeReady', true), condition('NetworkReady', false));
+    await t.clock.advance(1);
+    assert.equal(t.health.state().networkReady, false);
+    stop.abort();
+    await running;
+  });
+
   it('asks every 5 s, at once when told to, and tells changes once', async () => {
     const t = setup();
     const stop = new AbortController();

@@ -67,6 +67,7 @@ export class RuntimeHealth implements Runnable {
   #answer = NO_ANSWER;
   #lastOk: { monotonic: number; wall: number } | undefined;
   #nap: Scope | undefined;
+  #wanted = false;
   #told = '';
 
   constructor(deps: RuntimeHealthDeps, options: RuntimeHealthOptions = {}) {
@@ -96,13 +97,16 @@ export class RuntimeHealth implements Runnable {
 
   /** Asks again without waiting for the period: a stream broke or came back. */
   checkSoon(): void {
+    this.#wanted = true;
     this.#nap?.abort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
+      this.#wanted = false;
       await this.check(signal);
+      if (this.#wanted) continue;
       const nap = childScope(signal);
       this.#nap = nap;
       await clock.sleep(this.#everyMs, nap.signal);
