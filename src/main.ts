@@ -243,6 +243,9 @@ class Process {
       this.#signals.exitNow(1);
     });
     this.#signals.onReload(() => void this.#reload());
+    this.#updates.subscribe(['logging.verbosity', 'logging.vmodule'], ({ logging }) =>
+      this.#levels.set(logging.verbosity, logging.vmodule),
+    );
   }
 
   async #reload(): Promise<void> {
@@ -250,8 +253,6 @@ class Process {
       const command = await readCommand(this.#argv, machineFacts);
       if (command.do !== 'run') return;
       const { live, needRestart } = this.#updates.offer(command.configuration.config);
-      const { logging } = this.#updates.current;
-      this.#levels.set(logging.verbosity, logging.vmodule);
       this.#log.info('configuration read again', { applied: live.join(','), needRestart: needRestart.join(',') });
     } catch (err) {
       this.#log.error('configuration is not usable, the old one stays in force', { err });

@@ -96,12 +96,14 @@ test('SIGHUP applies what can change and keeps the old configuration when the ne
   writeConfig('maxPods: 5\n');
   const life = start([], untilStopped);
   const { updates, logLevels } = await life.options;
-  const heard: string[] = [];
-  updates.subscribe((_, changed) => heard.push(...changed));
-  writeConfig('maxPods: 6\nsyncFrequency: 30s\nlogging: {verbosity: 3}\n');
+  const heard: number[] = [];
+  updates.subscribe(['syncFrequency'], (now) => heard.push(now.syncFrequencyMs));
+  assert.throws(() => updates.subscribe(['maxPods'], () => undefined), /maxPods cannot change/);
+  writeConfig('maxPods: 6\nsyncFrequency: 30s\nfileCheckFrequency: 30s\nlogging: {verbosity: 3}\n');
   life.reload();
   while (heard.length === 0) await new Promise(setImmediate);
-  assert.deepEqual(heard, ['syncFrequency', 'logging.verbosity']);
+  assert.deepEqual(heard, [30_000]);
+  assert.equal(updates.current.fileCheckFrequencyMs, 20_000, 'nobody follows it');
   assert.equal(updates.current.syncFrequencyMs, 30_000);
   assert.equal(updates.current.maxPods, 5);
   assert.equal(logLevels.of('x'), 3);

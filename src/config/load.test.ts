@@ -274,7 +274,7 @@ test('a changed configuration says what takes effect and what waits', async () =
     needRestart: ['maxPods', 'logging.format'],
   });
   assert.deepEqual(diffConfig(before, before), { live: [], needRestart: [] });
-  const live = applyLive(before, after);
+  const live = applyLive(before, after, diffConfig(before, after).live);
   assert.equal(live.logging.verbosity, 4);
   assert.equal(live.logging.format, 'text');
   assert.equal(live.maxPods, 5);

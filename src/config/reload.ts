@@ -3,11 +3,10 @@ import { CONFIG_FIELDS, type KubeletConfig } from './config-fields.ts';
 import { readField, withField } from './convert.ts';
 import type { Fields } from './schema.ts';
 
-/** Fields whose owners read them afresh each time, or are told. Everything else is fixed while the process lives. */
+/** Fields that may change while the process lives, once their owner follows them (updates.ts). */
 export const LIVE_FIELDS: ReadonlySet<string> = new Set([
   'logging.verbosity',
   'logging.vmodule',
-  'logging.flushFrequency',
   'syncFrequency',
   'fileCheckFrequency',
   'httpCheckFrequency',
@@ -24,18 +23,23 @@ export const LIVE_FIELDS: ReadonlySet<string> = new Set([
 
 export type ConfigDiff = { readonly live: readonly string[]; readonly needRestart: readonly string[] };
 
-export function diffConfig(before: KubeletConfig, after: KubeletConfig): ConfigDiff {
+/** `live` narrows the fields that take effect at once to those that somebody follows. */
+export function diffConfig(
+  before: KubeletConfig,
+  after: KubeletConfig,
+  live: ReadonlySet<string> = LIVE_FIELDS,
+): ConfigDiff {
   const changed = changedFields(before, after);
   return {
-    live: changed.filter((path) => LIVE_FIELDS.has(path)),
-    needRestart: changed.filter((path) => !LIVE_FIELDS.has(path)),
+    live: changed.filter((path) => live.has(path)),
+    needRestart: changed.filter((path) => !live.has(path)),
   };
 }
 
-/** `before` with the live fields of `after`: what is in force until the restart. */
-export function applyLive(before: KubeletConfig, after: KubeletConfig): KubeletConfig {
+/** `before` with those fields of `after`: what is in force until the restart. */
+export function applyLive(before: KubeletConfig, after: KubeletConfig, fields: readonly string[]): KubeletConfig {
   let out = before;
-  for (const path of diffConfig(before, after).live) out = withField(out, path, readField(after, path));
+  for (const path of fields) out = withField(out, path, readField(after, path));
   return out;
 }
 
