@@ -1,6 +1,7 @@
 // What a cluster has from its first moment: system namespaces, the API's own service, priority classes, roles. Runs on
 // every start and makes only what is missing.
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from './api/auth/bootstrap-roles.ts';
+import { deleteObject } from './api/deletion.ts';
 import { keyOf, textAt, type Json } from './api/objects.ts';
 import type { Registry } from './api/registry.ts';
 import { resourceNamed } from './api/resources.ts';
@@ -15,9 +16,10 @@ export const systemContext = (): RequestContext => ({
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 const RBAC = 'rbac.authorization.k8s.io';
-const SERVICE_ADDRESS = '10.96.0.1';
 
-export function seedCluster(registry: Registry, caPem: string, port: number): void {
+export type ServiceAddress = { readonly ip: string; readonly port: number };
+
+export function seedCluster(registry: Registry, caPem: string, service: ServiceAddress, targetPort: number): void {
   const ensure = (storage: string, namespace: string, body: Json): void => {
     const name = textAt(body, 'metadata', 'name');
     if (registry.store.get(storage, keyOf(namespace, name)) === undefined)
@@ -34,9 +36,14 @@ export function seedCluster(registry: Registry, caPem: string, port: number): vo
     ['system-cluster-critical', 2_000_000_000],
   ] as const)
     ensure('scheduling.k8s.io/priorityclasses', '', { metadata: { name }, value });
+  const spec = { clusterIP: service.ip, ports: [{ name: 'https', port: service.port, protocol: 'TCP', targetPort }] };
+  const type = resourceNamed('services');
+  const known = registry.store.get('services', 'default/kubernetes')?.object;
+  if (known !== undefined && textAt(known, 'spec', 'clusterIP') !== service.ip)
+    deleteObject(registry, type, 'default', 'kubernetes', {}, systemContext());
   ensure('services', 'default', {
     metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
-    spec: { clusterIP: SERVICE_ADDRESS, ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: port }] },
+    spec,
   });
 }
 

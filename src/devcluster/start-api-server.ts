@@ -18,6 +18,10 @@ export type StartOptions = {
   readonly host?: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;
+  /** More addresses to listen on, once the machine has them. */
+  readonly alsoListenOn?: readonly string[];
+  /** Where pods find the API; by default an address nobody answers on. */
+  readonly serviceAddress?: { readonly ip: string; readonly port: number };
   /** More names and addresses the server's certificate must carry. */
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
@@ -44,7 +48,7 @@ export interface RunningApiServer {
 }
 
 const DEFAULT_WINDOW = 5000;
-const SERVICE_ADDRESS = '10.96.0.1';
+const SERVICE = { ip: '10.96.0.1', port: 443 };
 const OWN_NAMES = [
   'localhost',
   'kubernetes',
@@ -62,7 +66,13 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
     directory: join(options.dir, 'pki'),
     dnsNames: [...OWN_NAMES, ...(options.dnsNames ?? [])],
     ipAddresses: [
-      ...new Set(['127.0.0.1', SERVICE_ADDRESS, ...(host === '0.0.0.0' ? [] : [host]), ...(options.ipAddresses ?? [])]),
+      ...new Set([
+        '127.0.0.1',
+        (options.serviceAddress ?? SERVICE).ip,
+        ...(options.alsoListenOn ?? []),
+        ...(host === '0.0.0.0' ? [] : [host]),
+        ...(options.ipAddresses ?? []),
+      ]),
     ],
   });
   const store = new ObjectStore(join(options.dir, 'cluster.db'));
@@ -71,7 +81,8 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
     { host, port: options.port ?? 0, watchWindow: options.watchWindow ?? DEFAULT_WINDOW },
   );
   await server.listen();
-  seedCluster(server.registry, pki.caPem, server.port);
+  for (const address of options.alsoListenOn ?? []) server.alsoListen(address);
+  seedCluster(server.registry, pki.caPem, options.serviceAddress ?? SERVICE, server.port);
   const url = `https://${host === '0.0.0.0' ? '127.0.0.1' : host}:${server.port}`;
   const make = (user: string, groups: readonly string[]): string =>
     kubeconfig(url, pki.caPem, {

@@ -38,6 +38,8 @@ export type ApiServerOptions = {
   readonly watchWindow: number;
 };
 
+const RETRY_LISTEN_MS = 2000;
+
 export class ApiServer {
   readonly registry: Registry;
   readonly hub: WatchHub;
@@ -48,6 +50,7 @@ export class ApiServer {
   readonly #authenticator: Authenticator;
   readonly #router: Router;
   readonly #sockets = new Set<Socket>();
+  readonly #extra = new Map<string, Server>();
   #server: Server | undefined;
   #detach: () => void = () => undefined;
 
@@ -77,8 +80,15 @@ export class ApiServer {
   }
 
   async listen(): Promise<void> {
-    const { pki } = this.#deps;
     this.#detach = this.hub.attach();
+    const server = this.#createServer();
+    this.#server = server;
+    server.listen(this.#options.port, this.#options.host);
+    await once(server, 'listening');
+  }
+
+  #createServer(): Server {
+    const { pki } = this.#deps;
     const server = createServer({
       cert: pki.server.certificatePem,
       key: pki.server.keyPem,
@@ -100,9 +110,21 @@ export class ApiServer {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     );
-    this.#server = server;
-    server.listen(this.#options.port, this.#options.host);
-    await once(server, 'listening');
+    return server;
+  }
+
+  /**
+   * Listens on one more address with the same port; tried again while the machine does not have it (the pod bridge
+   * comes and goes).
+   */
+  alsoListen(host: string): void {
+    const attempt = (): void => {
+      if (this.#server === undefined || this.#extra.has(host)) return;
+      const server = this.#createServer();
+      server.once('error', () => this.#deps.clock.after(RETRY_LISTEN_MS, attempt));
+      server.listen(this.port, host, () => this.#extra.set(host, server));
+    };
+    attempt();
   }
 
   /** Forgets the past, as etcd's compaction does: older watches and pages get a 410. */
@@ -118,8 +140,9 @@ export class ApiServer {
     this.#detach();
     this.hub.closeAll();
     this.proxy.close();
-    const closed = once(server, 'close');
-    server.close();
+    const all = [server, ...this.#extra.values()];
+    const closed = Promise.all(all.map((one) => once(one, 'close')));
+    for (const one of all) one.close();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }

@@ -1,0 +1,91 @@
+// `kubelet-dev up | down | status | reset`: a one-node cluster on this machine.
+import { systemClock } from '../lib/clock.ts';
+import { messageOf } from '../lib/errors.ts';
+import { down, reset } from './cli/down.ts';
+import { chosenDirectory, pathsBelow, type Paths } from './cli/paths.ts';
+import { status } from './cli/status.ts';
+import { up } from './cli/up.ts';
+
+const HELP = `Usage: kubelet-dev <command> [options]
+
+  up       start (or complete, or repair) the cluster and wait for the example pod
+  down     stop it and leave nothing behind but files
+  status   what runs and how to reach it
+  reset    stop it and remove everything it made
+
+Options:
+  --dir=PATH      where it lives (KUBELET_DEV_DIR, default /var/lib/kubelet-dev)
+  --no-install    do not install missing packages
+  --no-example    do not run the example pod
+  --timeout=SEC   how long up waits (default 120)
+`;
+
+type Options = { directory: string; install: boolean; example: boolean; timeoutMs: number };
+
+function readOptions(args: readonly string[]): Options | string {
+  const options: Options = {
+    directory: chosenDirectory(process.env),
+    install: process.env['KUBELET_DEV_NO_INSTALL'] !== '1',
+    example: true,
+    timeoutMs: 120_000,
+  };
+  for (const arg of args) {
+    const [name, value = ''] = arg.split('=', 2);
+    if (name === '--dir' && value !== '') options.directory = value;
+    else if (arg === '--no-install') options.install = false;
+    else if (arg === '--no-example') options.example = false;
+    else if (name === '--timeout' && Number(value) > 0) options.timeoutMs = Number(value) * 1000;
+    else return `unknown option ${arg}`;
+  }
+  return options;
+}
+
+const out = (text: string): void => void process.stdout.write(text);
+
+async function runCommand(command: string, options: Options, paths: Paths, signal: AbortSignal): Promise<number> {
+  const tell = (line: string): void => out(`${line}\n`);
+  switch (command) {
+    case 'up':
+      await up(paths, options, { out, clock: systemClock }, signal);
+      return 0;
+    case 'status': {
+      const { text, healthy } = await status(paths);
+      out(text);
+      return healthy ? 0 : 1;
+    }
+    case 'down':
+    case 'reset': {
+      const left = await (command === 'down' ? down : reset)(paths, tell, signal);
+      for (const thing of left) tell(`could not remove: ${thing}`);
+      if (left.length === 0) tell(command === 'down' ? 'stopped' : 'removed');
+      return left.length === 0 ? 0 : 1;
+    }
+    default:
+      out(HELP);
+      return command === '' || command === '--help' || command === 'help' ? 0 : 2;
+  }
+}
+
+async function main(): Promise<number> {
+  const [command = '', ...rest] = process.argv.slice(2);
+  const options = readOptions(rest);
+  if (typeof options === 'string') {
+    process.stderr.write(`kubelet-dev: ${options}\n${HELP}`);
+    return 2;
+  }
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  process.once('SIGTERM', () => stop.abort());
+  try {
+    return await runCommand(command, options, pathsBelow(options.directory), stop.signal);
+  } catch (err) {
+    if (stop.signal.aborted) {
+      out('\nInterrupted; what was started goes on. See kubelet-dev status, or stop it with kubelet-dev down.\n');
+      return 130;
+    }
+    process.stderr.write(`kubelet-dev: ${messageOf(err)}\n`);
+    return 1;
+  }
+}
+
+process.exitCode = await main();

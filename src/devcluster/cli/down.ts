@@ -1,0 +1,110 @@
+// `kubelet-dev down`: ends every process and takes every mount, link, cgroup and rule away; files stay for the next `up`.
+// Works just as well when the supervisor or anything else is already dead.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openCgroups } from '../../host/cgroups/open.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { leftovers, removeTraces } from '../containerd/cleanup.ts';
+import { endProcess, processesWith } from './own-processes.ts';
+import type { Paths } from './paths.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { stopSupervisor } from './state.ts';
+
+const run = promisify(execFile);
+const quiet = (file: string, args: readonly string[]): Promise<string> =>
+  run(file, [...args]).then(
+    (r) => r.stdout,
+    () => '',
+  );
+
+/** What could not be removed, in words. */
+export async function down(
+  paths: Paths,
+  tell: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const settings = await readSettings(paths);
+  if (settings === undefined) return [];
+  tell('stopping pods and processes');
+  await stopSupervisor(paths);
+  for (const needle of [
+    `--config=${paths.kubeletConfig}`,
+    `api-process.ts\0${paths.directory}\0`,
+    `--config\0${paths.containerdConfig}`,
+  ])
+    await Promise.all((await processesWith(needle)).map((pid) => endProcess(pid, 10_000)));
+  tell('removing mounts, network and cgroups');
+  await removeTraces(paths.containerd, settings.network);
+  await unmountBelow(paths.directory);
+  await removeCgroup(settings.cgroupRoot, signal);
+  await rm(join(paths.containerd, 'cni-ipam'), { recursive: true, force: true });
+  await rm(paths.podLogs, { recursive: true, force: true });
+  await removeLogLinks(paths.podLogs);
+  await restoreMachine(settings);
+  return remaining(paths, settings);
+}
+
+async function unmountBelow(directory: string): Promise<void> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8');
+  const points = table
+    .split('\n')
+    .map((line) => (line.split(' ')[4] ?? '').replaceAll('\\040', ' '))
+    .filter((point) => point.startsWith(`${directory}/`));
+  for (const point of points.toReversed()) await quiet('umount', ['-l', point]);
+}
+
+async function removeCgroup(path: string, signal: AbortSignal): Promise<void> {
+  const cgroups = await openCgroups(systemClock, 'cgroupfs');
+  await cgroups.destroy(path, signal);
+}
+
+/** The kubelet links every container log into one directory for log collectors. */
+async function removeLogLinks(podLogs: string): Promise<void> {
+  const directory = '/var/log/containers';
+  for (const name of await readdir(directory).catch(() => [])) {
+    const target = await readlink(join(directory, name)).catch(() => '');
+    if (target.startsWith(`${podLogs}/`)) await rm(join(directory, name), { force: true });
+  }
+}
+
+async function restoreMachine({ before }: Settings): Promise<void> {
+  if (!before.hostPortChains) await removeHostPortChains();
+  if (before.ipForward === '0') await writeFile('/proc/sys/net/ipv4/ip_forward', '0').catch(() => undefined);
+}
+
+const HOST_PORT_CHAINS = ['CNI-HOSTPORT-DNAT', 'CNI-HOSTPORT-MASQ', 'CNI-HOSTPORT-SETMARK'];
+
+/** The port mapping plugin's own chains, unless another network uses them. */
+async function removeHostPortChains(): Promise<void> {
+  const lines = (await quiet('iptables-save', ['-t', 'nat'])).split('\n');
+  if (lines.some((l) => l.startsWith('-A CNI-HOSTPORT-DNAT '))) return;
+  for (const line of lines)
+    if (line.startsWith('-A ') && HOST_PORT_CHAINS.some((c) => line.includes(`-j ${c}`)))
+      await quiet('sh', ['-c', `iptables -t nat ${line.replace(/^-A/, '-D')}`]);
+  for (const chain of HOST_PORT_CHAINS) {
+    await quiet('iptables', ['-t', 'nat', '-F', chain]);
+    await quiet('iptables', ['-t', 'nat', '-X', chain]);
+  }
+}
+
+async function remaining(paths: Paths, settings: Settings): Promise<string[]> {
+  const found = (await leftovers(paths.containerd, settings.network)).filter((l) => !l.startsWith('folder '));
+  for (const pid of await processesWith(`${paths.directory}/`)) found.push(`process ${pid}`);
+  return found;
+}
+
+/** `kubelet-dev reset`: all of it, files too. */
+export async function reset(
+  paths: Paths,
+  tell: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const left = await down(paths, tell, signal);
+  if (left.length > 0) return left;
+  tell(`removing ${paths.directory}`);
+  await rm(paths.directory, { recursive: true, force: true });
+  return existsSync(paths.directory) ? [paths.directory] : [];
+}

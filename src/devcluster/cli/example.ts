@@ -1,0 +1,62 @@
+// The example pod: a tiny web server in an image made on this machine.
+import { stringify } from 'yaml';
+import { recordsAt, textAt, type Json } from '../api/objects.ts';
+import { callApi } from './client.ts';
+import type { Paths } from './paths.ts';
+import { EXAMPLE_IMAGE } from './runtime.ts';
+
+const NAME = 'hello';
+const SCRIPT =
+  'mkdir -p /tmp/www && echo "hello from $(hostname)" > /tmp/www/index.html && echo "serving on port 8080" && exec httpd -f -p 8080 -h /tmp/www';
+
+export const examplePod = (): Json => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: NAME, namespace: 'default', labels: { app: NAME } },
+  spec: {
+    terminationGracePeriodSeconds: 2,
+    containers: [
+      {
+        name: 'web',
+        image: EXAMPLE_IMAGE,
+        imagePullPolicy: 'IfNotPresent',
+        command: ['sh', '-c', SCRIPT],
+        ports: [{ containerPort: 8080 }],
+        readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
+      },
+    ],
+  },
+});
+
+export const exampleText = (): string => stringify(examplePod());
+
+export type PodState = { readonly phase: string; readonly ready: boolean; readonly ip: string; readonly why: string };
+
+export async function ensureExample(paths: Paths): Promise<void> {
+  const found = await callApi(paths, 'GET', `/api/v1/namespaces/default/pods/${NAME}`);
+  const finished = ['Succeeded', 'Failed'].includes(textAt(found.body, 'status', 'phase'));
+  if (found.status === 200 && finished)
+    await callApi(paths, 'DELETE', `/api/v1/namespaces/default/pods/${NAME}?gracePeriodSeconds=0`);
+  if (found.status === 404 || finished) await callApi(paths, 'POST', '/api/v1/namespaces/default/pods', examplePod());
+}
+
+export async function exampleState(paths: Paths): Promise<PodState> {
+  const { body } = await callApi(paths, 'GET', `/api/v1/namespaces/default/pods/${NAME}`);
+  const conditions = recordsAt(body, 'status', 'conditions');
+  const [container] = recordsAt(body, 'status', 'containerStatuses');
+  const waiting = [textAt(container, 'state', 'waiting', 'reason'), textAt(container, 'state', 'waiting', 'message')];
+  const unscheduled = conditions.find((c) => c['type'] === 'PodScheduled' && c['status'] === 'False');
+  return {
+    phase: textAt(body, 'status', 'phase'),
+    ready: conditions.some((c) => c['type'] === 'Ready' && c['status'] === 'True'),
+    ip: textAt(body, 'status', 'podIP'),
+    why: waiting.filter(Boolean).join(': ') || textAt(unscheduled, 'message'),
+  };
+}
+
+export async function nodeIsReady(paths: Paths, name: string): Promise<{ ready: boolean; why: string }> {
+  const { status, body } = await callApi(paths, 'GET', `/api/v1/nodes/${name}`);
+  if (status !== 200) return { ready: false, why: 'not registered yet' };
+  const ready = recordsAt(body, 'status', 'conditions').find((c) => c['type'] === 'Ready');
+  return { ready: ready?.['status'] === 'True', why: textAt(ready, 'message') };
+}

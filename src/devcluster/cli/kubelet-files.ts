@@ -1,0 +1,45 @@
+// The configuration the kubelet of a development cluster gets: private directories, a private cgroup, its own ports.
+import { stringify } from 'yaml';
+import type { Paths } from './paths.ts';
+import type { Settings } from './settings.ts';
+
+export function kubeletConfig(paths: Paths, settings: Settings): string {
+  return stringify({
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    containerRuntimeEndpoint: `unix://${paths.containerdSocket}`,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: settings.cgroupRoot,
+    failCgroupV1: false,
+    failSwapOn: false,
+    port: settings.kubeletPort,
+    healthzPort: settings.healthzPort,
+    readOnlyPort: 0,
+    staticPodPath: paths.manifests,
+    podLogsDir: paths.podLogs,
+    volumePluginDir: paths.volumePlugins,
+    tlsCertFile: `${paths.kubeletCertificates}/serving.crt`,
+    tlsPrivateKeyFile: `${paths.kubeletCertificates}/serving.key`,
+    authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: paths.ca } },
+    authorization: { mode: 'Webhook' },
+    makeIPTablesUtilChains: false,
+    // Images made here come from no registry: what is collected cannot be pulled again.
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    evictionHard: {
+      'memory.available': '50Mi',
+      'nodefs.available': '1%',
+      'imagefs.available': '1%',
+      'nodefs.inodesFree': '1%',
+    },
+    registerWithTaints: [],
+  });
+}
+
+export const kubeletArguments = (paths: Paths, settings: Settings): string[] => [
+  `--kubeconfig=${paths.nodeKubeconfig}`,
+  `--config=${paths.kubeletConfig}`,
+  `--root-dir=${paths.kubeletRoot}`,
+  `--cert-dir=${paths.kubeletCertificates}`,
+  `--hostname-override=${settings.nodeName}`,
+];

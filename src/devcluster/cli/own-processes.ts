@@ -1,0 +1,47 @@
+// Finding processes by what they were started with. A pid alone may have been given to somebody else since: the start
+// time goes with it.
+import { readdir, readFile } from 'node:fs/promises';
+import { systemClock } from '../../lib/clock.ts';
+
+export type ProcessId = { readonly pid: number; readonly startTime: string };
+
+/** Field 22 of /proc/PID/stat: unique together with the pid until the next boot. */
+export async function startTimeOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return stat === '' || fields[0] === 'Z' ? undefined : fields[19];
+}
+
+export const isAlive = async (id: ProcessId): Promise<boolean> => (await startTimeOf(id.pid)) === id.startTime;
+
+/** Processes with `needle` in their command line, but never this one. */
+export async function processesWith(needle: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes(needle)) found.push(pid);
+  }
+  return found;
+}
+
+/** Asks, waits, then insists. */
+export async function endProcess(pid: number, patienceMs: number): Promise<void> {
+  const startTime = await startTimeOf(pid);
+  if (startTime === undefined) return;
+  send(pid, 'SIGTERM');
+  const end = systemClock.monotonic() + patienceMs;
+  while (await isAlive({ pid, startTime })) {
+    if (systemClock.monotonic() > end) send(pid, 'SIGKILL');
+    await systemClock.sleep(25, new AbortController().signal);
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended by itself.
+  }
+}

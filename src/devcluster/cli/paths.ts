@@ -1,0 +1,34 @@
+// Where everything of a development cluster lives: below one directory. Paths of sockets are kept short; the kernel
+// takes no more than 107 characters.
+import { join } from 'node:path';
+
+export const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
+
+export type Paths = ReturnType<typeof pathsBelow>;
+
+export function pathsBelow(directory: string) {
+  const below = (...parts: string[]): string => join(directory, ...parts);
+  return {
+    directory,
+    settings: below('settings.json'),
+    supervisor: below('supervisor.json'),
+    logs: below('logs'),
+    log: (name: string): string => below('logs', `${name}.log`),
+    api: below('api'),
+    admin: below('api', 'admin.kubeconfig'),
+    ca: below('api', 'pki', 'ca.crt'),
+    nodeKubeconfig: below('node.kubeconfig'),
+    kubeletConfig: below('kubelet.yaml'),
+    kubeletRoot: below('kubelet'),
+    kubeletCertificates: below('kubelet-pki'),
+    manifests: below('manifests'),
+    podLogs: below('pod-logs'),
+    volumePlugins: below('volume-plugins'),
+    containerd: below('containerd'),
+    containerdConfig: below('containerd', 'config.toml'),
+    containerdSocket: below('containerd', 'c.sock'),
+    example: below('example-pod.yaml'),
+  };
+}
+
+export const chosenDirectory = (env: NodeJS.ProcessEnv): string => env['KUBELET_DEV_DIR'] || DEFAULT_DIRECTORY;

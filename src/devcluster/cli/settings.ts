@@ -1,0 +1,76 @@
+// What is chosen once and kept: ports, the node's name, the pod network, what the machine was like before.
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { hostname } from 'node:os';
+import { writeFileAtomic } from '../../lib/atomic-file.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { choosePodNetwork, type PodNetwork } from '../containerd/config.ts';
+import type { Paths } from './paths.ts';
+
+export type Settings = {
+  readonly nodeName: string;
+  readonly apiPort: number;
+  readonly kubeletPort: number;
+  readonly healthzPort: number;
+  readonly network: PodNetwork;
+  readonly cgroupRoot: string;
+  /** Packages this command installed. */
+  readonly installed: readonly string[];
+  readonly before: { readonly ipForward: string; readonly hostPortChains: boolean };
+};
+
+export async function readSettings(paths: Paths): Promise<Settings | undefined> {
+  try {
+    return JSON.parse(await readFile(paths.settings, 'utf8')) as Settings;
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return undefined;
+    throw new KubeletError('invalid', `${paths.settings} is damaged; 'kubelet-dev reset' starts over`, { cause: err });
+  }
+}
+
+export const writeSettings = (paths: Paths, settings: Settings): Promise<void> =>
+  writeFileAtomic(paths.settings, `${JSON.stringify(settings, null, 2)}\n`, 0o600);
+
+export async function newSettings(before: Settings['before'], installed: readonly string[]): Promise<Settings> {
+  const taken: number[] = [];
+  const choose = async (wanted: number): Promise<number> => {
+    const port = await freePort(wanted, taken);
+    taken.push(port);
+    return port;
+  };
+  const name = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.-]+/g, '-')
+    .replaceAll(/^[.-]+|[.-]+$/g, '');
+  const network = choosePodNetwork(systemClock.random, 'kd');
+  return {
+    nodeName: name === '' ? 'node' : name,
+    apiPort: await choose(6443),
+    kubeletPort: await choose(10250),
+    healthzPort: await choose(10248),
+    network: { ...network, masquerade: true },
+    cgroupRoot: `/${network.name}`,
+    installed,
+    before,
+  };
+}
+
+/** The usual port, or any other when somebody else has it. */
+async function freePort(wanted: number, taken: readonly number[]): Promise<number> {
+  for (const candidate of [wanted, 0, 0, 0]) {
+    const port = await tryPort(candidate);
+    if (port !== undefined && !taken.includes(port)) return port;
+  }
+  throw new KubeletError('exhausted', 'no free port found');
+}
+
+const tryPort = (port: number): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(undefined));
+    server.listen(port, '0.0.0.0', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined));
+    });
+  });
