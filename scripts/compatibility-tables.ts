@@ -53,7 +53,7 @@ function fieldState(path: string): string {
   if (note !== undefined) return note;
   const field = fieldAt(CONFIG_FIELDS, path);
   const name = path.split('.').at(-1) ?? path;
-  const live = LIVE_FIELDS.has(path) ? '; changes live on SIGHUP' : '';
+  const live = LIVE_FIELDS.has(path) && source.includes(`'${path}'`) ? '; changes live on SIGHUP' : '';
   return field !== undefined && usesField(path, internalKey(name, field))
     ? `same${live}`
     : 'accepted and checked, no effect yet';
