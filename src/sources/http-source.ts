@@ -33,7 +33,8 @@ export class HttpSource implements Runnable {
   readonly name = 'http-source';
   readonly #deps: HttpSourceDeps;
   readonly #opts: HttpSourceOptions;
-  #last: string | undefined;
+  /** The answer in effect, and what was questionable about it. */
+  #last: { readonly text: string; readonly problems: readonly FoundProblem[] } | undefined;
 
   constructor(deps: HttpSourceDeps, opts: HttpSourceOptions) {
     this.#deps = deps;
@@ -54,19 +55,22 @@ export class HttpSource implements Runnable {
       if (signal.aborted) return;
       return this.#deps.report([{ where, severity: 'error', message: messageOf(err) }]);
     }
-    if (text === this.#last) return;
+    // What went wrong in between is over.
+    if (text === this.#last?.text) return this.#deps.report(this.#last.problems);
     if (text.trim() === '') {
-      this.#last = text;
-      this.#deps.report([{ where, severity: 'error', message: 'zero-length data received' }]);
-      return this.#deps.emit([]);
+      return this.#accept(text, [], [{ where, severity: 'error', message: 'zero-length data received' }]);
     }
     const options = { nodeName: this.#opts.nodeName, localObjects: false, lists: true };
     const contents = await readManifest(text, { where, local: false }, options, this.#deps.decoder, signal);
-    this.#deps.report(contents.problems);
     // One bad pod spoils the whole answer, as the rest could be half of something; the last good set stays.
-    if (contents.problems.some((p) => p.severity === 'error')) return;
-    this.#last = text;
-    this.#deps.emit(contents.pods);
+    if (contents.problems.some((p) => p.severity === 'error')) return this.#deps.report(contents.problems);
+    this.#accept(text, contents.pods, contents.problems);
+  }
+
+  #accept(text: string, pods: readonly Pod[], problems: readonly FoundProblem[]): void {
+    this.#last = { text, problems };
+    this.#deps.report(problems);
+    this.#deps.emit(pods);
   }
 
   async #get(signal: AbortSignal): Promise<string> {

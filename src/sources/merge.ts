@@ -90,14 +90,16 @@ export class PodConfig {
   readonly #deps: PodConfigDeps;
   readonly #opts: PodConfigOptions;
   readonly #bySource = new Map<string, ReadonlyMap<string, Pod>>();
+  readonly #heard = new Set<string>();
 
   constructor(deps: PodConfigDeps, opts: PodConfigOptions) {
     this.#deps = deps;
     this.#opts = opts;
   }
 
-  /** Takes the full set of one source. */
-  set(source: string, pods: readonly Pod[]): void {
+  /** Takes the full set of one source. A `provisional` set (an old copy) does not count as having heard the source. */
+  set(source: string, pods: readonly Pod[], provisional = false): void {
+    if (!provisional) this.#heard.add(source);
     const before = this.#bySource.get(source);
     const seen = rfc3339Nano(this.#deps.clock.nowNanos());
     const diff = diffPods(before ?? new Map<string, Pod>(), pods, source, seen);
@@ -113,12 +115,12 @@ export class PodConfig {
 
   /** Whether every configured source has been heard: before that, absence means nothing. */
   sourcesReady(): boolean {
-    return this.#opts.sources.every((source) => this.#bySource.has(source));
+    return this.#opts.sources.every((source) => this.#heard.has(source));
   }
 
   /** Sources that have not been heard yet. */
   awaited(): readonly string[] {
-    return this.#opts.sources.filter((source) => !this.#bySource.has(source));
+    return this.#opts.sources.filter((source) => !this.#heard.has(source));
   }
 
   pods(): readonly Pod[] {

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { applyPodDefaults } from '../pod-defaults.ts';
+import type { Pod, PodSpec } from '../pod.ts';
+import { formatFieldError, type FieldError } from './field-error.ts';
+import { validateResize } from './resize.ts';
+import { validateEphemeralContainersUpdate, validatePodUpdate } from './update.ts';
+
+const base = applyPodDefaults({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', namespace: 'ns', uid: 'u' },
+  spec: {
+    containers: [
+      { name: 'c', image: 'i:1', resources: { requests: { cpu: '1' }, limits: { cpu: '2', 'a.com/g': '1' } } },
+    ],
+    initContainers: [
+      { name: 'once', image: 'i:1', resources: { requests: { cpu: '1' } } },
+      { name: 'side', image: 'i:1', restartPolicy: 'Always', resources: { requests: { cpu: '1' } } },
+    ],
+    tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
+    activeDeadlineSeconds: 100,
+  },
+});
+const changed = (spec: Partial<PodSpec>, metadata: Partial<Pod['metadata']> = {}): Pod => ({
+  ...base,
+  metadata: { ...base.metadata, ...metadata },
+  spec: { ...base.spec, ...spec },
+});
+const first = base.spec.containers[0];
+assert.ok(first);
+
+type Check = (now: Pod, before: Pod) => readonly FieldError[];
+type Row = readonly [string, Pod, readonly RegExp[], Pod?];
+const table = (check: Check, rows: readonly Row[]): void => {
+  for (const [name, now, expected, before = base] of rows)
+    it(name, () => {
+      const found = check(now, before).map(formatFieldError);
+      assert.equal(found.length, expected.length, found.join('\n'));
+      expected.forEach((pattern, i) => assert.match(found[i] ?? '', pattern));
+    });
+};
+
+describe('updates', () => {
+  const negative = changed({ terminationGracePeriodSeconds: -1 });
+  table(validatePodUpdate, [
+    ['nothing', base, []],
+    ['an image', changed({ containers: [{ ...first, image: 'i:2' }] }), []],
+    ['labels', changed({}, { labels: { a: 'b' } }), []],
+    ['a shorter deadline', changed({ activeDeadlineSeconds: 50 }), []],
+    ['a longer deadline', changed({ activeDeadlineSeconds: 101 }), [/must be less than or equal to previous value/]],
+    ['one more toleration', changed({ tolerations: [...(base.spec.tolerations ?? []), { operator: 'Exists' }] }), []],
+    [
+      'other seconds of a toleration',
+      changed({ tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 9 }] }),
+      [],
+    ],
+    ['one toleration less', changed({ tolerations: [] }), [/existing toleration can not be modified/]],
+    [
+      'a command',
+      changed({ containers: [{ ...first, command: ['x'] }] }),
+      [/^spec: Forbidden: pod updates may not change fields other than/],
+    ],
+    [
+      'one more container',
+      changed({ containers: [...base.spec.containers, { ...first, name: 'd' }] }),
+      [/pod updates may not add or remove containers/],
+    ],
+    ['an empty image', changed({ containers: [{ ...first, image: '' }] }), [/image: Required value/]],
+    ['the grace period', changed({ terminationGracePeriodSeconds: 9 }), [/pod updates may not change fields/]],
+    [
+      'a negative grace period set right',
+      { ...negative, spec: { ...negative.spec, terminationGracePeriodSeconds: 1 } },
+      [],
+      negative,
+    ],
+    ['the name', changed({}, { name: 'q' }), [/metadata\.name: Invalid value: "q": field is immutable/]],
+    ['a gate', changed({ schedulingGates: [{ name: 'g' }] }), [/only deletion is allowed/]],
+    [
+      'a mirror',
+      changed({ nodeName: 'n' }, { annotations: { 'kubernetes.io/config.mirror': 'x' } }),
+      [/may not add mirror pod annotation/, /pod updates may not change/],
+    ],
+  ]);
+});
+
+describe('ephemeral containers', () => {
+  const debug = { ...first, name: 'dbg', resources: {} };
+  const one = changed({ ephemeralContainers: [debug] });
+  table(validateEphemeralContainersUpdate, [
+    ['a new one', one, []],
+    ['the same', one, [], one],
+    ['one less', base, [/"dbg" may not be removed/], one],
+    [
+      'another image',
+      changed({ ephemeralContainers: [{ ...debug, image: 'i:2' }] }),
+      [/"dbg" may not be changed/],
+      one,
+    ],
+    [
+      'a name that is taken',
+      changed({ ephemeralContainers: [{ ...debug, name: 'c' }] }),
+      [/name: Duplicate value: "c"/],
+    ],
+    ['something else', changed({ hostNetwork: true }), [/only ephemeral containers may be changed here/]],
+    [
+      'of a static pod',
+      one,
+      [/static pods do not support/],
+      changed({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } }),
+    ],
+  ]);
+});
+
+describe('resizes', () => {
+  const resources = (requests: Record<string, string>, limits: Record<string, string>): Pod =>
+    changed({
+      containers: [
+        { ...first, resources: { requests: { 'a.com/g': '1', ...requests }, limits: { 'a.com/g': '1', ...limits } } },
+      ],
+    });
+  const init = (index: number, cpu: string): Pod =>
+    changed({
+      initContainers: (base.spec.initContainers ?? []).map((c, i) =>
+        i === index ? { ...c, resources: { requests: { cpu } } } : c,
+      ),
+    });
+  table(validateResize, [
+    ['nothing', base, []],
+    ['more cpu', resources({ cpu: '1500m' }, { cpu: '3' }), []],
+    ['memory too', resources({ cpu: '1', memory: '1Mi' }, { cpu: '2' }), []],
+    ['more than the limit', resources({ cpu: '3' }, { cpu: '2' }), [/must be less than or equal to cpu limit of 2/]],
+    ['a limit less', resources({ cpu: '1' }, {}), [/resource limits cannot be removed/]],
+    [
+      'a device',
+      changed({
+        containers: [
+          {
+            ...first,
+            resources: {
+              ...first.resources,
+              limits: { cpu: '2', 'a.com/g': '2' },
+              requests: { cpu: '1', 'a.com/g': '2' },
+            },
+          },
+        ],
+      }),
+      [/only cpu and memory resources are mutable/],
+    ],
+    ['an image', changed({ containers: [{ ...first, image: 'i:2' }] }), [/only cpu and memory resources are mutable/]],
+    ['a sidecar', init(1, '2'), []],
+    ['an init container', init(0, '2'), [/resources for non-sidecar init containers are immutable/]],
+    [
+      'another class',
+      changed({ containers: [{ ...first, resources: {} }], initContainers: [] }),
+      [/Pod QOS Class may not change/, /may not be added or removed/],
+    ],
+    [
+      'a static pod',
+      base,
+      [/static pods cannot be resized/],
+      changed({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } }),
+    ],
+  ]);
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { Decoder } from './decoder.ts';
+import { HttpSource } from './http-source.ts';
+import type { FoundProblem } from './problem.ts';
+
+const podText = (name: string): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  });
+
+describe('http source', () => {
+  let server: Server;
+  let answer: { status: number; body: string } = { status: 200, body: '' };
+  const headers: (string | string[] | undefined)[] = [];
+  before(async () => {
+    server = createServer((request, response) => {
+      headers.push(request.headers['x-token']);
+      response.writeHead(answer.status).end(answer.body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('follows what the URL says, and keeps the last good word when it says nothing usable', async () => {
+    const sets: (readonly Pod[])[] = [];
+    let heard: readonly FoundProblem[] = [];
+    const first = (): FoundProblem | undefined => heard[0];
+    const source = new HttpSource(
+      {
+        clock: systemClock,
+        log: silentLogger,
+        decoder: new Decoder(systemClock),
+        emit: (pods) => sets.push(pods),
+        report: (found) => (heard = found),
+      },
+      {
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`,
+        headers: { 'X-Token': ['a', 'b'] },
+        nodeName: 'n1',
+        pollMs: 10,
+      },
+    );
+    const stopper = new AbortController();
+    const say = async (status: number, body: string, check: () => boolean): Promise<void> => {
+      answer = { status, body };
+      for (let i = 0; i < 300 && !check(); i++) await new Promise((resolve) => setTimeout(resolve, 5));
+      assert.ok(check(), JSON.stringify({ heard, names: names() }));
+    };
+    const names = (): string => (sets.at(-1) ?? []).map((p) => p.metadata.name).join(' ');
+    answer = { status: 200, body: podText('one') };
+    const running = source.run(stopper.signal);
+
+    try {
+      await say(200, podText('one'), () => names() === 'one-n1');
+      assert.deepEqual(headers[0], 'a, b');
+      const list = `{"apiVersion":"v1","kind":"PodList","items":[${podText('two')},${podText('three')}]}`;
+      await say(200, list, () => names() === 'two-n1 three-n1');
+      assert.deepEqual(heard, []);
+
+      const count = sets.length;
+      await say(500, 'oops', () => first()?.message === 'answered 500 Internal Server Error');
+      await say(200, 'apiVersion: v1\nkind: Pod\n', () => first()?.field === 'metadata.name');
+      await say(200, 'x'.repeat(11 * 1024 * 1024), () => /larger than 10 MiB/.test(first()?.message ?? ''));
+      assert.equal(sets.length, count, 'nothing is said while nothing good is heard');
+      await say(200, list, () => heard.length === 0);
+
+      await say(200, '', () => sets.length > count && names() === '');
+      assert.match(first()?.message ?? '', /zero-length/);
+    } finally {
+      stopper.abort();
+      await running;
+    }
+  });
+});
