@@ -92,7 +92,12 @@ table('the sandbox', [
 table('init containers', [
   { rule: 'none seen: the first', pod: inits, steps: ['start i1 blocking'] },
   { rule: 'running: wait', pod: inits, seen: ['i1 running'], steps: [] },
-  { rule: 'created but not started: again', pod: inits, seen: ['i1 created'], steps: ['start i1 blocking'] },
+  {
+    rule: 'created but not started: again',
+    pod: inits,
+    seen: ['i1 created'],
+    steps: ['start i1 blocking instead of i1'],
+  },
   { rule: 'done: the next', pod: inits, seen: ['i1 exited 0'], steps: ['start i2 blocking'] },
   {
     rule: 'done, and the first already forgotten: the next of the last seen',
@@ -149,7 +154,7 @@ table('init containers', [
     seen: ['a running', 'i1 exited 1'],
     steps: [],
   },
-  { rule: 'nor once one is created', pod: inits, seen: ['a created', 'i1 exited 1'], steps: ['start a'] },
+  { rule: 'nor once one is created', pod: inits, seen: ['a created', 'i1 exited 1'], steps: ['start a instead of a'] },
   {
     rule: 'older ended instances are removed before a start',
     pod: inits,

@@ -29,7 +29,15 @@ export type PodStep =
   | { readonly do: 'removeContainer'; readonly id: ContainerId; readonly name: string; readonly keepLogs: boolean }
   | { readonly do: 'createSandbox'; readonly attempt: number; readonly replaces: SandboxId | undefined }
   | { readonly do: 'resize'; readonly restarting: ReadonlySet<string> }
-  | { readonly do: 'startContainer'; readonly name: string; readonly kind: ContainerKind; readonly blocks: boolean };
+  | {
+      readonly do: 'startContainer';
+      readonly name: string;
+      readonly kind: ContainerKind;
+      /** When it cannot be started, nothing after it is. */
+      readonly blocks: boolean;
+      /** An instance that was created and, as it seems, never started. It goes first, or both might run. */
+      readonly leftover?: ContainerId;
+    };
 
 export type PodPlan = {
   readonly steps: readonly PodStep[];

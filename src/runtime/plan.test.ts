@@ -8,7 +8,7 @@ const never = podOf({ restartPolicy: 'Never' });
 table('main containers', [
   { rule: 'all are there: nothing to do', seen: ['a running'], steps: [] },
   { rule: 'missing: start', pod: podOf({ containers: [box('a'), box('b')] }), seen: ['a running'], steps: ['start b'] },
-  { rule: 'created only: start', seen: ['a created'], steps: ['start a'] },
+  { rule: 'created only: start another instead', seen: ['a created'], steps: ['start a instead of a'] },
   { rule: 'ended well under Always: again', seen: ['a exited 0'], steps: ['start a'] },
   {
     rule: 'ended well under OnFailure: done',

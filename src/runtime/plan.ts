@@ -98,12 +98,11 @@ function planNewSandbox(input: PlanInput, need: Extract<SandboxNeed, { need: 'cr
 }
 
 /** A failing regular init container ends the sync; a sidecar or main container does not hold up the others. */
-const start = (kind: ContainerKind, container: Container): PodStep => ({
-  do: 'startContainer',
-  kind,
-  name: container.name,
-  blocks: kind === 'init' && !isSidecar(container),
-});
+function start(kind: ContainerKind, container: Container, leftover?: ObservedContainer): PodStep {
+  const blocks = kind === 'init' && !isSidecar(container);
+  const base = { do: 'startContainer', kind, name: container.name, blocks } as const;
+  return leftover?.state === 'created' ? { ...base, leftover: leftover.id } : base;
+}
 
 // ---- the sandbox is kept ----
 
@@ -124,8 +123,8 @@ function planKeptSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
       ...(init.starts.length > 0 ? prunedInit(pod, snapshot) : []),
       ...(resize === undefined ? [] : [resize]),
       ...ephemeral.map((c) => start('ephemeral', c)),
-      ...init.starts.map((c) => start('init', c)),
-      ...main.starts.map((c) => start('main', c)),
+      ...init.starts.map((c) => start('init', c, newestOf(snapshot, c.name))),
+      ...main.starts.map((c) => start('main', c, newestOf(snapshot, c.name))),
     ],
   };
 }

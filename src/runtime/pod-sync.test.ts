@@ -388,4 +388,28 @@ describe('a sync', () => {
       [{ containerId: 'container-2', timeout: 2 }],
     );
   });
+
+  it('one that was created and never started goes before another takes its number', async () => {
+    const bench = new Bench(podOf(), { fail: { startContainer: broken } });
+    await bench.sync(podOf());
+    const created = { ...bench.scripted.snapshot('u', 'p', 'ns') };
+    assert.equal(created.containers[0]?.state, 'created');
+    const probes = { liveness: () => undefined, startup: () => undefined };
+    const request = { pod: podOf(), snapshot: created, pullSecrets: [], probes };
+
+    const stuck = new Bench(podOf(), {
+      fail: { removeContainer: new GrpcError(GrpcCode.Unknown, 'in starting state') },
+    });
+    const waits = await stuck.runtime.syncPod(request, new AbortController().signal);
+    assert.deepEqual(stuck.scripted.calls, []);
+    assert.deepEqual([stuck.told, waits.startErrors.size, waits.acted], [[], 0, true]);
+    assert.equal(waits.retryAt, stuck.clock.monotonic() + 500);
+
+    await bench.sync(podOf());
+    const attempts = bench.scripted.calls
+      .filter((c) => c.call === 'CreateContainer')
+      .map((c) => (c.request['config'] as { metadata: { attempt: number } }).metadata.attempt);
+    assert.deepEqual(attempts, [0, 0]);
+    assert.equal(bench.scripted.snapshot('u', 'p', 'ns').containers.length, 1);
+  });
 });

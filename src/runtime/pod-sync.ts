@@ -72,6 +72,8 @@ const TYPE: Record<ContainerKind, ContainerType> = {
   ephemeral: 'ephemeral_container',
 };
 
+const LEFTOVER_RETRY_MS = 500;
+
 const AFTER_CREATE: readonly WaitingReason[] = [
   'CreateContainerError',
   'PreStartHookError',
@@ -349,6 +351,7 @@ export class PodSync {
       this.#reportBackoff(entry, waiting);
       return step.blocks ? 'stop' : 'next';
     }
+    if (!(await this.#removeLeftover(step, signal))) return step.blocks ? 'stop' : 'next';
     this.#noteStart(entry);
     kit.metrics.containerStarting(TYPE[entry.kind]);
     try {
@@ -369,6 +372,29 @@ export class PodSync {
       if (AFTER_CREATE.includes(fault.reason)) this.#ledger.acted();
       this.#ledger.notStarted(step.name, fault, retryAtOf(fault));
       return step.blocks ? 'stop' : 'next';
+    }
+  }
+
+  /** False when it cannot be removed yet: a start that was cut off may still be under way in the runtime. */
+  async #removeLeftover(step: Extract<PodStep, { do: 'startContainer' }>, signal: AbortSignal): Promise<boolean> {
+    const leftover = this.#request.snapshot.containers.find((c) => c.id === step.leftover);
+    if (leftover === undefined) return true;
+    try {
+      await this.#parts.doers.remover.remove(leftover, true, signal);
+      return true;
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = fullErrorText(cause);
+      this.#ledger.failed({
+        action: 'RemoveContainer',
+        target: step.name,
+        reason: 'RemoveContainerError',
+        message,
+        cause,
+      });
+      this.#ledger.acted();
+      this.#ledger.retryBy(this.#parts.kit.clock.now() + LEFTOVER_RETRY_MS);
+      return false;
     }
   }
 

@@ -184,7 +184,8 @@ export class ContainerStarter {
 
   async #restartCount(container: Container, { pod, snapshot }: SyncContext): Promise<number> {
     const newest = newestOf(snapshot, container.name);
-    if (newest !== undefined) return restartCountOf(newest) + 1;
+    // One that never started leaves its number to the next.
+    if (newest !== undefined) return restartCountOf(newest) + (newest.state === 'created' ? 0 : 1);
     try {
       return restartCountFromLogs(await readdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name)));
     } catch (err) {

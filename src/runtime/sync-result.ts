@@ -73,7 +73,12 @@ export class SyncLedger {
       message: fault.message,
       cause: fault,
     });
-    if (retryAt !== undefined) this.#retryAt = Math.min(this.#retryAt ?? Infinity, retryAt);
+    if (retryAt !== undefined) this.retryBy(retryAt);
+  }
+
+  /** Wall milliseconds. */
+  retryBy(at: number): void {
+    this.#retryAt = Math.min(this.#retryAt ?? Infinity, at);
   }
 
   failed(failure: FailedAction): void {

@@ -79,7 +79,7 @@ function shown(step: PodStep): string {
     case 'resize':
       return `resize${step.restarting.size === 0 ? '' : ` restarting ${[...step.restarting].join(' ')}`}`;
     case 'startContainer':
-      return `start ${step.name}${step.blocks ? ' blocking' : ''}`;
+      return `start ${step.name}${step.blocks ? ' blocking' : ''}${step.leftover === undefined ? '' : ` instead of ${step.leftover}`}`;
     default:
       return step satisfies never;
   }
