@@ -92,14 +92,19 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     log: log.child({ component: 'status' }),
     onChange: (uid) => cluster.statusChanged(uid),
   });
-  const cluster: ClusterPort = await buildClusterPort(base, edge, {
-    store,
-    statuses,
-    objects,
-    volumes: () => volumes,
-    life: () => life,
-    sources: () => sources,
-  });
+  const cluster: ClusterPort = await buildClusterPort(
+    base,
+    edge,
+    {
+      store,
+      statuses,
+      objects,
+      volumes: () => volumes,
+      life: () => life,
+      sources: () => sources,
+    },
+    signal,
+  );
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
   const hooks = new ContainerManagerHooks([]);
@@ -120,7 +125,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     resize: resizing.records,
   });
   const probes = buildProbes(base, edge, { cluster, store, statuses, wake: (uid) => life.workers.wake(uid) });
-  const admit = await buildAdmission(base, edge, { cluster, hooks });
+  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers });
   const life: PodLife = buildPodLife({
     base,
     edge,
@@ -134,6 +139,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     messages: new TerminationMessages((path) => lastLines(path, signal)),
     admit,
     sourcesReady: () => sources.merged.sourcesReady(),
+    refreshCgroups: (stop) => tree.refresh(stop),
     collector: () => upkeep.collector,
     resizing,
   });
@@ -160,11 +166,8 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     },
     run: (ready, stop) => {
       const afterRelist = pods(edge, [...life.parts, ...resizing.parts, ...upkeep.parts, ...sources.parts], ready, log);
-      return supervise(
-        [...cluster.parts, edge.observer, edge.health, tree, volumes.manager, probes, afterRelist],
-        log,
-        stop,
-      );
+      const parts = [...cluster.parts, edge.observer, edge.health, tree, volumes.manager, probes, afterRelist];
+      return supervise(parts, log, stop);
     },
   };
 }
@@ -179,21 +182,30 @@ type Later = {
 };
 
 /** With a kubeconfig the node belongs to a cluster, without one it is on its own. */
-function buildClusterPort(base: Foundation, edge: RuntimeEdge, later: Later): Promise<ClusterPort> {
+function buildClusterPort(
+  base: Foundation,
+  edge: RuntimeEdge,
+  later: Later,
+  signal: AbortSignal,
+): Promise<ClusterPort> {
   const onObjectChange = (kind: 'configMap' | 'secret', namespace: string, name: string): void =>
     later.volumes().manager.objectChanged(kind, namespace, name);
   if (base.flags.kubeconfig === '') return buildStandalone(base, edge.resources, later.objects, onObjectChange);
-  return buildCluster({
-    base,
-    edge,
-    store: later.store,
-    statuses: later.statuses,
-    onObjectChange,
-    onPods: (pods) => later.sources().merged.set('api', pods),
-    mayBeRunning: (uid) =>
-      mayHaveRunningContainers(later.life().workers.stateOf(uid), later.life().housekeeping.synced),
-    volumesInUse: () => later.volumes().manager.volumesInUse(),
-  });
+  return buildCluster(
+    {
+      base,
+      edge,
+      store: later.store,
+      statuses: later.statuses,
+      onObjectChange,
+      onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
+      wake: (uid) => later.life().workers.wake(uid),
+      mayBeRunning: (uid) =>
+        mayHaveRunningContainers(later.life().workers.stateOf(uid), later.life().housekeeping.synced),
+      volumesInUse: () => later.volumes().manager.volumesInUse(),
+    },
+    signal,
+  );
 }
 
 /** Nothing is decided about pods before the runtime has been read once. */

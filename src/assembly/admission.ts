@@ -1,7 +1,10 @@
 // Admission of pods to this node.
 import { appArmorHostProblem } from '../admission/app-armor.ts';
 import { PodAdmission } from '../admission/pod-admission.ts';
+import { PREEMPTED } from '../admission/preemption.ts';
 import { SysctlAllowlist } from '../admission/sysctls.ts';
+import { evictPod } from '../pods/evict.ts';
+import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { Verdict } from '../pods/pod-changes.ts';
 import type { Pod } from '../core/pod.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
@@ -14,7 +17,7 @@ import type { RuntimeEdge } from './runtime-edge.ts';
 export async function buildAdmission(
   base: Foundation,
   edge: RuntimeEdge,
-  around: { readonly cluster: ClusterPort; readonly hooks: ContainerManagerHooks },
+  around: { readonly cluster: ClusterPort; readonly hooks: ContainerManagerHooks; readonly workers: () => PodWorkers },
 ): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>> {
   const { config, gates, log } = base;
   const { cluster, hooks } = around;
@@ -26,6 +29,11 @@ export async function buildAdmission(
       nodeConditions: () => [],
       shuttingDown: () => false,
       log: log.child({ component: 'admission' }),
+      rejections: base.registry.counter(
+        'kubelet_admission_rejections_total',
+        'Cumulative number pod admission rejections by the Kubelet.',
+        ['reason'],
+      ),
     },
     {
       podLevelResources: gates.enabled('PodLevelResources'),
@@ -36,6 +44,15 @@ export async function buildAdmission(
   return async (pod, active, signal) => {
     const unsupported = unsupportedVolumeOf(pod);
     if (unsupported !== undefined) return { ok: false, reason: 'UnsupportedVolume', message: unsupported };
-    return admission.admit(pod, active, signal);
+    const verdict = await admission.admit(pod, active, signal);
+    if (!verdict.ok) return verdict;
+    for (const victim of verdict.victims)
+      await evictPod(
+        { workers: around.workers(), events: cluster.events, clock: base.clock },
+        victim,
+        PREEMPTED,
+        signal,
+      );
+    return { ok: true };
   };
 }

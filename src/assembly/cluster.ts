@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
-import { uidOf, type Pod } from '../core/pod.ts';
+import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
-import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { ObjectCache } from '../kube/object-cache.ts';
 import { PodCheckpoint } from '../kube/pod-checkpoint.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
@@ -20,6 +19,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import { goArch } from '../node/host-facts.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
 import type { PodStore } from '../pods/pod-store.ts';
+import { openClientIdentity } from '../security/client-identity.ts';
 import { StatusSync } from '../status/status-sync.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import type { ClusterPort, ObjectChange } from './cluster-port.ts';
@@ -36,16 +36,16 @@ export type ClusterDeps = {
   readonly onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
   readonly mayBeRunning: (uid: PodUid) => boolean;
   readonly volumesInUse: () => readonly string[];
+  readonly wake: (uid: PodUid) => void;
 };
 
 export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly reporting: NodeReporting };
 
-export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
+export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Promise<Cluster> {
   const { base, store } = deps;
   const { clock, nodeName, config, registry, flags } = base;
   const log = base.log.child({ component: 'kube' });
-  const access = await loadKubeconfig(flags.kubeconfig);
-  const api = connectApi({ clock, log, metrics: registry }, access, {
+  const settings = {
     version: KUBELET_VERSION,
     architecture: goArch(process.arch),
     qps: config.kubeAPIQPS,
@@ -53,7 +53,28 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
     eventQps: config.eventRecordQPS,
     eventBurst: config.eventBurst,
     leaseDurationSeconds: config.nodeLeaseDurationSeconds,
-  });
+  };
+  const identity = await openClientIdentity(
+    {
+      clock,
+      log,
+      connect: (access, credentials) =>
+        connectApi({ clock, log, ...(credentials === undefined ? {} : { credentials }) }, access, settings).main,
+    },
+    {
+      kubeconfig: flags.kubeconfig,
+      bootstrapKubeconfig: flags.bootstrapKubeconfig,
+      certDir: flags.certDir,
+      nodeName,
+      rotate: config.rotateCertificates,
+    },
+    signal,
+  );
+  const api = connectApi(
+    { clock, log, metrics: registry, credentials: identity.credentials },
+    identity.access,
+    settings,
+  );
   const events = new ApiEventRecorder(
     { client: api.events, clock, log: base.log.child({ component: 'events' }) },
     { nodeName },
@@ -62,7 +83,14 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
   const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
   const checkpoint = new PodCheckpoint({ clock, log }, { path: join(flags.rootDir, 'last_known_pods'), nodeName });
   const feed = new PodFeed(
-    { client: api.main, clock, log, onPods: deps.onPods, ...(flags.podCheckpoint ? { checkpoint } : {}) },
+    {
+      client: api.main,
+      clock,
+      log,
+      ready: (stop) => watched.nodes.whenSynced(stop),
+      onPods: deps.onPods,
+      ...(flags.podCheckpoint ? { checkpoint } : {}),
+    },
     { nodeName },
   );
   const mirrors = new MirrorPods({
@@ -82,6 +110,7 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
   feed.reflector.subscribe((changes) => {
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
+  watched.nodes.subscribe(nodeSeen(deps, reporting));
   const tokens = new TokenManager({ client: api.main, clock, log });
   return {
     api,
@@ -89,8 +118,9 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
     events,
     parts: [
       events,
+      ...(identity.manager === undefined ? [] : [identity.manager]),
       ...watched.parts,
-      afterNode(watched.nodes, feed),
+      feed,
       ...(flags.podCheckpoint ? [checkpoint] : []),
       tokens,
       sync,
@@ -118,6 +148,17 @@ export async function buildCluster(deps: ClusterDeps): Promise<Cluster> {
     statusChanged: (uid) => sync.wake(uid),
     reconcileMirror: (pod, signal) => mirrors.reconcile(pod, signal),
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
+  };
+}
+
+/** A change of our own Node is reported against at once; with the first sight of it static pods get their mirrors. */
+function nodeSeen({ store, wake }: ClusterDeps, reporting: NodeReporting): () => void {
+  let known = false;
+  return () => {
+    reporting.status.wake();
+    if (known || reporting.known.get() === undefined) return;
+    known = true;
+    for (const pod of store.all()) if (isStaticPod(pod)) wake(uidOf(pod));
   };
 }
 
@@ -164,15 +205,6 @@ function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnectio
     parts: [nodes, services, runtimeClasses, secrets, configMaps],
   };
 }
-
-/** Pods are judged by the node's labels and taints, so its own object comes first. */
-const afterNode = (nodes: Reflector<Node>, feed: PodFeed): Runnable => ({
-  name: feed.name,
-  run: async (signal) => {
-    await nodes.whenSynced(signal);
-    await feed.run(signal);
-  },
-});
 
 async function podToken(
   tokens: TokenManager,

@@ -15,12 +15,15 @@ export type Foundation = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Served apart, on /metrics/probes. */
+  readonly probeRegistry: Registry;
   readonly nodeName: string;
 };
 
-export const buildFoundation = (parts: Omit<Foundation, 'registry' | 'nodeName'>): Foundation => ({
+export const buildFoundation = (parts: Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName'>): Foundation => ({
   ...parts,
   registry: new Registry(),
+  probeRegistry: new Registry(),
   nodeName: nodeNameOf(parts.flags.hostnameOverride),
 });
 

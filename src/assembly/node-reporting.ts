@@ -1,11 +1,10 @@
 // What the node tells the cluster about itself: registration, status, lease, CSINode.
-import { hostname } from 'node:os';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { nodeAddresses, parseNodeIps, hostNetworkReader } from '../node/addresses.ts';
+import { nodeAddresses, parseNodeIps, hostNetworkReader, type HostNetwork } from '../node/addresses.ts';
 import { CSI_NOT_READY, CsiNodeInitializer } from '../node/csi-node.ts';
 import { readHostFacts } from '../node/host-facts.ts';
 import { KnownNode, type NodeWatch } from '../node/known-node.ts';
@@ -58,6 +57,16 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
   const images = imageFacts(base, edge);
   const known = new KnownNode(deps.nodeWatch, nodeName);
   const readNetwork = hostNetworkReader(clock, nodeName);
+  /** A node whose addresses cannot be told keeps the ones it had. */
+  const addressesOf = (network: HostNetwork): Pick<NodeFacts, 'addresses'> => {
+    const wanted = { hostname: nodeName, nodeIps: options.nodeIps, externalCloud: options.externalCloud };
+    try {
+      return { addresses: nodeAddresses(wanted, network, known.get()?.status?.addresses ?? []) };
+    } catch (err) {
+      log.error('the addresses of this node are not known', { err });
+      return {};
+    }
+  };
   let latest: NodeFacts | undefined;
   const facts = async (signal: AbortSignal): Promise<NodeFacts> => {
     const network = await readNetwork(signal);
@@ -66,11 +75,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
       host,
       capacity: edge.resources.capacityList(),
       allocatable: edge.resources.allocatableList(),
-      addresses: nodeAddresses(
-        { hostname: hostname(), nodeIps: options.nodeIps, externalCloud: options.externalCloud },
-        network,
-        known.get()?.status?.addresses ?? [],
-      ),
+      ...addressesOf(network),
       runtime: {
         name: edge.version.name,
         version: edge.version.version,
@@ -96,7 +101,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
       events,
       clock,
       log,
-      listeners: { onRepeatedFailure: resetConnections },
+      listeners: { onRepeatedFailure: resetConnections, onPodCidr: (podCidr) => void setPodCidr(deps, podCidr) },
     },
     { ...options, updateMs: config.nodeStatusUpdateFrequencyMs, reportMs: config.nodeStatusReportFrequencyMs },
   );
@@ -116,6 +121,18 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
   };
 }
 
+/** Runtimes that make their own network configuration need the node's pod range. */
+async function setPodCidr({ edge, base }: NodeReportingDeps, podCidr: string): Promise<void> {
+  try {
+    await edge.cri.runtime.updateRuntimeConfig(
+      { runtimeConfig: { networkConfig: { podCidr } } },
+      new AbortController().signal,
+    );
+  } catch (err) {
+    base.log.error('the runtime did not take the pod range', { podCidr, err });
+  }
+}
+
 const fail = (): never => {
   throw new Error('node facts are not known yet');
 };
@@ -123,7 +140,7 @@ const fail = (): never => {
 function nodeOptions({ config, flags, nodeName }: Foundation): NodeOptions {
   return {
     nodeName,
-    hostname: hostname(),
+    hostname: nodeName,
     nodeLabels: flags.nodeLabels,
     taints: config.registerWithTaints.map(({ key, value, effect }) => ({
       key,

@@ -8,12 +8,21 @@ import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
 export const buildPodCgroups = (
-  { clock, config }: Foundation,
+  { clock, config, registry }: Foundation,
   edge: RuntimeEdge,
   hooks: ContainerManagerHooks,
 ): PodCgroups =>
   new PodCgroups(
-    { cgroups: edge.cgroups, clock, hasExclusiveCpus: (uid) => hooks.hasExclusiveCpus(uid) },
+    {
+      cgroups: edge.cgroups,
+      clock,
+      hasExclusiveCpus: (uid) => hooks.hasExclusiveCpus(uid),
+      durations: registry.histogram(
+        'kubelet_cgroup_manager_duration_seconds',
+        'Duration in seconds for cgroup manager operations. Broken down by method.',
+        ['operation_type'],
+      ),
+    },
     {
       driver: edge.cgroupDriver,
       root: config.cgroupRoot || '/',

@@ -46,6 +46,8 @@ export type PodLifeDeps = {
   readonly store: PodStore;
   readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
   readonly sourcesReady: () => boolean;
+  /** The tiers' weights follow their pods. */
+  readonly refreshCgroups: (signal: AbortSignal) => Promise<void>;
   readonly collector: () => GarbageCollector;
   readonly resizing: Resizing;
 };
@@ -122,6 +124,11 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     leftovers: leftoversOf(deps),
     clock,
     log: base.log.child({ component: 'housekeeping' }),
+  });
+  let network = edge.health.state().networkReady;
+  edge.health.onChange((state) => {
+    if (state.networkReady && !network) workers.wakeAll();
+    network = state.networkReady;
   });
   const pruning = pruner(deps, workers);
   cache.onChange((uid, events) => {
@@ -200,7 +207,9 @@ function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
       previouslyReady: old?.ready === true,
     };
     const started = isStarted(before, facts);
-    return { started, ready: isReady(before, started, facts) };
+    const ready = isReady(before, started, facts);
+    if (started && !ready && facts.hasReadinessProbe) probes.trigger(uid, status.name);
+    return { started, ready };
   };
 }
 
@@ -238,7 +247,7 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
   };
 }
 
-function surroundingsOf({ edge, cluster, cgroups, volumes, probes }: PodLifeDeps): Surroundings {
+function surroundingsOf({ edge, cluster, cgroups, volumes, probes, refreshCgroups }: PodLifeDeps): Surroundings {
   return {
     networkProblem: () => {
       const state = edge.health.state();
@@ -246,7 +255,9 @@ function surroundingsOf({ edge, cluster, cgroups, volumes, probes }: PodLifeDeps
     },
     registerObjects: (pod) => cluster.register(pod),
     cgroupExists: (pod) => cgroups.exists(pod, new AbortController().signal),
-    ensureCgroup: (pod, signal) => cgroups.ensure(pod, signal),
+    ensureCgroup: async (pod, signal) => {
+      await Promise.all([cgroups.ensure(pod, signal), refreshCgroups(signal)]);
+    },
     reconcileMirror: (pod, signal) => cluster.reconcileMirror(pod, signal),
     ensureDirectories: (pod) => volumes.podDirs.ensure(uidOf(pod)),
     mountVolumes: (pod, signal) => volumes.manager.waitMounted(pod, signal),
@@ -260,6 +271,7 @@ function cleanupOf({
   cgroups,
   runtime,
   store,
+  refreshCgroups,
 }: PodLifeDeps): ConstructorParameters<typeof FinishPod>[0]['cleanup'] {
   return {
     unmountVolumes: async (uid, signal) => {
@@ -267,7 +279,10 @@ function cleanupOf({
       await volumes.manager.waitUnmounted(uid, signal);
     },
     unregisterObjects: (pod) => cluster.unregister(pod),
-    destroyCgroup: (uid, signal) => cgroups.destroy(uid, signal),
+    destroyCgroup: async (uid, signal) => {
+      await cgroups.destroy(uid, signal);
+      await refreshCgroups(signal);
+    },
     releaseUserNamespace: async (uid) => {
       const pod = store.get(uid);
       if (pod !== undefined) await runtime.forget(pod);

@@ -1,6 +1,6 @@
 // Probes, fitted with the runtime's exec and the pods' statuses.
 import type { PodUid } from '../core/ids.ts';
-import { Registry } from '../lib/metrics.ts';
+import { nanosToMs } from '../core/time.ts';
 import type { PodStore } from '../pods/pod-store.ts';
 import { ProbeManager } from '../probes/probe-manager.ts';
 import { ProbeMetrics } from '../probes/probe-metrics.ts';
@@ -11,7 +11,7 @@ import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
 export function buildProbes(
-  { clock, log }: Foundation,
+  { clock, log, probeRegistry }: Foundation,
   edge: RuntimeEdge,
   around: {
     readonly cluster: ClusterPort;
@@ -25,12 +25,19 @@ export function buildProbes(
     edge.cri.runtime.execSync({ containerId, cmd, timeout: timeoutSeconds }, signal),
   );
   return new ProbeManager({
-    pods: { pod: (uid) => store.get(uid), status: (uid) => statuses.statusOf(uid) },
+    pods: {
+      pod: (uid) => store.get(uid),
+      status: (uid) => statuses.statusOf(uid),
+      startedAt: (uid, id) => {
+        const container = edge.observer.cache.get(uid)?.containers.find((c) => c.id === id);
+        return container === undefined || container.startedAt === 0n ? undefined : nanosToMs(container.startedAt);
+      },
+    },
     prober,
     onResult: (change) => wake(change.uid),
     events: cluster.events,
     clock,
     log: log.child({ component: 'probes' }),
-    metrics: new ProbeMetrics(new Registry()),
+    metrics: new ProbeMetrics(probeRegistry),
   });
 }

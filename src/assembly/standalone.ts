@@ -1,5 +1,4 @@
 // A node without an API server: its objects are manifests beside the static pods, its events stay on the node.
-import { hostname } from 'node:os';
 import type { Node } from '../core/node.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -20,7 +19,7 @@ export async function buildStandalone(
   const events = new ApiEventRecorder({ clock, log: log.child({ component: 'events' }) }, { nodeName });
   const network = await readHostNetwork(nodeName);
   const addresses = nodeAddresses(
-    { hostname: hostname(), nodeIps: parseNodeIps(flags.nodeIp), externalCloud: false },
+    { hostname: nodeName, nodeIps: parseNodeIps(flags.nodeIp), externalCloud: false },
     network,
     [],
   );

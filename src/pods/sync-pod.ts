@@ -59,6 +59,8 @@ export interface PodRuntimePort {
   kill(pod: Pod, snapshot: PodSnapshot, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
 }
 
+const NETWORK_RETRY_MS = 1000;
+
 const isFinal = (status: PodStatus): boolean => status.phase === 'Succeeded' || status.phase === 'Failed';
 
 export class SyncPod {
@@ -71,6 +73,8 @@ export class SyncPod {
   async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
     const { observed, status } = this.#deps;
     const snapshot = observed.get(uidOf(pod));
+    if (snapshot?.partial === true)
+      throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
     const written = await status.write(pod, snapshot);
     if (isFinal(written)) return { terminal: true };
     const outcome = await this.#bringAbout(pod, snapshot, signal);
@@ -88,11 +92,11 @@ export class SyncPod {
   }
 
   async #bringAbout(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const { surroundings } = this.#deps;
+    const { surroundings, clock } = this.#deps;
     const problem = pod.spec.hostNetwork === true ? undefined : surroundings.networkProblem();
     if (problem !== undefined) {
       this.#deps.events.pod(pod, 'Warning', 'NetworkNotReady', `network is not ready: ${problem}`);
-      throw new KubeletError('unavailable', `network is not ready: ${problem}`);
+      return { retryAt: clock.monotonic() + NETWORK_RETRY_MS * (1 + 0.5 * clock.random()) };
     }
     surroundings.registerObjects(pod);
     if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
