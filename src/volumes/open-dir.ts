@@ -22,6 +22,8 @@ import { errnoOf, KubeletError } from '../lib/errors.ts';
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 /** Not in Node's constants: names a file without opening it. */
 const O_PATH = 0o10000000;
+/** Holding a directory needs no permission to read it, which root may not have on a network filesystem. */
+const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
 /** Deleting a large volume must leave the file system's threads to others too. */
 const PARALLEL = 3;
@@ -36,7 +38,7 @@ export class OpenDir {
 
   /** Opens a directory by path. Only the last element may not be a symlink: the rest of the path must be trusted. */
   static async open(path: string): Promise<OpenDir> {
-    return new OpenDir(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    return new OpenDir(await open(path, HOLD));
   }
 
   static async using<T>(path: string, work: (dir: OpenDir) => Promise<T>): Promise<T> {
@@ -57,19 +59,19 @@ export class OpenDir {
   }
 
   chmod(mode: number): Promise<void> {
-    return this.#handle.chmod(mode);
+    return chmod(this.#self, mode);
   }
 
   chown(uid: number, gid: number): Promise<void> {
-    return this.#handle.chown(uid, gid);
+    return chown(this.#self, uid, gid);
   }
 
   list(): Promise<string[]> {
-    return readdir(`/proc/self/fd/${this.#handle.fd}`);
+    return readdir(this.#self);
   }
 
   async openDir(name: string): Promise<OpenDir> {
-    return new OpenDir(await open(this.at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    return new OpenDir(await open(this.at(name), HOLD));
   }
 
   async mkdir(name: string, mode: number): Promise<OpenDir> {
@@ -140,7 +142,7 @@ export class OpenDir {
   }
 
   async pinSelf(): Promise<PinnedFile> {
-    return new PinnedFile(await open(`/proc/self/fd/${this.#handle.fd}/.`, O_PATH | O_DIRECTORY));
+    return new PinnedFile(await open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
   }
 
   /** Removes a name and all beneath it. Never follows a symlink, never enters another filesystem. Gone is success. */
@@ -177,7 +179,7 @@ export class OpenDir {
       if ((await dir.stat()).dev !== device) {
         throw new KubeletError('conflict', `refusing to delete ${name}: it is another filesystem's mount point`);
       }
-      const children = await readdir(`/proc/self/fd/${dir.#handle.fd}`, { withFileTypes: true });
+      const children = await readdir(dir.#self, { withFileTypes: true });
       const files = children.filter((child) => !child.isDirectory());
       for (let i = 0; i < files.length; i += PARALLEL) {
         const chunk = files.slice(i, i + PARALLEL);
@@ -201,12 +203,16 @@ export class OpenDir {
     }
   }
 
+  get #self(): string {
+    return `/proc/self/fd/${this.#handle.fd}`;
+  }
+
   /** The path of a name in this directory, good while the directory is open. */
   at(name: string): string {
     if (name === '' || name === '.' || name === '..' || name.includes('/') || name.includes('\0')) {
       throw new KubeletError('invalid', `${JSON.stringify(name)} is not the name of a directory entry`);
     }
-    return `/proc/self/fd/${this.#handle.fd}/${name}`;
+    return `${this.#self}/${name}`;
   }
 }
 

@@ -1,6 +1,6 @@
 // The manager on real mounts: errors and their words, updates, refusals, sub paths, restarts, leftovers.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
@@ -283,6 +283,29 @@ test('a pod that comes back changed under its old UID gets the new volume and lo
   await until('old one gone', () => mountsBeneath(bench.root).length === 0);
   assert.ok(existsSync(join(next.manager.mountsOf('uid-st').get('v')?.hostPath ?? '', 'a')));
   await removed(next, pod);
+});
+
+test('after a reboot in-memory volumes are made anew and disks keep what they had', async () => {
+  bench.secrets.set('golden/s', { metadata: { name: 's' }, data: { a: b64('1') } });
+  const pod = podWith('boot', [
+    { name: 'e', emptyDir: {} },
+    { name: 'm', emptyDir: { medium: 'Memory' } },
+    { name: 's', secret: { secretName: 's' } },
+  ]);
+  const first = bench.open();
+  await first.manager.waitMounted(pod, bench.signal);
+  const at = (name: string): string => first.manager.mountsOf('uid-boot').get(name)?.hostPath ?? '';
+  for (const name of ['e', 'm']) writeFileSync(join(at(name), 'data'), 'x');
+  for (const target of mountsBeneath(bench.root)) execFileSync('umount', [target]);
+  const second = bench.open();
+  await second.manager.reconstruct(bench.signal);
+  await second.manager.waitMounted(pod, bench.signal);
+  assert.equal(mountsBeneath(bench.root).length, 2);
+  assert.equal(readFileSync(join(at('e'), 'data'), 'utf8'), 'x');
+  assert.equal(existsSync(join(at('m'), 'data')), false);
+  assert.equal(statSync(at('m')).mode & 0o7777, 0o1777);
+  assert.equal(readFileSync(join(at('s'), 'a'), 'utf8'), '1');
+  await removed(second, pod);
 });
 
 test('a busy volume names who holds it and goes when it is let go', async () => {
