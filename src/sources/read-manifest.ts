@@ -2,7 +2,7 @@
 // with an error gives nothing; its neighbours are not affected.
 import type { ConfigMap, Secret } from '../core/node.ts';
 import { applyPodDefaults } from '../core/pod-defaults.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, PodSpec } from '../core/pod.ts';
 import { formatFieldError, type FieldError } from '../core/validation/field-error.ts';
 import { readPod } from '../core/validation/pod-shape.ts';
 import { validatePod } from '../core/validation/pod.ts';
@@ -84,7 +84,7 @@ async function placed(
     const places = await decoder.locate(
       text,
       document,
-      own.map(({ item, error }) => join(item.path, error.field)),
+      own.map(({ item, error }) => join(item.path, error.at ?? error.field)),
       signal,
     );
     own.forEach(({ item, error, severity }, i) => {
@@ -93,7 +93,7 @@ async function placed(
         where: origin.where,
         severity,
         ...(place === undefined ? {} : placeOf(place)),
-        field: join(item.path, error.field),
+        field: join(item.path, error.at ?? error.field),
         message: severity === 'error' ? formatFieldError(error) : error.message,
       });
     });
@@ -105,6 +105,18 @@ async function placed(
 
 const join = (path: string, field: string): string =>
   path === '' || field === '.' ? path || field : `${path}.${field}`;
+
+const NODE_CRITICAL = { priority: 2_000_001_000, priorityClassName: 'system-node-critical' };
+
+/** The API server computes priorities from classes; nobody does that for static pods. */
+function priorityWarning({ priority, priorityClassName }: PodSpec): string | undefined {
+  if (priority === undefined && !priorityClassName) return undefined;
+  if (priority === undefined) return 'priorityClassName without priority is not used, and a mirror pod may be refused';
+  if (!priorityClassName) return 'priority without priorityClassName: a mirror pod may be refused';
+  return priority === NODE_CRITICAL.priority && priorityClassName === NODE_CRITICAL.priorityClassName
+    ? undefined
+    : `priority other than ${NODE_CRITICAL.priority} (${NODE_CRITICAL.priorityClassName}): the API may try in vain to evict the mirror pod`;
+}
 
 class Reading {
   readonly findings: Finding[] = [];
@@ -190,6 +202,8 @@ class Reading {
       return this.#fail(item, [
         { field: reference.field, kind: 'Forbidden', message: `static pods may not reference ${reference.what}` },
       ]);
+    const priority = priorityWarning(pod.spec);
+    if (priority !== undefined) this.warn(item, priority, 'spec.priorityClassName');
     this.#pods.push(pod);
   }
 

@@ -5,6 +5,8 @@ export type FieldErrorKind =
 
 export type FieldError = {
   readonly field: string;
+  /** The exact place, where `field` as people know it is something larger: a label among `metadata.labels`. */
+  readonly at?: string;
   readonly kind: FieldErrorKind;
   /** The value complained about, for the kinds that show it. */
   readonly value?: unknown;
@@ -59,8 +61,8 @@ export class Findings {
   required(field: string, message = ''): void {
     this.list.push({ field, kind: 'Required', message });
   }
-  invalid(field: string, value: unknown, message: string): void {
-    this.list.push({ field, kind: 'Invalid', value, message });
+  invalid(field: string, value: unknown, message: string, at?: string): void {
+    this.list.push({ field, kind: 'Invalid', value, message, ...(at === undefined ? {} : { at }) });
   }
   notSupported(field: string, value: unknown, supported: Iterable<string>): void {
     this.list.push({ field, kind: 'NotSupported', value, message: `supported values: ${quoted(supported)}` });
@@ -82,8 +84,8 @@ export class Findings {
   }
 
   /** One `Invalid` for every reason. */
-  reasons(field: string, value: unknown, reasons: readonly string[]): void {
-    for (const reason of reasons) this.invalid(field, value, reason);
+  reasons(field: string, value: unknown, reasons: readonly string[], at?: string): void {
+    for (const reason of reasons) this.invalid(field, value, reason, at);
   }
   /** Required when empty, otherwise one `Invalid` for every reason the check gives. */
   name(field: string, value: string | undefined, check: (text: string) => readonly string[]): void {

@@ -9,15 +9,15 @@ const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 export function checkLabels(f: Findings, field: string, labels: StringMap | undefined): void {
   for (const [name, value] of Object.entries(labels ?? {})) {
-    f.reasons(key(field, name), name, qualifiedName(name));
-    f.reasons(key(field, name), value, labelValue(value));
+    f.reasons(field, name, qualifiedName(name), key(field, name));
+    f.reasons(field, value, labelValue(value), key(field, name));
   }
 }
 
 export function checkAnnotations(f: Findings, field: string, annotations: StringMap | undefined): void {
   let bytes = 0;
   for (const [name, value] of Object.entries(annotations ?? {})) {
-    f.reasons(key(field, name), name, qualifiedName(name.toLowerCase()));
+    f.reasons(field, name, qualifiedName(name.toLowerCase()), key(field, name));
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   }
   if (bytes > MAX_ANNOTATIONS_BYTES) f.tooLong(field, MAX_ANNOTATIONS_BYTES);
