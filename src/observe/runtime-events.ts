@@ -39,6 +39,7 @@ export type StreamKind = 'cri' | 'containerd' | 'none';
 const RECONNECT = { baseMs: 100, maxMs: 3000 };
 /** A runtime without any events may be replaced by one that has them. */
 const ASK_AGAIN_MS = 60_000;
+const ACCEPTED_MS = 1000;
 /** A stream that lasts this long was a good one. */
 const SETTLED_MS = 5000;
 
@@ -92,14 +93,16 @@ export class RuntimeEvents {
   }
 
   async #live(kind: StreamKind, open: () => Promise<void>): Promise<void> {
-    const { onStream, metrics } = this.#deps;
+    const { clock, onStream, metrics } = this.#deps;
     const ended = open();
     this.#kind = kind;
-    metrics.successes.inc();
+    // A refused stream ends at once; nothing else tells that it was accepted.
+    const accepted = clock.after(ACCEPTED_MS, () => metrics.successes.inc());
     onStream(true);
     try {
       await ended;
     } finally {
+      accepted.cancel();
       this.#kind = 'none';
       onStream(false);
     }

@@ -94,6 +94,11 @@ export class CriProxy {
     return () => void this.#rules.delete(active);
   }
 
+  /** No more faults. */
+  lift(): void {
+    this.#rules.clear();
+  }
+
   /** Nobody can connect for `ms`; connections that were open break. */
   async outage(ms: number): Promise<void> {
     await this.#server?.close();
