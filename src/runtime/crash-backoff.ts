@@ -9,6 +9,8 @@ type Entry = { delayMs: number; updatedAt: number };
 export class CrashBackoff {
   readonly #options: CrashBackoffOptions;
   readonly #entries = new Map<string, Entry>();
+  /** Ends of containers that are no longer in the runtime to tell. */
+  readonly #ends = new Map<string, number>();
 
   constructor(options: CrashBackoffOptions) {
     this.#options = { ...options, initialMs: Math.min(options.initialMs, options.maxMs) };
@@ -33,18 +35,29 @@ export class CrashBackoff {
     this.#entries.set(key, { delayMs, updatedAt: now });
   }
 
+  /** Remembers the end of a container that is about to be removed and started anew. */
+  removed(key: string, endedAt: number): void {
+    this.#ends.set(key, endedAt);
+  }
+
+  lastEnd(key: string): number | undefined {
+    return this.#ends.get(key);
+  }
+
   forgetPod(pod: Pod): void {
     const prefix = podPrefix(pod);
-    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#entries.delete(key);
+    for (const map of [this.#entries, this.#ends])
+      for (const key of map.keys()) if (key.startsWith(prefix)) map.delete(key);
   }
 
   /** Drops what no longer influences anything. */
   prune(now: number): void {
     for (const [key, entry] of this.#entries) if (this.#forgotten(entry, now)) this.#entries.delete(key);
+    for (const [key, endedAt] of this.#ends) if (now - endedAt > 2 * this.#options.maxMs) this.#ends.delete(key);
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.size + this.#ends.size;
   }
 
   #forgotten(entry: Entry, at: number): boolean {

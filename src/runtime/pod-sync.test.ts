@@ -387,6 +387,12 @@ describe('a sync', () => {
       bench.scripted.calls.filter((c) => c.call === 'StopContainer').map((c) => c.request),
       [{ containerId: 'container-2', timeout: 2 }],
     );
+    // The first time at once, then with the back-off of the one that failed.
+    assert.equal((await bench.sync(pod)).retryAt, undefined);
+    await bench.sync(pod);
+    const waiting = await bench.sync(pod);
+    assert.equal(waiting.startErrors.get('a')?.reason, 'CrashLoopBackOff');
+    assert.equal(waiting.startErrors.get('b'), undefined);
   });
 
   it('one that was created and never started goes before another takes its number', async () => {

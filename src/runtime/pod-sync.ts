@@ -163,6 +163,9 @@ export class PodSync {
           signal,
         );
       await this.#parts.doers.remover.remove(seen, step.keepLogs, signal);
+      // Starting all over must not be a way around the back-off of the one that keeps failing.
+      if (seen.state === 'exited' && known !== undefined && step.keepLogs)
+        this.#parts.doers.backoff.removed(backoffKey(pod, known.container), nanosToMs(seen.finishedAt));
       this.#ledger.acted();
       return 'next';
     } catch (cause) {
@@ -400,7 +403,8 @@ export class PodSync {
 
   #lastEnd({ container }: PodContainer): number | undefined {
     const ended = this.#request.snapshot.containers.find((c) => c.name === container.name && c.state === 'exited');
-    return ended === undefined ? undefined : nanosToMs(ended.finishedAt);
+    if (ended !== undefined) return nanosToMs(ended.finishedAt);
+    return this.#parts.doers.backoff.lastEnd(backoffKey(this.#request.pod, container));
   }
 
   #backoffOf(entry: PodContainer): { delayMs: number; retryAt: number } | undefined {
