@@ -43,38 +43,9 @@ export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly repo
 
 export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Promise<Cluster> {
   const { base, store } = deps;
-  const { clock, nodeName, config, registry, flags } = base;
+  const { clock, nodeName, flags } = base;
   const log = base.log.child({ component: 'kube' });
-  const settings = {
-    version: KUBELET_VERSION,
-    architecture: goArch(process.arch),
-    qps: config.kubeAPIQPS,
-    burst: config.kubeAPIBurst,
-    eventQps: config.eventRecordQPS,
-    eventBurst: config.eventBurst,
-    leaseDurationSeconds: config.nodeLeaseDurationSeconds,
-  };
-  const identity = await openClientIdentity(
-    {
-      clock,
-      log,
-      connect: (access, credentials) =>
-        connectApi({ clock, log, ...(credentials === undefined ? {} : { credentials }) }, access, settings).main,
-    },
-    {
-      kubeconfig: flags.kubeconfig,
-      bootstrapKubeconfig: flags.bootstrapKubeconfig,
-      certDir: flags.certDir,
-      nodeName,
-      rotate: config.rotateCertificates,
-    },
-    signal,
-  );
-  const api = connectApi(
-    { clock, log, metrics: registry, credentials: identity.credentials },
-    identity.access,
-    settings,
-  );
+  const { api, manager } = await connect(base, signal);
   const events = new ApiEventRecorder(
     { client: api.events, clock, log: base.log.child({ component: 'events' }) },
     { nodeName },
@@ -118,7 +89,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     events,
     parts: [
       events,
-      ...(identity.manager === undefined ? [] : [identity.manager]),
+      ...(manager === undefined ? [] : [manager]),
       ...watched.parts,
       feed,
       ...(flags.podCheckpoint ? [checkpoint] : []),
@@ -149,6 +120,46 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     reconcileMirror: (pod, signal) => mirrors.reconcile(pod, signal),
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };
+}
+
+/** The connection, with the client identity that goes with it (and its rotation, where that is asked for). */
+async function connect(
+  base: Foundation,
+  signal: AbortSignal,
+): Promise<{ api: ApiConnection; manager: Runnable | undefined }> {
+  const { clock, config, flags, nodeName, registry } = base;
+  const log = base.log.child({ component: 'kube' });
+  const settings = {
+    version: KUBELET_VERSION,
+    architecture: goArch(process.arch),
+    qps: config.kubeAPIQPS,
+    burst: config.kubeAPIBurst,
+    eventQps: config.eventRecordQPS,
+    eventBurst: config.eventBurst,
+    leaseDurationSeconds: config.nodeLeaseDurationSeconds,
+  };
+  const identity = await openClientIdentity(
+    {
+      clock,
+      log,
+      connect: (access, credentials) =>
+        connectApi({ clock, log, ...(credentials === undefined ? {} : { credentials }) }, access, settings).main,
+    },
+    {
+      kubeconfig: flags.kubeconfig,
+      bootstrapKubeconfig: flags.bootstrapKubeconfig,
+      certDir: flags.certDir,
+      nodeName,
+      rotate: config.rotateCertificates,
+    },
+    signal,
+  );
+  const api = connectApi(
+    { clock, log, metrics: registry, credentials: identity.credentials },
+    identity.access,
+    settings,
+  );
+  return { api, manager: identity.manager };
 }
 
 /** A change of our own Node is reported against at once; with the first sight of it static pods get their mirrors. */
