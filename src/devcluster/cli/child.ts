@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { Backoff } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
 
 export type ChildSpec = {
@@ -64,9 +64,10 @@ export class Child {
     closeSync(out);
     this.#process = child;
     this.#changed();
+    let patience: Timer | undefined;
     const stop = (): void => {
       child.kill('SIGTERM');
-      this.#clock.after(this.spec.patienceMs, () => child.kill('SIGKILL'));
+      patience = this.#clock.after(this.spec.patienceMs, () => child.kill('SIGKILL'));
     };
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -76,6 +77,7 @@ export class Child {
       });
     } finally {
       signal.removeEventListener('abort', stop);
+      patience?.cancel();
       this.#process = undefined;
       this.#changed();
     }

@@ -2,7 +2,7 @@
 // Works just as well when the supervisor or anything else is already dead.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openCgroups } from '../../host/cgroups/open.ts';
@@ -56,9 +56,17 @@ async function unmountBelow(directory: string): Promise<void> {
   for (const point of points.toReversed()) await quiet('umount', ['-l', point]);
 }
 
+/** In every hierarchy: on machines with both versions the runtime makes cgroups in the second one too. */
 async function removeCgroup(path: string, signal: AbortSignal): Promise<void> {
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
   await cgroups.destroy(path, signal);
+  for (const hierarchy of await readdir('/sys/fs/cgroup')) await removeTree(join('/sys/fs/cgroup', hierarchy, path));
+}
+
+async function removeTree(directory: string): Promise<void> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await removeTree(join(directory, entry.name));
+  await rmdir(directory).catch(() => undefined);
 }
 
 /** The kubelet links every container log into one directory for log collectors. */
@@ -93,6 +101,9 @@ async function removeHostPortChains(): Promise<void> {
 async function remaining(paths: Paths, settings: Settings): Promise<string[]> {
   const found = (await leftovers(paths.containerd, settings.network)).filter((l) => !l.startsWith('folder '));
   for (const pid of await processesWith(`${paths.directory}/`)) found.push(`process ${pid}`);
+  for (const hierarchy of await readdir('/sys/fs/cgroup'))
+    if (existsSync(join('/sys/fs/cgroup', hierarchy, settings.cgroupRoot)))
+      found.push(`cgroup ${hierarchy}${settings.cgroupRoot}`);
   return found;
 }
 

@@ -1,5 +1,7 @@
 // The example pod: a tiny web server in an image made on this machine.
+import { request } from 'node:http';
 import { stringify } from 'yaml';
+import { parseTimeMs } from '../../core/time.ts';
 import { recordsAt, textAt, type Json } from '../api/objects.ts';
 import { callApi } from './client.ts';
 import type { Paths } from './paths.ts';
@@ -54,9 +56,30 @@ export async function exampleState(paths: Paths): Promise<PodState> {
   };
 }
 
-export async function nodeIsReady(paths: Paths, name: string): Promise<{ ready: boolean; why: string }> {
+/** Ready, and said so after `sinceMs`: what a node that was stopped said last stays in the API for a while. */
+export async function nodeIsReady(paths: Paths, name: string, sinceMs = 0): Promise<{ ready: boolean; why: string }> {
   const { status, body } = await callApi(paths, 'GET', `/api/v1/nodes/${name}`);
   if (status !== 200) return { ready: false, why: 'not registered yet' };
   const ready = recordsAt(body, 'status', 'conditions').find((c) => c['type'] === 'Ready');
+  const lease = await callApi(paths, 'GET', `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`);
+  const heard = Math.max(
+    parseTimeMs(textAt(ready, 'lastHeartbeatTime')),
+    parseTimeMs(textAt(lease.body, 'spec', 'renewTime')),
+  );
+  if (heard < Math.floor(sinceMs / 1000) * 1000) return { ready: false, why: 'the kubelet has not reported yet' };
   return { ready: ready?.['status'] === 'True', why: textAt(ready, 'message') };
+}
+
+/** Whether the example really answers, whatever its status says. */
+export function exampleAnswers(ip: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const outgoing = request({ host: ip, port: 8080, timeout: 1000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    outgoing.once('timeout', () => outgoing.destroy());
+    outgoing.once('error', () => resolve(false));
+    outgoing.once('close', () => resolve(false));
+    outgoing.end();
+  });
 }

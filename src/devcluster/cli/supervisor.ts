@@ -21,6 +21,8 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 export type SupervisorState = {
   readonly pid: number;
   readonly startTime: string;
+  /** Wall time; what the node said before is from an earlier life. */
+  readonly startedMs: number;
   readonly phase: 'starting' | 'running' | 'stopping';
   readonly children: Readonly<Record<string, { pid: number | undefined; restarts: number }>>;
 };
@@ -35,6 +37,7 @@ class Supervisor {
   #phase: SupervisorState['phase'] = 'starting';
   #writing: Promise<void> = Promise.resolve();
   #startTime = '';
+  readonly #startedMs: number;
 
   constructor(clock: Clock, log: Logger, paths: Paths, settings: Settings) {
     this.#clock = clock;
@@ -42,6 +45,7 @@ class Supervisor {
     this.#paths = paths;
     this.#settings = settings;
     this.#runtime = new RuntimeClient(clock, paths);
+    this.#startedMs = clock.now();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -129,7 +133,13 @@ class Supervisor {
     const children = Object.fromEntries(
       [...this.#children].map(([name, c]) => [name, { pid: c.pid, restarts: c.restarts }]),
     );
-    const state: SupervisorState = { pid: process.pid, startTime: this.#startTime, phase: this.#phase, children };
+    const state: SupervisorState = {
+      pid: process.pid,
+      startTime: this.#startTime,
+      startedMs: this.#startedMs,
+      phase: this.#phase,
+      children,
+    };
     this.#writing = this.#writing
       .then(() => writeFileAtomic(this.#paths.supervisor, JSON.stringify(state), 0o600))
       .catch((err: unknown) => this.#log.error('state could not be written', { err }));

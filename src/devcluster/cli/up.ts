@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { apiIsReady } from './client.ts';
-import { ensureExample, exampleState, exampleText, nodeIsReady } from './example.ts';
+import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady } from './example.ts';
 import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
 import type { Paths } from './paths.ts';
@@ -107,9 +107,10 @@ async function waitForCluster(
   };
   await stage(`API server answers on https://127.0.0.1:${settings.apiPort}`, () => apiIsReady(paths));
   await stage(`node ${settings.nodeName} is ready`, async () => {
-    const node = await nodeIsReady(paths, settings.nodeName);
+    const supervisor = await supervisorState(paths);
+    const node = await nodeIsReady(paths, settings.nodeName, supervisor?.startedMs);
     why = node.why;
-    return node.ready && (await supervisorState(paths))?.phase === 'running';
+    return node.ready && supervisor?.phase === 'running';
   });
   if (!options.example) return;
   await ensureExample(paths);
@@ -117,7 +118,7 @@ async function waitForCluster(
     const pod = await exampleState(paths);
     why = pod.why;
     if (pod.phase === 'Failed' || pod.phase === '') await ensureExample(paths);
-    return pod.phase === 'Running' && pod.ready;
+    return pod.phase === 'Running' && pod.ready && (await exampleAnswers(pod.ip));
   });
 }
 
