@@ -1,4 +1,5 @@
 // Which credentials belong to an image: registry patterns, most specific first, as docker's configuration has them.
+import { globMatches } from './glob.ts';
 
 /** Where credentials come from: decides who else may use an image that was pulled with them. */
 export type CredentialSource =
@@ -56,23 +57,13 @@ function matches(pattern: Key, target: Key): boolean {
   const given = target.host.split('.');
   if (wanted.length !== given.length) return false;
   if (!target.path.startsWith(pattern.path)) return false;
-  return wanted.every((label, i) => globToRegExp(label).test(given[i] ?? ''));
+  return wanted.every((label, i) => globMatches(label, given[i] ?? ''));
 }
 
 /** Whether a pattern of a credential provider covers an image. */
 export function patternMatches(pattern: string, repository: string): boolean {
   const [a, b] = [keyOf(pattern), keyOf(repository)];
   return a !== undefined && b !== undefined && matches(a, b);
-}
-
-/** Shell globs within one label: `*`, `?` and `[set]`. */
-function globToRegExp(glob: string): RegExp {
-  const source = glob.replace(/\*|\?|\[\^?[^\]]+\]|[.+^${}()|\\[\]]/g, (m) => {
-    if (m === '*') return '.*';
-    if (m === '?') return '.';
-    return m.length > 1 ? m : `\\${m}`;
-  });
-  return new RegExp(`^${source}$`, 's');
 }
 
 function usesDefaultRegistry(repository: string): boolean {
