@@ -33,7 +33,10 @@ const runner = (exitCode = 0): HookRunner => {
     execSync: async () => ({ stdout: Buffer.from('out'), stderr: Buffer.from('err'), exitCode }),
   } as unknown as CriRuntime;
   const kit = { ...fakeKit(clock, '/r'), http: hookHttp };
-  return new HookRunner({ cri, events: recordingEvents(events), kit }, { kubernetesVersion: '1.36' });
+  return new HookRunner(
+    { cri, events: recordingEvents(events), kit, nodeIps: () => ['127.0.0.1'] },
+    { kubernetesVersion: '1.36' },
+  );
 };
 const run = (handler: LifecycleHandler, container: Partial<Container> = {}, exitCode = 0): Promise<void> =>
   runner(exitCode).run(
@@ -57,6 +60,13 @@ describe('hooks', () => {
     assert.equal(seen?.headers['user-agent'], 'kube-lifecycle/1.36');
     assert.equal(seen?.headers['accept'], '*/*');
     assert.equal(seen?.headers['x-a'], 'b');
+  });
+
+  it('a pod on the host network is reached at the node', async () => {
+    const onHost = { ...pod, spec: { ...pod.spec, hostNetwork: true } };
+    const target = { pod: onHost, container: { name: 'c' }, containerId: 'id', podIps: [] };
+    await runner().run({ httpGet: { path: '/host', port } }, target, signal);
+    assert.equal(requests.at(-1)?.url, '/host');
   });
 
   it('its own headers replace the usual ones', async () => {

@@ -13,7 +13,13 @@ export type HookTarget = {
   readonly containerId: string;
   readonly podIps: readonly string[];
 };
-export type HookDeps = { readonly cri: CriRuntime; readonly events: EventRecorder; readonly kit: Kit };
+export type HookDeps = {
+  readonly cri: CriRuntime;
+  readonly events: EventRecorder;
+  readonly kit: Kit;
+  /** Pods on the host's network are reached there. */
+  readonly nodeIps: () => readonly string[];
+};
 
 /** As much of what a command prints is kept. */
 const MAX_OUTPUT_BYTES = 10 * 1024;
@@ -62,7 +68,8 @@ export class HookRunner {
   }
 
   async #http(action: HttpGetAction, target: HookTarget, signal: AbortSignal): Promise<void> {
-    const url = hookUrl(action, target);
+    const ips = target.pod.spec.hostNetwork === true ? this.#deps.nodeIps() : target.podIps;
+    const url = hookUrl(action, target.container, ips);
     const headers: Record<string, string> = { 'User-Agent': this.#userAgent, Accept: '*/*' };
     for (const { name, value } of action.httpHeaders ?? []) {
       const known = Object.keys(headers).find((key) => key.toLowerCase() === name.toLowerCase());
@@ -98,8 +105,8 @@ export class HookRunner {
 const spokePlainHttp = (err: unknown): boolean =>
   err instanceof Error && 'code' in err && PLAIN_HTTP_CODES.includes(String(err.code));
 
-function hookUrl(action: HttpGetAction, { container, podIps }: HookTarget): URL {
-  const host = action.host || podIps[0];
+function hookUrl(action: HttpGetAction, container: Container, ips: readonly string[]): URL {
+  const host = action.host || ips[0];
   if (host === undefined) throw new KubeletError('invalid', 'failed to find networking container: no pod IP');
   const port = portOf(action.port, container);
   const scheme = (action.scheme ?? 'HTTP').toLowerCase();

@@ -45,7 +45,7 @@ export class PodRuntime {
   constructor(deps: PodRuntimeDeps, facts: RuntimeFacts) {
     const { cri, volumes, resources, cluster, events } = deps;
     const kit = { ...deps.kit, log: deps.kit.log.child({ component: 'runtime' }) };
-    const hooks = new HookRunner({ cri, events, kit }, facts);
+    const hooks = new HookRunner({ cri, events, kit, nodeIps: () => cluster.nodeIps() }, facts);
     const stopper = new ContainerStopper({ cri, hooks, events, kit });
     this.#deps = deps;
     this.#parts = {

@@ -83,7 +83,7 @@ class Bench {
     } as unknown as CriRuntime;
     const kit = fakeKit(this.clock, '/r');
     const events = recordingEvents(this.events);
-    const hooks = new HookRunner({ cri, events, kit }, { kubernetesVersion: '1.36' });
+    const hooks = new HookRunner({ cri, events, kit, nodeIps: () => [] }, { kubernetesVersion: '1.36' });
     this.stopper = new ContainerStopper({ cri, hooks, events, kit });
     this.pods = new PodStopper({ cri, stopper: this.stopper });
   }
