@@ -113,7 +113,9 @@ export class ApiClient {
 
 /** Collects the events of one watch. */
 export class Watch {
-  readonly events: WatchEvent[] = [];
+  /** One event a line, as they came; parsed only when somebody looks. */
+  readonly lines: string[] = [];
+  readonly #parsed: WatchEvent[] = [];
   readonly status: number;
   ended = false;
   readonly #response: IncomingMessage;
@@ -127,7 +129,7 @@ export class Watch {
     response.on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') this.events.push(JSON.parse(line) as WatchEvent);
+      for (const line of lines) if (line !== '') this.lines.push(line);
       this.#tell();
     });
     const end = (): void => {
@@ -137,6 +139,11 @@ export class Watch {
     response.once('end', end);
     response.once('close', end);
     response.on('error', end);
+  }
+
+  get events(): readonly WatchEvent[] {
+    for (const line of this.lines.slice(this.#parsed.length)) this.#parsed.push(JSON.parse(line) as WatchEvent);
+    return this.#parsed;
   }
 
   #tell(): void {
