@@ -30,11 +30,20 @@ export async function findContainerd(version: ContainerdVersion): Promise<Binari
   return binariesIn(join(home, 'usr/bin'));
 }
 
-/** Whether `findContainerd` can succeed without the network. */
-export const hasContainerd = (version: ContainerdVersion): boolean =>
-  version === '1.6'
-    ? existsSync('/usr/bin/containerd')
-    : existsSync(join(cacheRoot(), `containerd-${version}`, 'usr/bin/containerd'));
+/** Which of these versions cannot be had, and why: a machine without the internet still runs the other tests. */
+export async function missingContainerds(
+  versions: readonly ContainerdVersion[],
+): Promise<ReadonlyMap<ContainerdVersion, string>> {
+  const missing = new Map<ContainerdVersion, string>();
+  for (const version of versions) {
+    try {
+      await findContainerd(version);
+    } catch (err) {
+      missing.set(version, `containerd ${version}: ${err instanceof Error ? err.message : String(err)}`);
+    }
+  }
+  return missing;
+}
 
 async function download(version: ContainerdVersion, home: string): Promise<void> {
   await mkdir(cacheRoot(), { recursive: true });

@@ -17,13 +17,16 @@ import { PullRecords } from '../../src/images/pull-records.ts';
 import { readSandboxImage } from '../../src/cri/connection.ts';
 import { SANDBOX_IMAGE } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';
 
 const forever = new AbortController().signal;
 
-for (const version of ['1.6', '2.1'] as const) {
-  describe(`images on containerd ${version}`, () => {
+const VERSIONS = ['1.6', '2.1'] as const;
+const missing = await missingContainerds(VERSIONS);
+for (const version of VERSIONS) {
+  describe(`images on containerd ${version}`, { skip: missing.get(version) ?? false }, () => {
     let containerd: PrivateContainerd;
     let puller: ImagePuller;
     let records: PullRecords;

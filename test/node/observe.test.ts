@@ -9,12 +9,15 @@ import { Registry } from '../../src/lib/metrics.ts';
 import { Observer } from '../../src/observe/observer.ts';
 import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
 import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { removePod, runPod } from '../harness/pods.ts';
 
 const forever = new AbortController().signal;
 
-for (const version of ['1.6', '2.1'] as const) {
-  describe(`observer on containerd ${version}`, () => {
+const VERSIONS = ['1.6', '2.1'] as const;
+const missing = await missingContainerds(VERSIONS);
+for (const version of VERSIONS) {
+  describe(`observer on containerd ${version}`, { skip: missing.get(version) ?? false }, () => {
     let containerd: PrivateContainerd;
     let cri: CriConnection;
     let observer: Observer;

@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { hasContainerd } from '../../harness/containerd-binaries.ts';
+import { missingContainerds } from '../../harness/containerd-binaries.ts';
 import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';
 import { FakeCri } from '../../fakes/fake-cri.ts';
 import { criContract } from './contract.ts';
@@ -16,8 +16,10 @@ describe('CRI contract on the fake', () => {
   criContract(open, { events: true });
 });
 
-for (const version of ['1.6', '1.7', '2.1'] as const) {
-  const skip = hasContainerd(version) ? false : `containerd ${version} is not in the cache`;
+const VERSIONS = ['1.6', '1.7', '2.1'] as const;
+const missing = await missingContainerds(VERSIONS);
+for (const version of VERSIONS) {
+  const skip = missing.get(version) ?? false;
   describe(`CRI contract on containerd ${version}`, { skip }, () =>
     criContract(() => startContainerd({ version }), { events: version !== '1.6' }),
   );
