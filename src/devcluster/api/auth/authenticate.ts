@@ -27,6 +27,8 @@ export class Authenticator {
     const header = request.headers.authorization ?? '';
     const bearer = /^Bearer\s+(\S+)\s*$/i.exec(header)?.[1];
     const socket = request.socket as TLSSocket;
+    const known = this.#bySocket.get(socket);
+    if (known !== undefined) return known;
     const certificate = socket.getPeerX509Certificate();
     if (certificate !== undefined) {
       if (socket.authorized) return this.#certified(socket, certificate);
@@ -41,18 +43,15 @@ export class Authenticator {
   }
 
   #certified(socket: TLSSocket, certificate: X509Certificate): User | undefined {
-    let user = this.#bySocket.get(socket);
-    if (user === undefined) {
-      const { commonName, organizations } = subjectOf(certificate);
-      if (commonName === '') return undefined;
-      const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
-      user = {
-        name: commonName,
-        groups: [...organizations, 'system:authenticated'],
-        extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
-      };
-      this.#bySocket.set(socket, user);
-    }
+    const { commonName, organizations } = subjectOf(certificate);
+    if (commonName === '') return undefined;
+    const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
+    const user = {
+      name: commonName,
+      groups: [...organizations, 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+    };
+    this.#bySocket.set(socket, user);
     return user;
   }
 
