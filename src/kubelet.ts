@@ -117,13 +117,8 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     wake: (uid) => life.workers.wake(uid),
   });
   await resizing.load();
-  const { runtime } = await buildPodRuntime(base, edge, {
-    cluster,
-    volumes,
-    images,
-    cgroups,
-    resize: resizing.records,
-  });
+  const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records };
+  const { runtime } = await buildPodRuntime(base, edge, around, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, wake: (uid) => life.workers.wake(uid) });
   const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers });
   const life: PodLife = buildPodLife({

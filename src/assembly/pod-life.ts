@@ -236,6 +236,7 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
           pullSecrets: pull.found,
           probes: probes.results,
           onSandboxReady,
+          isTerminating: () => signal.aborted,
         },
         signal,
       );

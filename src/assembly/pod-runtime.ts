@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import type { Pod } from '../core/pod.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Images } from './images.ts';
+import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { RuntimeFacts } from '../runtime/facts.ts';
 import { hookHttp } from '../runtime/hook-http.ts';
 import { runtimeMetrics } from '../runtime/metrics.ts';
 import type { ResizeRecords } from '../runtime/needs.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
-import { defaultIdRange, UserNamespaces } from '../runtime/user-namespaces.ts';
+import { subordinateIds } from '../runtime/subordinate-ids.ts';
+import { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -23,24 +25,28 @@ export type PodRuntimeParts = { readonly runtime: PodRuntime; readonly userns: U
 export async function buildPodRuntime(
   base: Foundation,
   edge: RuntimeEdge,
-  around: { cluster: ClusterPort; volumes: Volumes; images: Images; cgroups: PodCgroups; resize: ResizeRecords },
+  around: {
+    cluster: ClusterPort;
+    volumes: Volumes;
+    images: Images;
+    cgroups: PodCgroups;
+    hooks: ContainerManagerHooks;
+    resize: ResizeRecords;
+  },
+  signal: AbortSignal,
 ): Promise<PodRuntimeParts> {
   const { config, flags, clock, log, registry } = base;
   const { cluster, volumes, images, cgroups } = around;
   const idsPerPod = config.userNamespaces?.idsPerPod ?? IDS_PER_POD;
-  const userns = new UserNamespaces({
-    rootDir: flags.rootDir,
-    idsPerPod,
-    maxPods: config.maxPods,
-    range: defaultIdRange(idsPerPod),
-  });
+  const range = await subordinateIds({ idsPerPod, maxPods: config.maxPods }, signal);
+  const userns = new UserNamespaces({ rootDir: flags.rootDir, idsPerPod, maxPods: config.maxPods, range });
   await userns.restore(await volumes.podDirs.list());
   const runtime = new PodRuntime(
     {
       cri: edge.cri.runtime,
       images: images.puller,
       volumes: volumes.manager,
-      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), resize: around.resize },
+      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: around.hooks, resize: around.resize },
       cluster: {
         configMap: (namespace, name, signal) => orUndefined(cluster.configMap(namespace, name, signal)),
         secret: (namespace, name, signal) => orUndefined(cluster.secret(namespace, name, signal)),

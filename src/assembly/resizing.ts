@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { checkResize } from '../admission/resize-check.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { Pod, PodStatus, ResourceRequirements } from '../core/pod.ts';
+import type { Container, Pod, PodStatus, ResourceRequirements } from '../core/pod.ts';
 import { uidOf } from '../core/pod.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import type { CgroupSettings } from '../host/cgroups/cgroups.ts';
@@ -71,13 +71,14 @@ export function buildResizing({ base, cluster, cgroups, active, wake }: Resizing
     withConditions: (status, pod) => withResizeConditions(status, resizes.conditionsOf(uidOf(pod))),
     synced: (pod, snapshot, error) => {
       if (error !== undefined) return resizes.failed(pod, error);
-      const running = resizableContainers(pod).filter(
-        (c) => snapshot !== undefined && newestOf(snapshot, c.name)?.state === 'running',
-      );
-      resizes.progress(
-        pod,
-        running.some((c) => changedResources(c, actuated.of(uidOf(pod)).get(c.name)).length > 0),
-      );
+      const inForce = actuated.of(uidOf(pod));
+      const isRunning = (name: string): boolean =>
+        snapshot !== undefined && newestOf(snapshot, name)?.state === 'running';
+      const differs = (c: Container): boolean => {
+        const was = inForce.get(c.name);
+        return was !== undefined && isRunning(c.name) && changedResources(c, was).length > 0;
+      };
+      resizes.progress(pod, resizableContainers(pod).some(differs));
     },
     retain: (alive) => {
       allocations.retain(alive);

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject } from '../../src/core/meta.ts';
 import type { KubeEvent } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
-import { CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICES, type Resource } from '../../src/kube/resources.ts';
+import { EVENTS, PODS } from '../../src/kube/resources.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { isFault } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { CallLedger, normalisedCalls, normalisedStatus, tidyRecorded } from '../golden/observed.ts';
-import { recordedRequest, recording, scenarioNames, type Recording } from '../golden/recording.ts';
+import { assertSameCalls, assertSameEvents } from '../golden/compare.ts';
+import { createGoldenNamespace } from '../golden/namespace.ts';
+import { CallLedger, normalisedStatus } from '../golden/observed.ts';
+import { recording, scenarioNames, type Recording } from '../golden/recording.ts';
 import { startNode, until, type TestNode } from '../harness/node.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'golden');
@@ -61,26 +61,6 @@ function watchStatuses(node: TestNode, into: Map<string, unknown[]>, signal: Abo
   void reflector.run(signal);
 }
 
-/** What controllers make in every namespace; here they may be absent. */
-async function ensureNamespaceDefaults(node: TestNode): Promise<void> {
-  const metadata = { name: 'default', namespace: 'golden' };
-  const account: KubeObject = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
-  const ca = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { ...metadata, name: 'kube-root-ca.crt' },
-    data: { 'ca.crt': node.api.caPem },
-  };
-  for (const [resource, object] of [
-    [{ base: '/api/v1', plural: 'serviceaccounts' }, account],
-    [CONFIG_MAPS, ca],
-  ] as [Resource<KubeObject>, KubeObject][]) {
-    await node.client.create(resource, { namespace: 'golden' }, object, never).catch((err: unknown) => {
-      if (!isFault(err, 'exists', 'conflict')) throw err;
-    });
-  }
-}
-
 async function drive(
   node: TestNode,
   ledger: CallLedger,
@@ -120,22 +100,6 @@ async function drive(
   return { pod: last, statuses: statuses.get(uid) ?? [], events: await told() };
 }
 
-type WithEnv = { request: { config?: { envs?: { key: string }[] } } };
-
-/** The service was created between two recordings: where they do not have it, it does not count. */
-function withoutNewServices(got: unknown, want: unknown): unknown {
-  const has = (call: unknown): boolean =>
-    ((call as WithEnv).request.config?.envs ?? []).some((e) => e.key === 'MY_SVC_PORT');
-  if (!has(got) || has(want)) return got;
-  const call = structuredClone(got) as WithEnv;
-  const { config } = call.request;
-  if (config !== undefined) config.envs = (config.envs ?? []).filter((e) => !e.key.startsWith('MY_SVC_'));
-  return call;
-}
-
-const eventLine = (e: { type?: string; reason?: string; message?: string; fieldPath?: string }): string =>
-  `${e.type} ${e.reason} ${e.fieldPath ?? '-'} ${e.message}`.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uid>');
-
 describe('golden scenarios on a whole node', () => {
   let node: TestNode;
   const ledger = new CallLedger();
@@ -146,13 +110,7 @@ describe('golden scenarios on a whole node', () => {
   before(async () => {
     node = await startNode({ containerd: '2.1' });
     node.cri.observe = (call) => ledger.add(call);
-    const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'golden' } };
-    await node.client.create({ base: '/api/v1', plural: 'namespaces' } as Resource<KubeObject>, {}, namespace, never);
-    for (const object of JSON.parse(readFileSync(join(FOLDER, 'objects.json'), 'utf8')) as KubeObject[]) {
-      const resource = object.kind === 'Secret' ? SECRETS : object.kind === 'Service' ? SERVICES : CONFIG_MAPS;
-      await node.client.create(resource as Resource<KubeObject>, { namespace: 'golden' }, object, never);
-    }
-    await ensureNamespaceDefaults(node);
+    await createGoldenNamespace(node);
     watchStatuses(node, statuses, watching.signal);
     await sleep(1000);
     for (const name of SCENARIOS) {
@@ -183,38 +141,11 @@ describe('golden scenarios on a whole node', () => {
       });
 
       it('makes the recorded CRI requests', async () => {
-        const { pod } = await outcome();
-        const scenario = recording(name);
-        const places = {
-          rootDir: join(node.dir, 'kubelet'),
-          podLogsDir: join(node.dir, 'pod-logs'),
-          cgroupRoot: node.cgroupRoot,
-          recordedPodIp: scenario.podIp ?? '',
-        };
-        const got = normalisedCalls(ledger.of(pod.metadata.uid ?? ''), pod, scenario.pods.start, places);
-        const want = scenario.calls
-          .filter((c) => c.call !== 'ExecSync')
-          .map((c) => ({ call: c.call, request: tidyRecorded(recordedRequest(c)), failed: c.error !== undefined }));
-        assert.deepEqual(
-          got.map((c) => c.call),
-          want.map((c) => c.call),
-        );
-        for (const [i, call] of want.entries())
-          assert.deepEqual(withoutNewServices(got[i], call), call, `call ${i}: ${call.call}`);
+        assertSameCalls(node, ledger, (await outcome()).pod, recording(name));
       });
 
       it('tells the recorded events', async () => {
-        const { events } = await outcome();
-        const got = new Set(
-          events.map((e) =>
-            eventLine({
-              ...e,
-              ...(e.involvedObject.fieldPath === undefined ? {} : { fieldPath: e.involvedObject.fieldPath }),
-            }),
-          ),
-        );
-        const want = new Set(recording(name).events.map(eventLine));
-        assert.deepEqual([...got].sort(), [...want].sort());
+        assertSameEvents((await outcome()).events, recording(name).events);
       });
     });
   }

@@ -1,0 +1,56 @@
+// The comparisons all golden tests on a whole node make.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import type { KubeEvent } from '../../src/core/node.ts';
+import type { Pod } from '../../src/core/pod.ts';
+import type { TestNode } from '../harness/node.ts';
+import { normalisedCalls, tidyRecorded, type CallLedger } from './observed.ts';
+import { recordedRequest, type RecordedEvent, type Recording } from './recording.ts';
+
+type WithEnv = { request: { config?: { envs?: { key: string }[] } } };
+
+/** The service was created between two recordings: where they do not have it, it does not count. */
+function withoutNewServices(got: unknown, want: unknown): unknown {
+  const has = (call: unknown): boolean =>
+    ((call as WithEnv).request.config?.envs ?? []).some((e) => e.key === 'MY_SVC_PORT');
+  if (got === undefined || !has(got) || has(want)) return got;
+  const call = structuredClone(got) as WithEnv;
+  const { config } = call.request;
+  if (config !== undefined) config.envs = (config.envs ?? []).filter((e) => !e.key.startsWith('MY_SVC_'));
+  return call;
+}
+
+export function assertSameCalls(node: TestNode, ledger: CallLedger, pod: Pod, scenario: Recording): void {
+  const places = {
+    rootDir: join(node.dir, 'kubelet'),
+    podLogsDir: join(node.dir, 'pod-logs'),
+    cgroupRoot: node.cgroupRoot,
+    recordedPodIp: scenario.podIp ?? '',
+  };
+  const got = normalisedCalls(ledger.of(pod.metadata.uid ?? ''), pod, scenario.pods.start, places);
+  const want = scenario.calls
+    .filter((c) => c.call !== 'ExecSync')
+    .map((c) => ({ call: c.call, request: tidyRecorded(recordedRequest(c)), failed: c.error !== undefined }));
+  assert.deepEqual(
+    got.map((c) => c.call),
+    want.map((c) => c.call),
+  );
+  for (const [i, call] of want.entries())
+    assert.deepEqual(withoutNewServices(got[i], call), call, `call ${i}: ${call.call}`);
+}
+
+const eventLine = (e: Partial<RecordedEvent>): string =>
+  `${e.type} ${e.reason} ${e.fieldPath ?? '-'} ${e.message}`.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uid>');
+
+/** The same reasons with the same words; how often is a matter of timing. */
+export function assertSameEvents(events: readonly KubeEvent[], recorded: readonly RecordedEvent[]): void {
+  const got = events.map(({ type, reason, message, involvedObject: { fieldPath } }) =>
+    eventLine({
+      ...(type === undefined ? {} : { type }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(message === undefined ? {} : { message }),
+      ...(fieldPath === undefined ? {} : { fieldPath }),
+    }),
+  );
+  assert.deepEqual([...new Set(got)].sort(), [...new Set(recorded.map(eventLine))].sort());
+}
