@@ -4,7 +4,7 @@ import { PodSandboxState } from '../cri/gen/cri.ts';
 import { subscribeContainerd } from '../cri/containerd-events.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { formatDurationMs } from '../core/duration.ts';
-import { childScope, type Scope } from '../lib/abort.ts';
+import { childScope, withDeadline, type Scope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GrpcChannel } from '../lib/grpc/channel.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -36,6 +36,8 @@ export type ObserverOptions = {
 };
 
 const UNHEALTHY_AFTER_MS = 3 * 60_000;
+/** A list that hangs is asked for again long before the node counts as unhealthy. */
+const RELIST_DEADLINE_MS = 30_000;
 /** Events between the subscription's request and its start are lost: look once more when it must have begun. */
 const SECOND_LOOK_MS = 1000;
 
@@ -133,7 +135,7 @@ export class Observer implements Runnable {
     const { clock, log } = this.#deps;
     const begun = clock.monotonic();
     try {
-      const changed = await this.cache.relist(signal);
+      const changed = await withDeadline(clock, signal, RELIST_DEADLINE_MS, (s) => this.cache.relist(s));
       this.#lastOk = clock.monotonic();
       this.#metrics.lastSeen.set(clock.now() / 1000);
       this.#metrics.duration.observe((clock.monotonic() - begun) / 1000);
