@@ -71,6 +71,7 @@ export class CriProxy {
   readonly #channel: GrpcChannel;
   readonly #rules = new Set<ActiveRule>();
   #server: GrpcServer | undefined;
+  #stopped = false;
 
   constructor(runtimeSocketPath: string) {
     this.#channel = new GrpcChannel(systemClock, { target: { socketPath: runtimeSocketPath } });
@@ -104,10 +105,11 @@ export class CriProxy {
     await this.#server?.close();
     rmSync(this.socketPath, { force: true });
     await systemClock.sleep(ms, new AbortController().signal);
-    await this.start();
+    if (!this.#stopped) await this.start();
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     await this.#server?.close();
     this.#channel.close();
     rmSync(this.root, { recursive: true, force: true });
