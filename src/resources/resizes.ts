@@ -89,6 +89,8 @@ export class Resizes implements Runnable {
     const known = this.#running.get(uid);
     if (inProgress && known === undefined) this.#begin(pod);
     if (inProgress || known === undefined) return;
+    // A sync that began before the grant knows nothing of it.
+    if (generationOf(pod) < known.generation) return;
     this.#running.delete(uid);
     this.#tell(pod, 'Normal', 'ResizeCompleted', 'completed');
   }
