@@ -190,6 +190,22 @@ describe('following', () => {
     await reader.return();
   });
 
+  it('finds its way when its own file was compressed meanwhile', async () => {
+    const path = file(cri(1, 'a'));
+    writeFileSync(`${path}.20261115-031400`, cri(0, 'old'));
+    const reader = readLogs(path, { follow: true }, () => true, never);
+    assert.equal((await reader.next()).value?.toString(), 'a\n');
+    writeFileSync(`${path}.20261115-031401.gz`, gzipSync(cri(1, 'a')));
+    rmSync(path);
+    writeFileSync(`${path}.20261115-031402`, cri(2, 'b'));
+    writeFileSync(`${path}.20261115-031402.gz`, gzipSync(cri(2, 'b')));
+    writeFileSync(path, cri(3, 'c'));
+    let text = '';
+    while (!text.endsWith('c\n')) text += (await reader.next()).value?.toString();
+    assert.equal(text, 'b\nc\n');
+    await reader.return();
+  });
+
   it('stands a file that is truncated', async () => {
     const path = file(cri(1, 'aaaaaaaaaa') + cri(2, 'bbbbbbbbbb'));
     const reader = follow(path);

@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import { inodeOf, LogFile } from './log-file.ts';
 import { Rendering, type RenderOptions } from './rendering.ts';
-import { rotatedSince, unpackedLines } from './rotated-files.ts';
+import { COMPRESSED, rotatedNameOf, rotatedNames, unpackedLines } from './rotated-files.ts';
 
 export type LogOptions = RenderOptions & {
   /** Counted in lines of the file, parts of split lines included. */
@@ -70,6 +70,7 @@ class Session {
   readonly #rendering: Rendering;
   #watcher: DirectoryWatch | undefined;
   #askedAt = -Infinity;
+  #before = '';
 
   constructor(path: string, file: LogFile, options: LogOptions, isRunning: IsRunning, signal: AbortSignal) {
     this.#path = path;
@@ -115,24 +116,22 @@ class Session {
   async *#follow(): AsyncGenerator<Buffer, void, undefined> {
     // Before the first read, so that nothing happens unseen between a read and the watch.
     this.#watcher = new DirectoryWatch(this.#path, this.#clock);
+    this.#before = await this.#newestBefore();
+    let stopped = false;
     for (;;) {
       this.#watcher.arm();
-      yield* this.#drain(Infinity, false);
+      yield* this.#drain(Infinity, stopped);
       if (this.#rendering.full || this.#signal.aborted) return;
       if (await this.#isReplaced()) {
         yield* this.#switchFile();
-        continue;
-      }
-      if (await this.#hasStopped()) {
-        // It may have written between our last look and its end.
-        yield* this.#drain(Infinity, !(await this.#isReplaced()));
-        if (await this.#isReplaced()) {
-          yield* this.#switchFile();
-          yield* this.#drain(Infinity, true);
-        }
+      } else if (stopped) {
         return;
+      } else if (await this.#hasStopped()) {
+        // It may have written between our last look and its end: look once more.
+        stopped = true;
+      } else {
+        await this.#watcher.wait(CHECK_MS, this.#signal);
       }
-      await this.#watcher.wait(CHECK_MS, this.#signal);
     }
   }
 
@@ -154,24 +153,49 @@ class Session {
     }
   }
 
+  /** Our file, once it is rotated, is the first one with a later name than this. */
+  async #newestBefore(): Promise<string> {
+    const names = await rotatedNames(this.#path);
+    const own = await rotatedNameOf(names, this.#file.inode);
+    return names[(own === undefined ? names.length : names.indexOf(own)) - 1] ?? '';
+  }
+
+  /** Goes on to the file that came after ours. It may itself have been rotated or even compressed by now. */
   async *#switchFile(): AsyncGenerator<Buffer, void, undefined> {
-    await this.#clock.sleep(LAST_WRITE_MS, this.#signal);
+    const [own, next] = await this.#laterThan(this.#before);
+    if (next === undefined) await this.#clock.sleep(LAST_WRITE_MS, this.#signal);
     yield* this.#drain(Infinity, true);
-    for (const between of await rotatedSince(this.#path, this.#file.inode))
-      for await (const lines of unpackedLines(between, this.#signal)) {
+    if (this.#rendering.full) return;
+    const path = next ?? this.#path;
+    try {
+      const file = await LogFile.open(path);
+      // Rotated between the look and the opening: what we opened is not what comes next.
+      if (next === undefined && (await this.#laterThan(own ?? this.#before)).length > 0) return await file.close();
+      await this.#file.close();
+      this.#file = file;
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw translated(err, `failed to open log file "${path}"`);
+      // Without a next one: rotated this very moment, and the next look finds it.
+      if (next === undefined) return;
+      yield* this.#unpacked(next);
+    }
+    this.#before = own ?? this.#before;
+  }
+
+  async #laterThan(name: string): Promise<readonly string[]> {
+    return (await rotatedNames(this.#path)).filter((other) => other > name);
+  }
+
+  async *#unpacked(name: string): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for await (const lines of unpackedLines(name + COMPRESSED, this.#signal)) {
         yield* this.#rendered(lines);
         if (this.#rendering.full) return;
       }
-    let next: LogFile;
-    try {
-      next = await LogFile.open(this.#path);
     } catch (err) {
-      // Rotated again this very moment: the next look finds the newer one.
-      if (errnoOf(err) === 'ENOENT') return;
-      throw translated(err, `failed to open log file "${this.#path}"`);
+      // Old enough to be deleted before this reader came to it.
+      if (errnoOf(err) !== 'ENOENT') throw err;
     }
-    await this.#file.close();
-    this.#file = next;
   }
 }
 

@@ -30,25 +30,31 @@ export async function siblingsOf(log: string): Promise<readonly string[]> {
 
 export const isRotated = (log: string, path: string): boolean => ROTATED.test(path.slice(log.length));
 
-/** Files rotated after the one with this inode. None when that one is not among them: then we cannot tell. */
-export async function rotatedSince(log: string, inode: string): Promise<readonly string[]> {
+const plainName = (path: string): string => (isCompressed(path) ? path.slice(0, -COMPRESSED.length) : path);
+
+/** Names of the files a log was rotated into, oldest first, without the mark of compression. */
+export async function rotatedNames(log: string): Promise<readonly string[]> {
   const rotated = (await siblingsOf(log)).filter((path) => isRotated(log, path));
-  for (let i = rotated.length - 1; i >= 0; i--) {
-    const path = rotated[i] ?? '';
+  return [...new Set(rotated.map(plainName))];
+}
+
+/** The name the file with this inode was rotated into, if it is still plain. */
+export async function rotatedNameOf(names: readonly string[], inode: string): Promise<string | undefined> {
+  for (const name of names.toReversed()) {
     try {
-      if (inodeOf(await stat(path)) === inode) return rotated.slice(i + 1);
+      if (inodeOf(await stat(name)) === inode) return name;
     } catch (err) {
-      // Compressed or deleted while we look.
+      // Compressed or deleted.
       if (errnoOf(err) !== 'ENOENT') throw err;
     }
   }
-  return [];
+  return undefined;
 }
 
-/** All lines of a rotated file, plain or compressed. */
+/** All lines of a file that was compressed. */
 export async function* unpackedLines(path: string, signal: AbortSignal): AsyncGenerator<readonly Buffer[]> {
   const raw = createReadStream(path, { signal });
-  const input = isCompressed(path) ? raw.pipe(createGunzip()) : raw;
+  const input = raw.pipe(createGunzip());
   raw.once('error', (err) => input.destroy(err));
   const splitter = new LineSplitter();
   try {

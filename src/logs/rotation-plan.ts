@@ -3,7 +3,10 @@
 import { COMPRESSED, isCompressed, isRotated, TEMPORARY } from './rotated-files.ts';
 
 export type RotationPlan = {
-  readonly remove: readonly string[];
+  /** What a crash left: unfinished files, and plain ones beside their compressed selves. Or a compression under way. */
+  readonly leftovers: readonly string[];
+  /** Good files that are too many. */
+  readonly excess: readonly string[];
   readonly compress: readonly string[];
 };
 
@@ -14,18 +17,19 @@ export function planRotated(
   maxFiles: number,
   rotating: boolean,
 ): RotationPlan {
-  const remove = siblings.filter((path) => path.endsWith(TEMPORARY));
   const rotated = siblings.filter((path) => isRotated(log, path));
   const packed = new Set(rotated.filter(isCompressed).map((path) => path.slice(0, -COMPRESSED.length)));
-  // A plain file beside its compressed self is what a crash left.
+  const leftovers = siblings.filter((path) => path.endsWith(TEMPORARY) || packed.has(path));
   const kept = rotated.filter((path) => !packed.has(path));
-  remove.push(...rotated.filter((path) => packed.has(path)));
   const room = Math.max(0, maxFiles - 1 - (rotating ? 1 : 0));
-  const excess = Math.max(0, kept.length - room);
-  remove.push(...kept.slice(0, excess));
-  const rest = kept.slice(excess);
+  const tooMany = Math.max(0, kept.length - room);
+  const rest = kept.slice(tooMany);
   const plain = rest.filter((path) => !isCompressed(path));
-  return { remove, compress: rotating ? plain : plain.filter((path) => path !== rest.at(-1)) };
+  return {
+    leftovers,
+    excess: kept.slice(0, tooMany),
+    compress: rotating ? plain : plain.filter((path) => path !== rest.at(-1)),
+  };
 }
 
 const two = (n: number): string => String(n).padStart(2, '0');

@@ -25,6 +25,8 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 describe('which rotated files go', () => {
   const of = (...names: string[]) => names.map((n) => `/l/0.log.${n}`);
+  type Names = readonly string[];
+  type Row = readonly [string, Names, number, boolean, Names, Names, Names?];
   const rows = [
     ['nothing', [], 5, true, [], []],
     ['the last one is compressed when another comes', of('20260101-000000'), 5, true, [], of('20260101-000000')],
@@ -43,13 +45,16 @@ describe('which rotated files go', () => {
       of('20260101-000000', '20260101-000000.gz', '20260102-000000.tmp'),
       5,
       true,
-      of('20260102-000000.tmp', '20260101-000000'),
       [],
+      [],
+      of('20260101-000000', '20260102-000000.tmp'),
     ],
     ['what is not ours', of('old', '2026'), 5, true, [], []],
-  ] as const;
-  for (const [name, siblings, maxFiles, rotating, remove, compress] of rows)
-    it(name, () => assert.deepEqual(planRotated('/l/0.log', siblings, maxFiles, rotating), { remove, compress }));
+  ] as readonly Row[];
+  for (const [name, siblings, maxFiles, rotating, excess, compress, leftovers = []] of rows)
+    it(name, () =>
+      assert.deepEqual(planRotated('/l/0.log', siblings, maxFiles, rotating), { leftovers, excess, compress }),
+    );
 
   it('names sort by time', () => {
     const now = Date.now();

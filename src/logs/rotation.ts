@@ -36,6 +36,7 @@ export type LogRotationOptions = {
 type Growth = { readonly size: number; readonly atMs: number; readonly bytesPerMs: number };
 
 const COMPRESSIONS_AT_ONCE = 1;
+const TEMPORARY_END = /\.tmp$/;
 
 export class LogRotation implements Runnable {
   readonly name = 'log-rotation';
@@ -108,7 +109,9 @@ export class LogRotation implements Runnable {
   async #rotate(id: ContainerId, logPath: string, signal: AbortSignal): Promise<void> {
     const siblings = await siblingsOf(logPath);
     const plan = planRotated(logPath, siblings, this.#opts.maxFiles, true);
-    for (const path of plan.remove) await this.#remove(path);
+    for (const path of plan.leftovers)
+      if (!this.#compressing.has(path.replace(TEMPORARY_END, ''))) await rm(path, { force: true });
+    for (const path of plan.excess) await this.#remove(path);
     const rotated = rotatedName(logPath, siblings, this.#deps.clock.now());
     await rename(logPath, rotated);
     try {
@@ -122,7 +125,6 @@ export class LogRotation implements Runnable {
   }
 
   async #remove(path: string): Promise<void> {
-    if (path.endsWith(TEMPORARY) && this.#compressing.has(path.slice(0, -TEMPORARY.length))) return;
     const job = this.#compressing.get(path);
     job?.abort();
     await job?.done;

@@ -313,6 +313,7 @@ const podSpec = object({
   resourceClaims: list(object({ name: 'string', resourceClaimName: 'string', resourceClaimTemplateName: 'string' })),
   resources,
   hostnameOverride: 'string',
+  schedulingGroup: openObject,
 });
 
 const head = { apiVersion: 'string', kind: 'string', metadata: objectMeta } as const;
