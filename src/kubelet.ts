@@ -10,6 +10,7 @@ import { buildCgroupTree, buildPodCgroups } from './assembly/pod-cgroups.ts';
 import { buildProbes } from './assembly/probes.ts';
 import { buildResizing } from './assembly/resizing.ts';
 import { buildRuntimeEdge, type RuntimeEdge } from './assembly/runtime-edge.ts';
+import { buildServer } from './assembly/server.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStandalone } from './assembly/standalone.ts';
 import { buildUpkeep } from './assembly/upkeep.ts';
@@ -62,17 +63,17 @@ export async function runKubelet(options: KubeletOptions, signal: AbortSignal): 
         { intervalMs: systemd.watchdogMs },
       ),
     );
-  parts.push({ name: 'node', run: (stop) => runNode(base, () => systemd.notify('READY=1'), stop) });
+  parts.push({ name: 'node', run: (stop) => runNode(base, options, stop) });
   await supervise(parts, log, signal);
 }
 
 /** Everything that needs the container runtime. */
-async function runNode(base: Foundation, onReady: () => void, signal: AbortSignal): Promise<void> {
+async function runNode(base: Foundation, options: KubeletOptions, signal: AbortSignal): Promise<void> {
   const edge = await buildRuntimeEdge(base, signal);
   try {
-    const node = await buildNode(base, edge, signal);
+    const node = await buildNode(base, edge, options, signal);
     await node.prepare(signal);
-    await node.run(onReady, signal);
+    await node.run(() => options.systemd.notify('READY=1'), signal);
   } finally {
     edge.cri.close();
   }
@@ -83,7 +84,12 @@ type NodeParts = {
   run(onReady: () => void, signal: AbortSignal): Promise<void>;
 };
 
-async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSignal): Promise<NodeParts> {
+async function buildNode(
+  base: Foundation,
+  edge: RuntimeEdge,
+  options: KubeletOptions,
+  signal: AbortSignal,
+): Promise<NodeParts> {
   const { clock, log } = base;
   const store = new PodStore();
   const objects = new LocalObjectStore();
@@ -126,6 +132,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     edge,
     cluster,
     volumes,
+    images,
     cgroups,
     runtime,
     probes,
@@ -152,6 +159,7 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     isRunning: (uid) => edge.observer.cache.get(podUid(uid)) !== undefined,
     onChange: (change) => void life.changes.handle(change),
   });
+  const server = await buildServer({ base, edge, cluster, store, statuses, sources, process: options });
   const tree = buildCgroupTree(base, edge, { cluster, active: () => life.changes.active() });
   return {
     prepare: async (stop) => {
@@ -161,7 +169,16 @@ async function buildNode(base: Foundation, edge: RuntimeEdge, signal: AbortSigna
     },
     run: (ready, stop) => {
       const afterRelist = pods(edge, [...life.parts, ...resizing.parts, ...upkeep.parts, ...sources.parts], ready, log);
-      const parts = [...cluster.parts, edge.observer, edge.health, tree, volumes.manager, probes, afterRelist];
+      const parts = [
+        ...cluster.parts,
+        edge.observer,
+        edge.health,
+        tree,
+        volumes.manager,
+        probes,
+        ...server.parts,
+        afterRelist,
+      ];
       return supervise(parts, log, stop);
     },
   };

@@ -4,10 +4,14 @@ import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, Secret, Service } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
 import type { KubeEvent } from '../core/node.ts';
+import type { ApiConnection } from '../kube/connect.ts';
+import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { TokenSource } from '../volumes/plugins/sources.ts';
 
 export interface ClusterPort {
+  /** Absent without an API server. */
+  readonly api?: ApiConnection;
   readonly events: EventRecorder & {
     readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
   };
@@ -21,6 +25,8 @@ export interface ClusterPort {
   /** Rejects with `notFound` and the API server's text. */
   configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
+  /** Whom a credential provider may ask for on behalf of the pod; undefined where there is no API server. */
+  serviceAccountOf(pod: Pod, signal: AbortSignal): Promise<ServiceAccountIdentity | undefined>;
   /** Undefined until they were read once. */
   services(): readonly Service[] | undefined;
   /** Rejects when there is no such class. */

@@ -1,9 +1,10 @@
 // A node in a cluster: one API server connection, what is watched through it, and what is told to it.
 import { join } from 'node:path';
 import { KUBELET_VERSION } from '../config/version.ts';
+import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
-import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
+import { isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
@@ -12,9 +13,10 @@ import { PodCheckpoint } from '../kube/pod-checkpoint.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
-import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICES } from '../kube/resources.ts';
+import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
 import { TokenManager } from '../kube/tokens.ts';
 import { KubeletError } from '../lib/errors.ts';
+import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { goArch } from '../node/host-facts.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
@@ -102,6 +104,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
+    serviceAccountOf: (pod, stop) => serviceAccountOf(api, tokens, pod, stop),
     services: () => (watched.services.synced ? [...watched.services.store.values()] : undefined),
     runtimeHandler: async (className, signal) => handlerOf(watched.runtimeClasses, className, signal),
     register: (pod) => {
@@ -214,6 +217,28 @@ function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnectio
     secrets,
     configMaps,
     parts: [nodes, services, runtimeClasses, secrets, configMaps],
+  };
+}
+
+async function serviceAccountOf(
+  api: ApiConnection,
+  tokens: TokenManager,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<ServiceAccountIdentity | undefined> {
+  const name = pod.spec.serviceAccountName ?? '';
+  if (name === '' || isStaticPod(pod)) return undefined;
+  const namespace = namespaceOf(pod);
+  const { metadata } = await api.main.get<KubeObject>(SERVICE_ACCOUNTS, { namespace, name }, signal);
+  return {
+    uid: metadata.uid ?? '',
+    namespace,
+    name,
+    annotations: metadata.annotations ?? {},
+    token: async (audience, stop) => {
+      const pods = { name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
+      return (await tokens.get({ namespace, serviceAccount: name, audiences: [audience], pod: pods }, stop)).token;
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import type { CriImages } from '../cri/services.ts';
 import { Credentials } from '../images/credentials.ts';
 import { ImagePuller } from '../images/image-puller.ts';
-import { loadProviderConfigs } from '../images/provider-config.ts';
+import { hashProviderConfigs, loadProviderConfigs } from '../images/provider-config.ts';
 import { PullRecords } from '../images/pull-records.ts';
 import type { VerificationPolicy } from '../images/access.ts';
 import type { ClusterPort } from './cluster-port.ts';
@@ -19,21 +19,21 @@ export async function buildImages(
 ): Promise<Images> {
   const { config, flags, clock, registry, gates } = base;
   const log = base.log.child({ component: 'images' });
-  const providers =
-    flags.imageCredentialProviderConfig === '' ? [] : await loadProviderConfigs(flags.imageCredentialProviderConfig);
+  const providerConfig = flags.imageCredentialProviderConfig;
+  const providers = providerConfig === '' ? [] : await loadProviderConfigs(providerConfig);
   const credentials = new Credentials(
-    { clock, log, registry, serviceAccountOf: () => Promise.resolve(undefined) },
+    { clock, log, registry, serviceAccountOf: (pod, stop) => cluster.serviceAccountOf(pod, stop) },
     {
       rootDir: flags.rootDir,
       workingDir: process.cwd(),
       homeDir: homedir(),
       providers,
       providerBinDir: flags.imageCredentialProviderBinDir,
+      ...(providerConfig === '' ? {} : { providersHash: await hashProviderConfigs(providerConfig) }),
     },
   );
   await credentials.check();
   const records = new PullRecords({ clock, log }, flags.rootDir);
-  const verified = gates.enabled('KubeletEnsureSecretPulledImages');
   const puller = new ImagePuller(
     { images, credentials, records, events: cluster.events, clock, log, registry },
     {
@@ -41,9 +41,9 @@ export async function buildImages(
       maxParallel: config.maxParallelImagePulls,
       qps: config.registryPullQPS,
       burst: config.registryBurst,
-      verification: verified
-        ? ((config.imagePullCredentialsVerificationPolicy || 'NeverVerifyPreloadedImages') as VerificationPolicy)
-        : 'NeverVerify',
+      verification: (config.imagePullCredentialsVerificationPolicy ||
+        'NeverVerifyPreloadedImages') as VerificationPolicy,
+      verifyAccess: gates.enabled('KubeletEnsureSecretPulledImages'),
       allowlist: config.preloadedImagesVerificationAllowlist,
       sendRuntimeHandler: gates.enabled('RuntimeClassInImageCriApi'),
     },

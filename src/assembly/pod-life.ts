@@ -29,6 +29,7 @@ import type { StatusStore } from '../status/status-store.ts';
 import type { TerminationMessages } from '../status/termination-messages.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
+import type { Images } from './images.ts';
 import { pullSecretsOf } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import type { Volumes } from './volumes.ts';
@@ -46,6 +47,7 @@ export type PodLifeDeps = {
   readonly store: PodStore;
   readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
   readonly sourcesReady: () => boolean;
+  readonly images: Images;
   /** The tiers' weights follow their pods. */
   readonly refreshCgroups: (signal: AbortSignal) => Promise<void>;
   readonly collector: () => GarbageCollector;
@@ -119,7 +121,6 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const housekeeping = new Housekeeping({
     store,
     workers,
-    changes,
     observed: cache,
     leftovers: leftoversOf(deps),
     clock,
@@ -267,6 +268,7 @@ function surroundingsOf({ edge, cluster, cgroups, volumes, probes, refreshCgroup
 }
 
 function cleanupOf({
+  images,
   volumes,
   cluster,
   cgroups,
@@ -285,6 +287,7 @@ function cleanupOf({
       await refreshCgroups(signal);
     },
     releaseUserNamespace: async (uid) => {
+      images.puller.forgetPod(uid);
       const pod = store.get(uid);
       if (pod !== undefined) await runtime.forget(pod);
     },

@@ -1,5 +1,12 @@
 // The edge to the machine: the container runtime, what is observed of it, cgroups and the node's resources.
-import { openCri, readCgroupDriver, validateCri, type CriConnection, type RuntimeVersion } from '../cri/connection.ts';
+import {
+  openCri,
+  readCgroupDriver,
+  readSandboxImage,
+  validateCri,
+  type CriConnection,
+  type RuntimeVersion,
+} from '../cri/connection.ts';
 import { criMetrics } from '../cri/metrics.ts';
 import { tryParseCpuSet } from '../core/cpuset.ts';
 import type { Cgroups } from '../host/cgroups/cgroups.ts';
@@ -18,6 +25,8 @@ export type RuntimeEdge = {
   readonly cgroups: Cgroups;
   readonly cgroupDriver: CgroupDriver;
   readonly resources: NodeResources;
+  /** The image sandboxes are made of, where the runtime tells. */
+  readonly sandboxImage: string | undefined;
 };
 
 export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): Promise<RuntimeEdge> {
@@ -28,15 +37,22 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     timeoutMs: config.runtimeRequestTimeoutMs,
     around: criMetrics(clock, registry),
   });
-  const [version, driver] = await Promise.all([validateCri(cri, signal), readCgroupDriver(cri.runtime, signal)]);
+  const [version, driver, sandboxImage] = await Promise.all([
+    validateCri(cri, signal),
+    readCgroupDriver(cri.runtime, signal),
+    readSandboxImage(cri.runtime, signal),
+  ]);
   const cgroupDriver = driver ?? config.cgroupDriver;
-  const observer = new Observer({
-    runtime: cri.runtime,
-    channel: cri.channel,
-    clock,
-    log: log.child({ component: 'observe' }),
-    registry,
-  });
+  const observer = new Observer(
+    {
+      runtime: cri.runtime,
+      channel: cri.channel,
+      clock,
+      log: log.child({ component: 'observe' }),
+      registry,
+    },
+    { onStream: () => health.checkSoon() },
+  );
   const resources = new NodeResources(
     { machine: () => readMachine() },
     {
@@ -57,5 +73,5 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     log: log.child({ component: 'runtime-health' }),
     relist: observer,
   });
-  return { cri, version, observer, health, cgroups, cgroupDriver, resources };
+  return { cri, version, observer, health, cgroups, cgroupDriver, resources, sandboxImage };
 }

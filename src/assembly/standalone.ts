@@ -39,6 +39,7 @@ export async function buildStandalone(
     configMap: async (namespace, name) =>
       objects.configMap(namespace, name) ?? missing(`configmap "${name}" not found`),
     secret: async (namespace, name) => objects.secret(namespace, name) ?? missing(`secret "${name}" not found`),
+    serviceAccountOf: () => Promise.resolve(undefined),
     services: () => [],
     runtimeHandler: async (className) => missing(`runtimeclass.node.k8s.io "${className}" not found`),
     register: () => undefined,

@@ -54,6 +54,7 @@ export function buildUpkeep(deps: UpkeepDeps): Upkeep {
       lowThresholdPercent: config.imageGCLowThresholdPercent,
       minAgeMs: config.imageMinimumGCAgeMs,
       maxAgeMs: config.imageMaximumGCAgeMs,
+      keep: edge.sandboxImage === undefined ? [] : [edge.sandboxImage],
     },
   );
   const rotation = new LogRotation(

@@ -6,14 +6,12 @@ import { uidOf, type Pod } from '../core/pod.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
-import type { PodChanges } from './pod-changes.ts';
 import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export type HousekeepingDeps = {
   readonly store: PodStore;
   readonly workers: PodWorkers;
-  readonly changes: PodChanges;
   readonly observed: { all(): Iterable<PodSnapshot> };
   readonly leftovers: Leftovers;
   readonly clock: Clock;
@@ -97,8 +95,6 @@ export class Housekeeping {
         this.#claim(snapshot.uid);
       seen.add(snapshot.uid);
     }
-    for (const pod of store.all())
-      if (workers.stateOf(uidOf(pod)) === undefined && !this.#deps.changes.isRejected(uidOf(pod))) workers.ensure(pod);
     for (const uid of gone) await leftovers.removeContainers(uid, signal);
     const known = new Set<PodUid>([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
     leftovers.dropStatuses(known);

@@ -1,0 +1,241 @@
+// The kubelet's own servers: the main port with its guard and every route, and the read-only port.
+import { toVersionedJson } from '../config/convert.ts';
+import { maskConfig } from '../config/mask.ts';
+import { podUid } from '../core/ids.ts';
+import { fullName, type Pod } from '../core/pod.ts';
+import type { LogLevels } from '../host/process/log-levels.ts';
+import type { LogOutput } from '../host/process/log-output.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { readLogs } from '../logs/read-logs.ts';
+import type { PodStore } from '../pods/pod-store.ts';
+import { AccessReviewer, TokenReviewer } from '../security/reviews.ts';
+import { openServing, type ServingSource } from '../security/serving-source.ts';
+import { buildGuard, loopbackOnly, type AccessOptions } from '../server/access.ts';
+import { ClientCaFile } from '../server/client-ca.ts';
+import type { HealthCheck } from '../server/health-checks.ts';
+import { Listener, type TlsSettings } from '../server/listener.ts';
+import { PodFinder, type PodsView } from '../server/pods-view.ts';
+import { RequestMetrics } from '../server/request-metrics.ts';
+import { joined, type Endpoint } from '../server/router.ts';
+import { configzRoutes } from '../server/routes/configz.ts';
+import { containerLogRoutes } from '../server/routes/container-logs.ts';
+import { debuggingDisabled } from '../server/routes/disabled.ts';
+import { healthzRoutes } from '../server/routes/healthz.ts';
+import { metricsRoutes, type MetricsPage } from '../server/routes/metrics.ts';
+import { podsRoutes, problemsRoutes, runningPodsRoutes } from '../server/routes/pods.ts';
+import { runRoutes } from '../server/routes/run.ts';
+import { statsRoutes, type SummarySource } from '../server/routes/stats.ts';
+import { streamRoutes } from '../server/streaming/stream-routes.ts';
+import { tlsSettings } from '../server/tls-settings.ts';
+import type { StatusStore } from '../status/status-store.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+import type { Sources } from './sources.ts';
+
+/** What the statistics give, once they are wired up. */
+export type Statistics = {
+  readonly summary: SummarySource;
+  readonly cadvisorMetrics: MetricsPage;
+  readonly resourceMetrics: MetricsPage;
+};
+
+export type ProcessFacts = {
+  readonly flagValues: ReadonlyMap<string, string>;
+  readonly logLevels: LogLevels;
+  readonly logOutput: Pick<LogOutput, 'stuckForMs'>;
+};
+
+export type ServerDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly cluster: ClusterPort;
+  readonly store: PodStore;
+  readonly statuses: StatusStore;
+  readonly sources: Sources;
+  /** What only the process itself knows: its flags, its log. */
+  readonly process: ProcessFacts;
+  readonly statistics?: Statistics;
+};
+
+export type BuiltServer = { readonly parts: readonly Runnable[] };
+
+const STUCK_LOG_MS = 2 * 60_000;
+const MIN_SYNC_LOOP_MS = 5 * 60_000;
+
+export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
+  const { base } = deps;
+  const { config, clock } = base;
+  if (!config.enableServer) return { parts: [] };
+  const log = base.log.child({ component: 'server' });
+  const metrics = new RequestMetrics(clock, base.registry);
+  const clientCa =
+    config.authentication.x509.clientCAFile === ''
+      ? undefined
+      : new ClientCaFile({ clock, log, onChange: () => main.renewTls() }, config.authentication.x509.clientCAFile);
+  await clientCa?.load();
+  const serving = await servingFor(deps, () => main.renewTls());
+  const access = accessOptions(base);
+  const reviewing = reviews(deps);
+  const guard = buildGuard(reviewing === undefined ? {} : { cluster: reviewing }, access);
+  const choice = tlsSettings({
+    minVersion: config.tlsMinVersion,
+    cipherSuites: config.tlsCipherSuites,
+    curves: config.tlsCurvePreferences,
+  });
+  const tls = (): TlsSettings => {
+    const pair = serving.current();
+    return {
+      ...choice,
+      ...(pair === undefined ? {} : { cert: pair.cert, key: pair.key }),
+      ...(clientCa === undefined ? {} : { ca: clientCa.pem }),
+    };
+  };
+  const address = loopbackOnly(access, reviewing === undefined) ? '127.0.0.1' : config.address;
+  const shared = sharedEndpoints(deps);
+  const main: Listener = new Listener(
+    {
+      endpoint: joined([...shared, ...(config.enableDebuggingHandlers ? debugEndpoints(deps) : [debuggingDisabled])]),
+      guard,
+      log,
+      observe: metrics.observer('readwrite'),
+    },
+    { name: 'server', address, port: config.port, tls },
+  );
+  const parts: Runnable[] = [main, ...serving.parts];
+  if (clientCa !== undefined) parts.push(clientCa);
+  if (config.readOnlyPort > 0)
+    parts.push(
+      new Listener(
+        { endpoint: joined([...shared, debuggingDisabled]), log, observe: metrics.observer('readonly') },
+        { name: 'read-only-server', address: config.address, port: config.readOnlyPort },
+      ),
+    );
+  return { parts };
+}
+
+function servingFor({ base, cluster }: ServerDeps, onChange: () => void): Promise<ServingSource> {
+  const { clock, config, flags, gates, nodeName } = base;
+  const { api } = cluster;
+  return openServing(
+    {
+      clock,
+      log: base.log.child({ component: 'serving-certificate' }),
+      ...(api === undefined ? {} : { client: () => api.main }),
+      addresses: () => cluster.node()?.status?.addresses ?? [],
+      onChange,
+    },
+    {
+      certFile: config.tlsCertFile,
+      keyFile: config.tlsPrivateKeyFile,
+      bootstrap: config.serverTLSBootstrap,
+      allowDnsOnly: gates.enabled('AllowDNSOnlyNodeCSR'),
+      certDir: flags.certDir,
+      nodeName,
+    },
+  );
+}
+
+const accessOptions = ({ config, nodeName }: Foundation): AccessOptions => ({
+  nodeName,
+  clientCa: config.authentication.x509.clientCAFile !== '',
+  webhookAuthentication: config.authentication.webhook.enabled,
+  anonymous: config.authentication.anonymous.enabled,
+  mode: config.authorization.mode,
+});
+
+function reviews({ base, cluster }: ServerDeps): { tokens: TokenReviewer; access: AccessReviewer } | undefined {
+  const { clock, config } = base;
+  if (cluster.api === undefined) return undefined;
+  const client = cluster.api.main;
+  const { webhook } = config.authorization;
+  return {
+    tokens: new TokenReviewer({ client, clock }, { cacheTtlMs: config.authentication.webhook.cacheTTLMs }),
+    access: new AccessReviewer(
+      { client, clock },
+      { allowedTtlMs: webhook.cacheAuthorizedTTLMs, deniedTtlMs: webhook.cacheUnauthorizedTTLMs },
+    ),
+  };
+}
+
+/** On both ports. */
+function sharedEndpoints(deps: ServerDeps): Endpoint[] {
+  const { base, statistics } = deps;
+  return [
+    healthzRoutes(healthChecks(deps)),
+    podsRoutes(podsView(deps)),
+    statsRoutes(statistics?.summary),
+    metricsRoutes(
+      {
+        '/metrics': () => base.registry.render(),
+        '/metrics/probes': () => base.probeRegistry.render(),
+        '/metrics/slis': () => '',
+        '/metrics/cadvisor': statistics?.cadvisorMetrics,
+        '/metrics/resource': statistics?.resourceMetrics,
+      },
+      Math.floor(performance.timeOrigin / 1000),
+    ),
+  ];
+}
+
+function debugEndpoints(deps: ServerDeps): Endpoint[] {
+  const { base, edge, sources } = deps;
+  const { clock, config, gates } = base;
+  const { runtime } = edge.cri;
+  const view = podsView(deps);
+  const observed = edge.observer.cache;
+  const finder = new PodFinder(view, observed);
+  return [
+    runningPodsRoutes(observed),
+    problemsRoutes(sources.problems),
+    configzRoutes(() => maskConfig(toVersionedJson(config))),
+    runRoutes({ finder, runtime }),
+    streamRoutes({ finder, runtime, clock, idleMs: config.streamingConnectionIdleTimeoutMs }),
+    containerLogRoutes({
+      finder,
+      places: {
+        pathOf: async (containerId, signal) =>
+          (await runtime.containerStatus({ containerId }, signal)).status?.logPath ?? '',
+        isRunning: (pod, containerId) =>
+          observed.get(view.translate(pod.metadata.uid ?? ''))?.containers.find((c) => c.id === containerId)?.state ===
+          'running',
+      },
+      read: (path, options, isRunning, signal) => readLogs(path, { ...options, clock }, isRunning, signal),
+      splitStreams: gates.enabled('PodLogsQuerySplitStreams'),
+      nowMs: () => clock.now(),
+    }),
+  ];
+}
+
+function podsView({ store, statuses }: ServerDeps): PodsView {
+  const withStatus = (pod: Pod): Pod => {
+    const status = statuses.statusOf(podUid(pod.metadata.uid ?? ''));
+    return status === undefined ? pod : { ...pod, status };
+  };
+  return {
+    all: () => store.all().map(withStatus),
+    byName: (namespace, name) => {
+      const found = store.byFullName(fullName({ metadata: { name, namespace } } as Pod));
+      return found === undefined ? undefined : withStatus(found);
+    },
+    translate: (uid) => store.translate(podUid(uid)),
+  };
+}
+
+function healthChecks({ base, edge, process: { logOutput } }: ServerDeps): readonly HealthCheck[] {
+  const { clock, config } = base;
+  const limitMs = Math.max(2 * config.syncFrequencyMs, MIN_SYNC_LOOP_MS);
+  const startedAt = clock.now();
+  return [
+    { name: 'ping', failing: () => undefined },
+    { name: 'log', failing: () => (logOutput.stuckForMs() > STUCK_LOG_MS ? 'log flush is stuck' : undefined) },
+    {
+      name: 'syncloop',
+      failing: () => {
+        const last = edge.health.state().lastOkAt ?? startedAt;
+        return clock.now() - last > limitMs ? 'sync Loop took longer than expected' : undefined;
+      },
+    },
+    { name: 'device-plugin', failing: () => undefined },
+  ];
+}
