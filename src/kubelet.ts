@@ -24,12 +24,13 @@ import type { LogLevels } from './host/process/log-levels.ts';
 import type { LogOutput } from './host/process/log-output.ts';
 import type { Systemd } from './host/process/sd-notify.ts';
 import { Watchdog } from './host/process/watchdog.ts';
-import { aborted } from './lib/abort.ts';
+import { aborted, childScope } from './lib/abort.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/logger.ts';
 import { supervise, type Runnable } from './lib/supervise.ts';
 import { lastLines } from './logs/last-lines.ts';
 import { PodStore } from './pods/pod-store.ts';
+import { waitForPods } from './pods/run-once.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
@@ -63,6 +64,7 @@ export async function runKubelet(options: KubeletOptions, signal: AbortSignal): 
         { intervalMs: systemd.watchdogMs },
       ),
     );
+  if (base.config.runOnce) return runNode(base, options, signal);
   parts.push({ name: 'node', run: (stop) => runNode(base, options, stop) });
   await supervise(parts, log, signal);
 }
@@ -73,14 +75,30 @@ async function runNode(base: Foundation, options: KubeletOptions, signal: AbortS
   try {
     const node = await buildNode(base, edge, options, signal);
     await node.prepare(signal);
-    await node.run(() => options.systemd.notify('READY=1'), signal);
+    const ready = (): void => options.systemd.notify('READY=1');
+    await (base.config.runOnce ? runOnce(node, ready, signal) : node.run(ready, signal));
   } finally {
     edge.cri.close();
   }
 }
 
+/** The parts run just until every pod of the local sources was seen running. */
+async function runOnce(node: NodeParts, ready: () => void, signal: AbortSignal): Promise<void> {
+  const scope = childScope(signal);
+  const running = node.run(ready, scope.signal);
+  running.catch((err: unknown) => scope.abort(err));
+  try {
+    await node.allStarted(scope.signal);
+  } finally {
+    scope.abort();
+    scope.release();
+    await running;
+  }
+}
+
 type NodeParts = {
   prepare(signal: AbortSignal): Promise<void>;
+  allStarted(signal: AbortSignal): Promise<void>;
   run(onReady: () => void, signal: AbortSignal): Promise<void>;
 };
 
@@ -167,6 +185,17 @@ async function buildNode(
       await cluster.prepare(stop);
       cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
     },
+    allStarted: (stop) =>
+      waitForPods(
+        {
+          sourcesReady: () => sources.merged.sourcesReady(),
+          pods: () => store.all(),
+          statusOf: (uid) => statuses.statusOf(uid),
+          clock,
+          log,
+        },
+        stop,
+      ),
     run: (ready, stop) => {
       const afterRelist = pods(edge, [...life.parts, ...resizing.parts, ...upkeep.parts, ...sources.parts], ready, log);
       const parts = [

@@ -2,17 +2,20 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import { KubeletError } from '../lib/errors.ts';
 import type { Authenticator } from './guard.ts';
 import type { UserInfo } from './user.ts';
 
-/** The TLS layer has checked the certificate against the client CA; one it did not accept counts as none. */
-export const clientCertificate: Authenticator = (request) => {
+/** The TLS layer has checked the certificate against the client CA; one it did not accept is a bad credential. */
+export const clientCertificate: Authenticator = async (request) => {
   const { socket } = request;
-  if (!(socket instanceof TLSSocket) || !socket.authorized) return Promise.resolve(undefined);
+  if (!(socket instanceof TLSSocket)) return undefined;
   const certificate = socket.getPeerCertificate();
+  if (certificate.raw === undefined) return undefined;
+  if (!socket.authorized) throw new KubeletError('denied', 'the client certificate is not of the client CA');
   const commonName = first(certificate.subject?.CN);
-  if (commonName === undefined || commonName === '') return Promise.resolve(undefined);
-  return Promise.resolve({
+  if (commonName === undefined || commonName === '') return undefined;
+  return {
     username: commonName,
     groups: list(certificate.subject.O),
     extra: {
@@ -20,7 +23,7 @@ export const clientCertificate: Authenticator = (request) => {
         `X509SHA256=${createHash('sha256').update(certificate.raw).digest('hex')}`,
       ],
     },
-  });
+  };
 };
 
 const list = (value: string | string[] | undefined): string[] =>
@@ -47,6 +50,6 @@ export const bearerToken =
     const token = bearerOf(request);
     if (token === undefined || token === '') return undefined;
     const user = await authority.authenticate(token, signal);
-    if (user === undefined) throw new Error('the token is not known');
+    if (user === undefined) throw new KubeletError('denied', 'the token is not known');
     return user;
   };

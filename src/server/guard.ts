@@ -15,7 +15,7 @@ export type AccessQuestion = {
 };
 
 export interface Authorizer {
-  review(question: AccessQuestion, signal: AbortSignal): Promise<{ readonly allowed: boolean }>;
+  authorize(question: AccessQuestion, signal: AbortSignal): Promise<{ readonly allowed: boolean }>;
 }
 
 export type GuardDeps = {
@@ -44,6 +44,8 @@ const STREAMS = /^\/(exec|attach|portForward|run)(\/|$)/;
 
 const SUBRESOURCES: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^\/(pods|runningpods)(\/|$)/, ['pods', 'proxy']],
+  // Our own: what is wrong with the manifests the pods come from.
+  [/^\/problems$/, ['pods', 'proxy']],
   [/^\/healthz(\/|$)/, ['healthz', 'proxy']],
   [/^\/configz$/, ['configz', 'proxy']],
   [/^\/stats(\/|$)/, ['stats']],
@@ -56,6 +58,11 @@ const SUBRESOURCES: readonly (readonly [RegExp, readonly string[]])[] = [
 
 export const subresourcesOf = (path: string): readonly string[] =>
   SUBRESOURCES.find(([pattern]) => pattern.test(path))?.[1] ?? ['proxy'];
+
+const authenticated = (user: UserInfo): UserInfo => {
+  const groups = user.groups ?? [];
+  return groups.includes('system:authenticated') ? user : { ...user, groups: [...groups, 'system:authenticated'] };
+};
 
 export class Guard {
   readonly #deps: GuardDeps;
@@ -74,16 +81,17 @@ export class Guard {
 
   /** Bad credentials are not made good by letting anonymous users in. */
   async #identify(request: IncomingMessage, signal: AbortSignal): Promise<UserInfo | undefined> {
+    let bad = false;
     for (const authenticate of this.#deps.authenticators) {
       try {
         const user = await authenticate(request, signal);
-        if (user !== undefined) return { ...user, groups: [...(user.groups ?? []), 'system:authenticated'] };
+        if (user !== undefined) return authenticated(user);
       } catch {
-        // A refused or unverifiable credential: the caller is told no more than that.
-        return undefined;
+        // A refused or unverifiable credential: another may be good, and the caller is told no more than that.
+        bad = true;
       }
     }
-    return this.#o.anonymous ? ANONYMOUS : undefined;
+    return this.#o.anonymous && !bad ? ANONYMOUS : undefined;
   }
 
   async #authorize(user: UserInfo, method: string, path: string, signal: AbortSignal): Promise<Decision> {
@@ -92,7 +100,7 @@ export class Guard {
     const name = user.username ?? '';
     for (const subresource of subresources) {
       try {
-        const { allowed } = await this.#deps.authorizer.review(
+        const { allowed } = await this.#deps.authorizer.authorize(
           { user, verb, nodeName: this.#o.nodeName, subresource },
           signal,
         );

@@ -4,41 +4,42 @@ import { createServer as createHttp, type IncomingMessage, ServerResponse } from
 import { createServer as createHttps, type Server as HttpsServer, type ServerOptions } from 'node:https';
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { childScope } from '../lib/abort.ts';
-import { messageOf } from '../lib/errors.ts';
+import { childScope, type Scope } from '../lib/abort.ts';
+import { errnoOf, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Guard } from './guard.ts';
 import { pageNotFound, redirect, reply } from './replies.ts';
-import { resolve, type Exchange, type Root, type Route } from './router.ts';
+import { cleanPath, resolve, type Endpoint, type Exchange } from './router.ts';
 import type { UserInfo } from './user.ts';
 
 export type TlsSettings = Pick<ServerOptions, 'cert' | 'key' | 'ca' | 'minVersion' | 'ciphers' | 'ecdhCurve'>;
 
+/** Told of every request when it begins; the answer is called when it is over. */
+export type RequestObserver = (method: string, path: string) => () => void;
+
 export type ListenerDeps = {
-  readonly roots: readonly Root[];
-  readonly routes: readonly Route[];
+  readonly endpoint: Endpoint;
   /** Absent: everybody may (the read-only port). */
   readonly guard?: Guard;
   readonly log: Logger;
-  /** Told about every request when it is over. */
-  readonly observe?: (request: {
-    readonly method: string;
-    readonly path: string;
-    readonly status: number;
-    readonly ms: number;
-  }) => void;
+  readonly observe?: RequestObserver;
 };
 export type ListenerOptions = {
   readonly name: string;
   readonly address: string;
   readonly port: number;
-  readonly tls?: TlsSettings;
+  /** Asked when the port opens: a certificate may have come or changed since. */
+  readonly tls?: () => TlsSettings;
 };
 
 const MAX_HEADER_BYTES = 1024 * 1024;
 const IDLE_MS = 90_000;
 const REQUEST_MS = 4 * 3_600_000;
+/** A request that is refused may have a body on the way; the client gets this long to read the answer. */
+const LINGER_MS = 5000;
+
+type Upgrade = NonNullable<Exchange['upgrade']>;
 
 export class Listener implements Runnable {
   readonly name: string;
@@ -55,30 +56,20 @@ export class Listener implements Runnable {
     this.name = options.name;
   }
 
-  /** New connections get the new certificate or client CA; open ones stay as they are. */
-  renewTls(tls: TlsSettings): void {
+  /** New connections get the certificate and client CA of now; open ones stay as they are. */
+  renewTls(): void {
     const server = this.#server;
-    if (server !== undefined && 'setSecureContext' in server) server.setSecureContext({ ...tls });
+    if (server === undefined || this.#o.tls === undefined || !('setSecureContext' in server)) return;
+    try {
+      server.setSecureContext(this.#o.tls());
+    } catch (err) {
+      this.#deps.log.error('TLS settings are not usable, the old ones stay in force', { listener: this.name, err });
+    }
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#stop = signal;
-    const limits = { maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: IDLE_MS, requestTimeout: REQUEST_MS };
-    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
-    const { tls } = this.#o;
-    const server =
-      tls === undefined
-        ? createHttp(limits, answer)
-        : createHttps(
-            { ...limits, ...tls, requestCert: true, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] },
-            answer,
-          );
-    server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
-    server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-    });
-    server.on('clientError', (_err, socket) => socket.destroy());
+    const server = this.#create();
     this.#server = server;
     await new Promise<void>((ready, reject) => {
       server.once('error', reject);
@@ -86,6 +77,7 @@ export class Listener implements Runnable {
     });
     const bound = server.address();
     this.boundPort = typeof bound === 'object' && bound !== null ? bound.port : undefined;
+    this.#deps.log.info('listening', { listener: this.name, address: this.#o.address, port: this.boundPort });
     await new Promise<void>((closed, reject) => {
       server.once('error', reject);
       const close = (): void => {
@@ -97,47 +89,82 @@ export class Listener implements Runnable {
     });
   }
 
-  async #answer(
-    request: IncomingMessage,
-    response: ServerResponse,
-    upgrade?: { socket: Duplex; head: Buffer },
-  ): Promise<void> {
-    const began = performance.now();
-    const [rawPath, rawQuery = ''] = splitOnce(request.url ?? '/', '?');
-    const path = cleanPath(rawPath);
+  #create(): Server | HttpsServer {
+    const limits = {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      keepAliveTimeout: IDLE_MS,
+      requestTimeout: REQUEST_MS,
+      shouldUpgradeCallback: (request: IncomingMessage) => this.#mayUpgrade(request),
+    };
+    const answer = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    const tls = this.#o.tls?.();
+    const server =
+      tls === undefined
+        ? createHttp(limits, answer)
+        : createHttps(
+            {
+              ...limits,
+              ...tls,
+              // Without a client CA a certificate would be held against the public ones.
+              requestCert: tls.ca !== undefined,
+              rejectUnauthorized: false,
+              ALPNProtocols: ['http/1.1'],
+            },
+            answer,
+          );
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
+    server.on('clientError', refuseBroken);
+    server.on('tlsClientError', (err) =>
+      this.#deps.log.debug('TLS handshake failed', { listener: this.name, errno: errnoOf(err) }),
+    );
+    return server;
+  }
+
+  /** Only streams leave HTTP; a wish to upgrade anything else is ignored, as HTTP allows. */
+  #mayUpgrade(request: IncomingMessage): boolean {
+    const { path } = splitUrl(request);
+    const found = resolve(this.#deps.endpoint, request.method ?? '', path);
+    return found.kind === 'route' && found.route.upgrades === true;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
+    const { path, query } = splitUrl(request);
     const scope = childScope(this.#stop);
-    response.on('close', () => {
+    const over = this.#deps.observe?.(request.method ?? '', path);
+    (upgrade?.socket ?? response).once('close', () => {
       scope.abort();
       scope.release();
-      this.#deps.observe?.({
-        method: request.method ?? '',
-        path,
-        status: response.statusCode,
-        ms: performance.now() - began,
-      });
+      over?.();
     });
+    response.on('error', () => response.destroy());
+    const exchange = { request, response, path, query, signal: scope.signal };
     try {
-      await this.#dispatch({
-        request,
-        response,
-        path,
-        query: new URLSearchParams(rawQuery),
-        signal: scope.signal,
-        ...(upgrade === undefined ? {} : { upgrade }),
-      });
+      await this.#dispatch(upgrade === undefined ? exchange : { ...exchange, upgrade });
     } catch (err) {
-      if (scope.signal.aborted) return;
-      this.#deps.log.error('request failed', { method: request.method, path, err });
-      if (!response.headersSent) reply(response, 500, messageOf(err));
-      else response.destroy();
+      this.#failed(exchange, scope, err);
     }
+  }
+
+  #failed(
+    { request, response, path }: Pick<Exchange, 'request' | 'response' | 'path'>,
+    scope: Scope,
+    err: unknown,
+  ): void {
+    if (scope.signal.aborted) return void response.destroy();
+    this.#deps.log.error('request failed', { method: request.method, path, err });
+    if (!response.headersSent && response.socket !== null) reply(response, 500, messageOf(err));
+    else response.destroy();
   }
 
   async #dispatch(exchange: Omit<Exchange, 'params' | 'user'>): Promise<void> {
     const { request, response, path, signal } = exchange;
-    const found = resolve(this.#deps.roots, this.#deps.routes, request.method ?? '', path);
+    const found = resolve(this.#deps.endpoint, request.method ?? '', path);
     if (found.kind === 'unknown') return pageNotFound(response);
-    if (found.kind === 'redirect') return redirect(response, found.location);
+    if (found.kind === 'redirect') return redirect(response, `${found.location}${searchOf(request)}`);
     const user = await this.#admit(request, response, path, signal);
     if (user === 'refused') return;
     if (found.kind === 'noRoute') return reply(response, 404, '404: Page Not Found');
@@ -160,29 +187,40 @@ export class Listener implements Runnable {
   }
 
   /** Upgrade requests take the same way; a refusal is an ordinary answer, after which the connection is closed. */
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // From here on nobody else listens for the socket's errors.
+    socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
     response.on('finish', () => {
+      if (response.socket === null) return;
       response.detachSocket(socket as Socket);
-      socket.end();
+      lingeringEnd(socket);
     });
-    await this.#answer(request, response, { socket, head });
+    void this.#answer(request, response, { socket, head });
   }
 }
 
-const splitOnce = (text: string, separator: string): [string, string?] => {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
-};
-
-/** `.` and `..` are resolved before anything looks at the path. */
-function cleanPath(path: string): string {
-  const out: string[] = [];
-  for (const part of path.split('/').slice(1)) {
-    if (part === '..') out.pop();
-    else if (part !== '.') out.push(part);
-  }
-  return `/${out.join('/')}`;
+/** Ends a connection so that the peer can read the last answer even while it still sends. */
+function lingeringEnd(socket: Duplex): void {
+  socket.end();
+  socket.resume();
+  if ('setTimeout' in socket) (socket as Socket).setTimeout(LINGER_MS, () => socket.destroy());
 }
+
+function refuseBroken(err: Error, socket: Duplex): void {
+  if (!socket.writable || errnoOf(err) === 'ECONNRESET') return void socket.destroy();
+  const status = errnoOf(err) === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`);
+}
+
+function splitUrl(request: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
+  // Some clients send the absolute form.
+  const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '');
+  const at = target.indexOf('?');
+  const path = at < 0 ? target : target.slice(0, at);
+  return { path: cleanPath(path), query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)) };
+}
+
+const searchOf = (request: IncomingMessage): string => /\?.*$/.exec(request.url ?? '')?.[0] ?? '';

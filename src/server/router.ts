@@ -25,11 +25,27 @@ export type Route = {
   readonly path: string;
   /** Absent means any method. */
   readonly methods?: readonly Method[];
+  /** The connection may leave HTTP here. */
+  readonly upgrades?: boolean;
   readonly handle: Handler;
 };
 
 /** A registered prefix: everything below is guarded. `slashOnly`: the bare name is redirected to the one with a slash. */
 export type Root = { readonly prefix: string; readonly slashOnly?: boolean; readonly exact?: boolean };
+
+/** What one route file brings along. */
+export type Endpoint = { readonly roots: readonly Root[]; readonly routes: readonly Route[] };
+
+export const joined = (endpoints: readonly Endpoint[]): Endpoint => ({
+  roots: endpoints.flatMap((e) => e.roots),
+  routes: endpoints.flatMap((e) => e.routes),
+});
+
+/** One path, nothing below it. */
+export const exactly = (path: string, handle: Handler, methods?: readonly Method[]): Endpoint => ({
+  roots: [{ prefix: path, exact: true }],
+  routes: [{ path, handle, ...(methods === undefined ? {} : { methods }) }],
+});
 
 export type Resolution =
   | { readonly kind: 'unknown' }
@@ -38,7 +54,7 @@ export type Resolution =
   | { readonly kind: 'wrongMethod'; readonly allow: string }
   | { readonly kind: 'route'; readonly route: Route; readonly params: Readonly<Record<string, string>> };
 
-export function resolve(roots: readonly Root[], routes: readonly Route[], method: string, path: string): Resolution {
+export function resolve({ roots, routes }: Endpoint, method: string, path: string): Resolution {
   const root = roots.find((r) => isUnder(r, path));
   if (root === undefined) return { kind: 'unknown' };
   if (root.slashOnly === true && path === root.prefix) return { kind: 'redirect', location: `${path}/` };
@@ -54,6 +70,19 @@ export function resolve(roots: readonly Root[], routes: readonly Route[], method
 
 const isUnder = ({ prefix, exact }: Root, path: string): boolean =>
   path === prefix || (exact !== true && path.startsWith(`${prefix}/`));
+
+/** `.` and `..` are resolved before anything looks at the path. */
+export function cleanPath(path: string): string {
+  const out: string[] = [];
+  const parts = path.split('/').slice(1);
+  for (const [i, part] of parts.entries()) {
+    const isDots = part === '.' || part === '..';
+    if (part === '..') out.pop();
+    if (!isDots) out.push(part);
+    else if (i === parts.length - 1) out.push('');
+  }
+  return `/${out.join('/')}`;
+}
 
 /** Decodes nothing twice: a broken escape is no match. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {

@@ -62,7 +62,16 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
   const healthzPort = nextPort++;
   writeFileSync(
     join(dir, 'config.yaml'),
-    configText({ dir, endpoint: cri.endpoint, manifests, port, healthzPort, cgroupRoot, extra: options.config ?? '' }),
+    configText({
+      dir,
+      endpoint: cri.endpoint,
+      manifests,
+      port,
+      healthzPort,
+      cgroupRoot,
+      clientCa: api.caPath,
+      extra: options.config ?? '',
+    }),
   );
   writeFileSync(join(dir, 'kubeconfig'), api.nodeKubeconfig(NODE_NAME), { mode: 0o600 });
   const kubelet = new KubeletProcess(dir, [
@@ -110,6 +119,7 @@ type ConfigInput = {
   port: number;
   healthzPort: number;
   cgroupRoot: string;
+  clientCa: string;
   extra: string;
 };
 
@@ -120,6 +130,7 @@ const configText = ({
   port,
   healthzPort,
   cgroupRoot,
+  clientCa,
   extra,
 }: ConfigInput): string => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -136,7 +147,7 @@ clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
 makeIPTablesUtilChains: false
 featureGates: {KubeletInUserNamespace: true} # leaves this machine's kernel settings alone
-authentication: {anonymous: {enabled: false}, webhook: {enabled: true}}
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: ${clientCa}}}
 evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1%}
 ${extra}
 `;

@@ -1,0 +1,56 @@
+// SPDY and plain WebSocket: the client's upgrade request goes to the runtime as it came, its answer comes back as it is,
+// and then bytes flow. After a refused upgrade the connection is closed: nothing may follow on it.
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../lib/clock.ts';
+import { reply } from '../replies.ts';
+import type { Exchange } from '../router.ts';
+import { dialRuntime } from './runtime-dial.ts';
+import { splice } from './splice.ts';
+
+export type StreamDeps = { readonly clock: Clock; readonly idleMs: number };
+
+/** The caller's credentials are for us, not for the runtime. */
+const NOT_FORWARDED = new Set(['host', 'authorization', 'content-length', 'transfer-encoding', 'cookie']);
+
+export function forwardedHeaders(request: IncomingMessage): OutgoingHttpHeaders {
+  const headers: Record<string, string[]> = {};
+  for (let i = 0; i + 1 < request.rawHeaders.length; i += 2) {
+    const name = (request.rawHeaders[i] ?? '').toLowerCase();
+    if (!NOT_FORWARDED.has(name)) (headers[name] ??= []).push(request.rawHeaders[i + 1] ?? '');
+  }
+  return headers;
+}
+
+export async function passThrough(deps: StreamDeps, exchange: Exchange, url: string): Promise<void> {
+  const { request, response, upgrade, signal } = exchange;
+  if (upgrade === undefined) return reply(response, 500, 'Upgrade request required\n', { nosniff: true });
+  const dialled = await dialRuntime(
+    deps.clock,
+    { url, method: request.method ?? 'GET', headers: forwardedHeaders(request) },
+    signal,
+  );
+  const { socket } = upgrade;
+  response.detachSocket(socket as Socket);
+  if (!dialled.upgraded) {
+    socket.write(headText(dialled.head, true));
+    dialled.head.pipe(socket);
+    return;
+  }
+  socket.write(headText(dialled.head, false));
+  if (dialled.first.length > 0) socket.write(dialled.first);
+  if (upgrade.head.length > 0) dialled.socket.write(upgrade.head);
+  await splice(socket, dialled.socket, deps, signal);
+}
+
+/** A body is passed on decoded and ends with the connection, so its framing headers do not hold any more. */
+function headText(head: IncomingMessage, closing: boolean): string {
+  const lines = [`HTTP/1.1 ${head.statusCode ?? 502} ${head.statusMessage ?? ''}`];
+  for (let i = 0; i + 1 < head.rawHeaders.length; i += 2) {
+    const name = head.rawHeaders[i] ?? '';
+    if (closing && ['transfer-encoding', 'connection', 'keep-alive'].includes(name.toLowerCase())) continue;
+    lines.push(`${name}: ${head.rawHeaders[i + 1] ?? ''}`);
+  }
+  if (closing) lines.push('Connection: close');
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
