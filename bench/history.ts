@@ -1,0 +1,56 @@
+// One line per run, and a drawing of the ratios over the runs.
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { drawLines } from './svg.ts';
+
+export type Run = {
+  readonly at: string;
+  readonly node: string;
+  readonly machine: object;
+  readonly quick: boolean;
+  readonly rows: readonly {
+    readonly key: string;
+    readonly value: number;
+    readonly unit: string;
+    readonly ratio: number | undefined;
+  }[];
+};
+
+const FILE = join(import.meta.dirname, 'history.jsonl');
+const DRAWING = join(import.meta.dirname, 'history.svg');
+
+/** Ratios to the floor: what stays comparable between machines. */
+const DRAWN = [
+  'start-up.healthz',
+  'serial.ready.p50',
+  'serial.gone.p50',
+  'burst-20.rate',
+  'burst-50.rate',
+  'burst-100.rate',
+];
+
+export function remember(run: Run): void {
+  const short = run.rows.map(({ key, value, unit, ratio }) => ({
+    key,
+    value: round(value),
+    unit,
+    ratio: ratio === undefined ? undefined : round(ratio),
+  }));
+  appendFileSync(FILE, `${JSON.stringify({ ...run, rows: short })}\n`);
+  const runs = readRuns();
+  const series = DRAWN.map((key) => ({
+    name: key,
+    values: runs.map((r) => r.rows.find((row) => row.key === key)?.ratio),
+  }));
+  writeFileSync(DRAWING, drawLines('ratio to the floor, run by run', series));
+}
+
+function readRuns(): Run[] {
+  if (!existsSync(FILE)) return [];
+  return readFileSync(FILE, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Run);
+}
+
+const round = (n: number): number => Math.round(n * 1000) / 1000;

@@ -1,0 +1,129 @@
+// `npm run bench`: starts what is measured, runs the scenarios, prints the table, keeps the history.
+import { mkdirSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { remember } from './history.ts';
+import { table } from './report.ts';
+import { isReached, ratioOf, type Row } from './rows.ts';
+import { bursts } from './scenarios/burst.ts';
+import { full, idle } from './scenarios/idle.ts';
+import type { Scenario } from './scenarios/scenario.ts';
+import { serial } from './scenarios/serial.ts';
+import { probes, volumes } from './scenarios/shapes.ts';
+import { startUp } from './scenarios/start-up.ts';
+import { staticPod } from './scenarios/static-pod.ts';
+import { churn, storm } from './scenarios/trouble.ts';
+import { loadAverage } from './statistics.ts';
+import { startWorld, type World } from './world.ts';
+
+const SCENARIOS: readonly Scenario[] = [
+  startUp,
+  serial,
+  staticPod,
+  ...bursts,
+  volumes,
+  probes,
+  storm,
+  churn,
+  idle,
+  full,
+];
+/** Left out of a quick look. */
+const LONG: ReadonlySet<string> = new Set(['burst-50', 'burst-100', 'storm', 'full-node']);
+
+const HELP = `Usage: npm run bench [-- scenario… options]
+
+${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
+
+  --quick      fewer pods and rounds, and without ${[...LONG].join(', ')}
+  --cpu-prof   a CPU profile of every kubelet process in bench/profiles
+  --json       only JSON on standard output
+`;
+
+type Options = {
+  readonly chosen: readonly Scenario[];
+  readonly quick: boolean;
+  readonly json: boolean;
+  readonly profiles: string | undefined;
+};
+
+function readOptions(argv: readonly string[]): Options | undefined {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean' },
+      json: { type: 'boolean' },
+      'cpu-prof': { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  const unknown = positionals.filter((name) => !SCENARIOS.some((s) => s.name === name));
+  if (values.help === true || unknown.length > 0) return undefined;
+  const quick = values.quick === true;
+  const wanted = (name: string): boolean =>
+    positionals.length > 0 ? positionals.includes(name) : !quick || !LONG.has(name);
+  const profiles = values['cpu-prof'] === true ? join(import.meta.dirname, 'profiles') : undefined;
+  return { chosen: SCENARIOS.filter((s) => wanted(s.name)), quick, json: values.json === true, profiles };
+}
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function measure(world: World, options: Options, command: string, env: NodeJS.ProcessEnv): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const scenario of options.chosen) {
+    const from = performance.now();
+    say(`${scenario.name}: ${scenario.asks}`);
+    try {
+      const told = { quick: options.quick, command, env, say: (line: string) => say(`  ${line}`) };
+      rows.push(...(await scenario.run(world, told)));
+      say(`  took ${Math.round((performance.now() - from) / 1000)} s`);
+    } catch (err) {
+      say(`  did not work: ${err instanceof Error ? err.message : String(err)}`);
+      process.exitCode = 1;
+    }
+  }
+  return rows;
+}
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === undefined) {
+    process.stdout.write(HELP);
+    process.exitCode = 2;
+    return;
+  }
+  const command = join(import.meta.dirname, '..', 'bin', 'kubelet');
+  const env = {};
+  if (options.profiles !== undefined) mkdirSync(options.profiles, { recursive: true });
+  const load = loadAverage();
+  const world = await startWorld({
+    command,
+    env,
+    ...(options.profiles === undefined ? {} : { profiles: options.profiles }),
+  });
+  const interrupted = new Promise<never>((_, reject) => process.once('SIGINT', () => reject(new Error('interrupted'))));
+  let rows: Row[];
+  try {
+    rows = await Promise.race([measure(world, options, command, env), interrupted]);
+  } finally {
+    await world.stop();
+  }
+  const machine = {
+    cpu: cpus()[0]?.model.trim() ?? '',
+    cores: cpus().length,
+    loadBefore: load,
+    loadAfter: loadAverage(),
+  };
+  const figures = rows.map((row) => ({ ...row, ratio: ratioOf(row), reached: isReached(row) }));
+  remember({ at: new Date().toISOString(), node: process.version, machine, quick: options.quick, rows: figures });
+  if (options.json) process.stdout.write(`${JSON.stringify({ machine, rows: figures }, undefined, 2)}\n`);
+  else
+    process.stdout.write(
+      `\n${machine.cores} cores (${machine.cpu}), containerd 2.1, Node ${process.version}, load ${load} before, ${machine.loadAfter} after\n\n${table(rows)}\n`,
+    );
+}
+
+await main();
+process.exit();

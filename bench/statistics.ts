@@ -1,0 +1,42 @@
+// Percentiles, and what /proc says about a process.
+import { readFileSync } from 'node:fs';
+
+/** The value below which `share` (0…1) of the sample lies; NaN for an empty one. */
+export function percentile(sample: readonly number[], share: number): number {
+  const sorted = [...sample].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? sorted[0] ?? Number.NaN;
+}
+
+export const median = (sample: readonly number[]): number => percentile(sample, 0.5);
+
+const TICKS_PER_SECOND = 100;
+
+/** Processor time a process has used so far, threads included. */
+export function cpuMs(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+}
+
+/** Resident memory in megabytes (10^6). */
+export function residentMb(pid: number): number {
+  const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return (Number(kib) * 1024) / 1e6;
+}
+
+/** How busy the machine was lately: processes that wanted to run, over the last minute. */
+export const loadAverage = (): number => Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[0]);
+
+/** Runs `work` on all items, at most `limit` at a time, oldest first. */
+export async function inParallel<T>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...items];
+  await Promise.all(
+    Array.from({ length: Math.min(limit, queue.length) }, async () => {
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+    }),
+  );
+}
