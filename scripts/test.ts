@@ -1,16 +1,26 @@
-// `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and run in parallel; tests that need
-// the real container runtime are in test/ and run one file at a time.
+// `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and run side by side; tests that need
+// a real runtime, kernel features or a whole node are in test/ and run one file at a time. Arguments name files to run
+// instead of everything.
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 
-const only = process.argv.slice(2);
-const run = (args: readonly string[]): number => spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1;
+const MINUTE = 60_000;
+const run = (command: string, args: readonly string[]): boolean =>
+  spawnSync(command, args, { stdio: 'inherit' }).status === 0;
+const test = (files: readonly string[], ...options: readonly string[]): boolean =>
+  files.length === 0 ||
+  run(process.execPath, [
+    '--disable-warning=ExperimentalWarning',
+    '--test',
+    `--test-timeout=${5 * MINUTE}`,
+    ...options,
+    ...files,
+  ]);
 
-let failed = 0;
-if (only.length > 0) process.exit(run(['--test', '--test-force-exit', ...only]));
-failed |= spawnSync('sh', ['scripts/run', 'check'], { stdio: 'inherit' }).status ?? 1;
-const unit = globSync('src/**/*.test.ts').sort();
-if (unit.length > 0) failed |= run(['--test', '--test-force-exit', ...unit]);
-const node = globSync('test/**/*.test.ts').sort();
-if (node.length > 0) failed |= run(['--test', '--test-force-exit', '--test-concurrency=1', ...node]);
-process.exit(failed);
+const named = process.argv.slice(2);
+if (named.length > 0) process.exit(test(named, '--test-concurrency=1') ? 0 : 1);
+
+const checked = run('sh', ['scripts/run', 'check']);
+const unit = test(globSync('src/**/*.test.ts').sort());
+const whole = test(globSync('test/**/*.test.ts').sort(), '--test-concurrency=1');
+process.exit(checked && unit && whole ? 0 : 1);

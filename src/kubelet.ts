@@ -175,7 +175,11 @@ async function buildNode(
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
     isRunning: (uid) => edge.observer.cache.get(podUid(uid)) !== undefined,
-    onChange: (change) => void life.changes.handle(change),
+    onChange: (change) => {
+      void life.changes.handle(change);
+      // With the last source heard, whatever nobody named is an orphan.
+      if (sources.merged.sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
+    },
   });
   const server = await buildServer({ base, edge, cluster, store, statuses, sources, process: options });
   const tree = buildCgroupTree(base, edge, { cluster, active: () => life.changes.active() });

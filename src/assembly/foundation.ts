@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { KubeletConfig } from '../config/config-fields.ts';
 import type { FeatureGates } from '../config/feature-gates.ts';
 import type { KubeletFlags } from '../config/flags.ts';
+import type { ConfigUpdates } from '../config/updates.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -18,7 +19,19 @@ export type Foundation = {
   /** Served apart, on /metrics/probes. */
   readonly probeRegistry: Registry;
   readonly nodeName: string;
+  /** The configuration as it changes; parts that read it here follow a SIGHUP. */
+  readonly updates: ConfigUpdates;
 };
+
+/** Options read from the configuration in force at every use: `fields` can change while the kubelet runs. */
+export function live<T>(
+  { updates }: Pick<Foundation, 'updates'>,
+  fields: readonly string[],
+  read: (updates: ConfigUpdates) => T,
+): T {
+  updates.subscribe(fields, () => undefined);
+  return read(updates);
+}
 
 export const buildFoundation = (parts: Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName'>): Foundation => ({
   ...parts,

@@ -28,7 +28,7 @@ import { derivePodStatus } from '../status/derive.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import type { TerminationMessages } from '../status/termination-messages.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import type { Foundation } from './foundation.ts';
+import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
 import { pullSecretsOf } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -63,7 +63,7 @@ export type PodLife = {
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
   const { base, edge, cluster, statuses, store } = deps;
-  const { clock, config } = base;
+  const { clock } = base;
   const cache = edge.observer.cache;
   const startErrors = new StartErrors();
   const status = statusWriter(deps, startErrors);
@@ -99,7 +99,11 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       clock,
       log: base.log.child({ component: 'pod-workers' }),
     },
-    { syncFrequencyMs: config.syncFrequencyMs },
+    live(base, ['syncFrequency'], (now) => ({
+      get syncFrequencyMs() {
+        return now.current.syncFrequencyMs;
+      },
+    })),
   );
   const changes = new PodChanges({
     store,
@@ -304,19 +308,10 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       deps.resizing.retain(known);
     },
     removeDirectories: async (inUse, signal) => {
-      volumes.manager.removeUnknown((uid) => {
-        const seen = edge.observer.cache.get(podUid(uid));
-        const runs =
-          seen?.sandboxes.some((s) => s.ready) === true || seen?.containers.some((c) => c.state === 'running');
-        return inUse.has(podUid(uid)) || runs === true;
-      });
+      const isUsed = (uid: string): boolean => inUse.has(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
+      volumes.manager.removeUnknown(isUsed);
       for (const uid of await volumes.podDirs.list()) {
-        if (
-          inUse.has(podUid(uid)) ||
-          edge.observer.cache.get(podUid(uid)) !== undefined ||
-          volumes.manager.hasMounts(uid)
-        )
-          continue;
+        if (isUsed(uid) || volumes.manager.hasMounts(uid)) continue;
         await volumes.podDirs
           .removeOrphan(uid, signal)
           .catch((err: unknown) => base.log.warn('orphaned pod directory stays', { uid, err }));

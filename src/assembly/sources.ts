@@ -7,7 +7,7 @@ import { HttpSource } from '../sources/http-source.ts';
 import type { LocalObjectStore } from '../sources/local-objects.ts';
 import { PodConfig, type PodChange } from '../sources/merge.ts';
 import { ProblemBoard } from '../sources/problem.ts';
-import type { Foundation } from './foundation.ts';
+import { live, type Foundation } from './foundation.ts';
 
 export type Sources = {
   readonly merged: PodConfig;
@@ -45,7 +45,13 @@ export function buildSources(
           isRunning: options.isRunning,
           ...(options.objects === undefined ? {} : { objects: options.objects }),
         },
-        { path: config.staticPodPath, nodeName, rescanMs: config.fileCheckFrequencyMs },
+        live(base, ['fileCheckFrequency'], (now) => ({
+          path: config.staticPodPath,
+          nodeName,
+          get rescanMs() {
+            return now.current.fileCheckFrequencyMs;
+          },
+        })),
       ),
     );
   if (withUrl)

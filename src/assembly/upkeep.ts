@@ -12,7 +12,7 @@ import { OomWatcher } from '../oom/oom-watcher.ts';
 import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
 import type { PodStore } from '../pods/pod-store.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import type { Foundation } from './foundation.ts';
+import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
 import type { PodLife } from './pod-life.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -49,13 +49,25 @@ export function buildUpkeep(deps: UpkeepDeps): Upkeep {
       events: cluster.events,
       kit: { clock, log: base.log.child({ component: 'image-gc' }), registry },
     },
-    {
-      highThresholdPercent: config.imageGCHighThresholdPercent,
-      lowThresholdPercent: config.imageGCLowThresholdPercent,
-      minAgeMs: config.imageMinimumGCAgeMs,
-      maxAgeMs: config.imageMaximumGCAgeMs,
-      keep: edge.sandboxImage === undefined ? [] : [edge.sandboxImage],
-    },
+    live(
+      base,
+      ['imageGCHighThresholdPercent', 'imageGCLowThresholdPercent', 'imageMinimumGCAge', 'imageMaximumGCAge'],
+      (now) => ({
+        get highThresholdPercent() {
+          return now.current.imageGCHighThresholdPercent;
+        },
+        get lowThresholdPercent() {
+          return now.current.imageGCLowThresholdPercent;
+        },
+        get minAgeMs() {
+          return now.current.imageMinimumGCAgeMs;
+        },
+        get maxAgeMs() {
+          return now.current.imageMaximumGCAgeMs;
+        },
+        keep: edge.sandboxImage === undefined ? [] : [edge.sandboxImage],
+      }),
+    ),
   );
   const rotation = new LogRotation(
     {
@@ -69,12 +81,16 @@ export function buildUpkeep(deps: UpkeepDeps): Upkeep {
           .map(({ id, logPath }) => ({ id, logPath })),
       reopen: async (containerId, signal) => void (await edge.cri.runtime.reopenContainerLog({ containerId }, signal)),
     },
-    {
-      maxSizeBytes: toNumber(quantity(config.containerLogMaxSize)),
-      maxFiles: config.containerLogMaxFiles,
+    live(base, ['containerLogMaxSize', 'containerLogMaxFiles'], (now) => ({
+      get maxSizeBytes() {
+        return toNumber(quantity(now.current.containerLogMaxSize));
+      },
+      get maxFiles() {
+        return now.current.containerLogMaxFiles;
+      },
       intervalMs: config.containerLogMonitorIntervalMs,
       workers: config.containerLogMaxWorkers,
-    },
+    })),
   );
   const oom = new OomWatcher(
     {

@@ -31,15 +31,22 @@ class ConfiguredCredentials implements Credentials {
   readonly #auth: AuthConfig;
   #readAt = -Infinity;
   #identity: Identity = {};
+  #reading: Promise<Identity> | undefined;
 
   constructor(deps: CredentialsDeps, auth: AuthConfig) {
     this.#deps = deps;
     this.#auth = auth;
   }
 
+  /** Callers at the same moment share one reading, or each would think that the identity had changed. */
   async current(): Promise<Identity> {
+    if (this.#deps.clock.monotonic() - this.#readAt < REREAD_MS) return this.#identity;
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  async #read(): Promise<Identity> {
     const now = this.#deps.clock.monotonic();
-    if (now - this.#readAt < REREAD_MS) return this.#identity;
     const authorization = await this.#authorization();
     const tls = await this.#tls();
     this.#readAt = now;

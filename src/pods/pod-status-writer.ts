@@ -18,7 +18,12 @@ export type DeriveFacts = {
 };
 
 export type PodStatusWriterDeps = {
-  readonly store: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
+  readonly store: {
+    statusOf(uid: PodUid): PodStatus | undefined;
+    /** The last status, by whoever said it. */
+    lastOf(pod: Pod): PodStatus;
+    set(pod: Pod, status: PodStatus): PodStatus;
+  };
   readonly derive: (facts: DeriveFacts) => PodStatus;
   readonly messages: {
     load(snapshot: PodSnapshot, previous: PodSnapshot | undefined): Promise<void>;
@@ -53,7 +58,7 @@ export class PodStatusWriter {
     const status = derive({
       pod,
       snapshot: seen,
-      previous: store.statusOf(uid) ?? pod.status ?? {},
+      previous: store.lastOf(pod),
       startErrors: (container) => startErrors.get(uid, container),
       terminationMessage: (container) => messages.of(container),
       terminal: options.terminal ?? false,
