@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { silentLogger, type Logger } from '../lib/logger.ts';
-import { ApiServer } from './api/api-server.ts';
+import { ApiServer, type ServedRequest } from './api/api-server.ts';
 import { kubeconfig } from './api/pki/kubeconfig.ts';
 import { openPki, type ClusterPki } from './api/pki/pki.ts';
 import { ObjectStore } from './api/store.ts';
@@ -30,6 +30,8 @@ export type StartOptions = {
   readonly watchWindow?: number;
   readonly clock?: Clock;
   readonly log?: Logger;
+  /** Told about every request the server answers. */
+  readonly observe?: (served: ServedRequest) => void;
 };
 
 export interface RunningApiServer {
@@ -77,7 +79,7 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   });
   const store = new ObjectStore(join(options.dir, 'cluster.db'));
   const server = new ApiServer(
-    { store, pki, clock, log },
+    { store, pki, clock, log, ...(options.observe === undefined ? {} : { observe: options.observe }) },
     { host, port: options.port ?? 0, watchWindow: options.watchWindow ?? DEFAULT_WINDOW },
   );
   await server.listen();

@@ -24,11 +24,24 @@ import type { ObjectStore } from './store.ts';
 import { STRATEGIES } from './strategies/strategies.ts';
 import { WatchHub } from './watch-hub.ts';
 
+/** One answered request; a watch counts as answered when it begins. */
+export type ServedRequest = {
+  readonly atMs: number;
+  readonly method: string;
+  readonly url: string;
+  /** Empty when nobody could be recognised. */
+  readonly user: string;
+  readonly userAgent: string;
+  readonly code: number;
+};
+
 export type ApiServerDeps = {
   readonly store: ObjectStore;
   readonly pki: ClusterPki;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told about every request, as an audit log is. */
+  readonly observe?: (served: ServedRequest) => void;
 };
 export type ApiServerOptions = {
   readonly host: string;
@@ -149,13 +162,22 @@ export class ApiServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = this.#deps.clock.monotonic();
+    const asker = { name: '' };
     try {
-      await this.#router.route({ ...this.#enter(request), response });
+      await this.#router.route({ ...this.#enter(request, asker), response });
     } catch (err) {
       const error = sendError(response, err);
       if (error.code >= 500 && !(err instanceof ApiError))
         this.#deps.log.error('request failed', { method: request.method, url: request.url, err });
     } finally {
+      this.#deps.observe?.({
+        atMs: this.#deps.clock.now(),
+        method: request.method ?? '',
+        url: request.url ?? '',
+        user: asker.name,
+        userAgent: request.headers['user-agent'] ?? '',
+        code: response.statusCode,
+      });
       if (this.#deps.log.enabled(6))
         this.#deps.log.debug('request', {
           method: request.method,
@@ -167,12 +189,13 @@ export class ApiServer {
   }
 
   /** Reads what the request is about, who sends it, and refuses what they may not do. */
-  #enter(request: IncomingMessage): Omit<Exchange, 'response'> {
+  #enter(request: IncomingMessage, seen: { name: string } = { name: '' }): Omit<Exchange, 'response'> {
     const url = new URL(request.url ?? '/', 'https://server');
     const info = requestInfo(request.method ?? 'GET', url.pathname, url.searchParams);
     const asker = this.#authenticator.authenticate(request);
     if (asker === undefined) throw unauthorized();
     const user = impersonated(this.#deps.store, asker, request);
+    seen.name = user.name;
     const verdict = authorize(this.#deps.store, user, info);
     if (!verdict.allowed) throw refusal(user, info, verdict.reason);
     return { request, query: url.searchParams, info, user };

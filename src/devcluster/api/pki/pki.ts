@@ -58,8 +58,13 @@ export async function openPki(clock: Clock, options: PkiOptions): Promise<Cluste
       notBeforeMs: clock.now() - 300_000,
       notAfterMs: clock.now() + (days ?? LEAF_DAYS) * DAY_MS,
     });
-  const issue = (subject: Subject, usages: readonly ExtendedUsage[], names: AlternativeNames = {}): Credential => {
-    const keys = newKeyPair();
+  const issue = (
+    subject: Subject,
+    usages: readonly ExtendedUsage[],
+    names: AlternativeNames = {},
+    type: 'ec' | 'rsa' = 'ec',
+  ): Credential => {
+    const keys = newKeyPair(type);
     return {
       certificatePem: sign({ subject, publicKey: keys.publicKey, usages, ...names }),
       keyPem: privateKeyPem(keys.privateKey),
@@ -72,7 +77,8 @@ export async function openPki(clock: Clock, options: PkiOptions): Promise<Cluste
     directory,
     'apiserver',
     now,
-    () => issue({ commonName: 'kube-apiserver' }, ['serverAuth'], options),
+    // As kubeadm does it: also the smallest clients in pods (busybox) know RSA.
+    () => issue({ commonName: 'kube-apiserver' }, ['serverAuth'], options, 'rsa'),
     covers,
   );
   const kubeletClient = await pair(directory, 'apiserver-kubelet-client', now, () =>

@@ -1,0 +1,107 @@
+// A development cluster for tests, made by the real command in a directory of its own, and kubectl on it.
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
+
+export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export class DevCluster {
+  readonly dir: string;
+
+  constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  static async make(): Promise<DevCluster> {
+    return new DevCluster(await mkdtemp('/tmp/kts-dev-'));
+  }
+
+  get kubeconfig(): string {
+    return join(this.dir, 'api', 'admin.kubeconfig');
+  }
+
+  command(...args: string[]): Promise<Ran> {
+    return collect(execFile(COMMAND, [...args, `--dir=${this.dir}`]));
+  }
+
+  /** Starts it, or fails with what it said. */
+  async up(...args: string[]): Promise<Ran> {
+    const ran = await this.command('up', '--no-install', '--timeout=60', ...args);
+    if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}`);
+    return ran;
+  }
+
+  async supervisor(): Promise<{ pid: number; children: Record<string, { pid?: number; restarts: number }> }> {
+    return JSON.parse(await readFile(join(this.dir, 'supervisor.json'), 'utf8')) as never;
+  }
+
+  async settings(): Promise<{ nodeName: string; network: { name: string; bridge: string }; cgroupRoot: string }> {
+    return JSON.parse(await readFile(join(this.dir, 'settings.json'), 'utf8')) as never;
+  }
+
+  kubectl(binary: string, args: readonly string[], input?: string): Promise<Ran> {
+    const child = execFile(binary, ['--kubeconfig', this.kubeconfig, ...args], {
+      maxBuffer: 16 << 20,
+      timeout: 60_000,
+    });
+    if (input !== undefined) child.stdin?.end(input);
+    return collect(child);
+  }
+
+  spawnKubectl(binary: string, args: readonly string[]): ChildProcess {
+    return spawn(binary, ['--kubeconfig', this.kubeconfig, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  /** Everything goes, whatever state it is in. */
+  async destroy(): Promise<void> {
+    if (existsSync(join(this.dir, 'settings.json'))) {
+      const ran = await this.command('reset');
+      if (ran.code !== 0) throw new Error(`kubelet-dev reset: ${ran.stdout}${ran.stderr}`);
+    }
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}
+
+function collect(child: ChildProcess): Promise<Ran> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk: Buffer | string) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer | string) => (stderr += chunk.toString()));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code: code ?? -1, stdout, stderr }));
+  });
+}
+
+/** What of the cluster is left on the machine: processes, mounts, links, cgroups, rules. */
+export async function traces(
+  dir: string,
+  network: { name: string; bridge: string },
+  cgroupRoot: string,
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes(`${dir}/`) || command.includes(`${dir}\0`))
+      found.push(`process ${name} ${command.replaceAll('\0', ' ')}`);
+  }
+  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((l) => l.includes(` ${dir}/`));
+  found.push(...mounts.map((l) => `mount ${l}`));
+  if (existsSync(`/sys/class/net/${network.bridge}`)) found.push(`link ${network.bridge}`);
+  for (const hierarchy of await readdir('/sys/fs/cgroup'))
+    if (existsSync(join('/sys/fs/cgroup', hierarchy, cgroupRoot))) found.push(`cgroup ${hierarchy}${cgroupRoot}`);
+  const rules = await run('iptables-save').then(
+    (r) => r.stdout,
+    () => '',
+  );
+  found.push(...rules.split('\n').filter((l) => l.includes(network.name)));
+  const results = await readdir('/var/lib/cni/results').catch(() => []);
+  found.push(...results.filter((f) => f.startsWith(`${network.name}-`)));
+  return found;
+}
