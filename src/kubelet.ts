@@ -115,6 +115,7 @@ async function buildNode(
     clock,
     log: log.child({ component: 'status' }),
     onChange: (uid) => cluster.statusChanged(uid),
+    shown: (pod) => cluster.mirrorStatus(pod),
   });
   const cluster: ClusterPort = await buildClusterPort(
     base,

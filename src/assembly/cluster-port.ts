@@ -2,7 +2,7 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, Secret, Service } from '../core/node.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, PodStatus } from '../core/pod.ts';
 import type { KubeEvent } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
@@ -40,6 +40,10 @@ export interface ClusterPort {
   nodeIps(): readonly string[];
   /** The status of this pod changed. */
   statusChanged(uid: PodUid): void;
+  /** Resolves once the API server's pods were read (at once without one). */
+  podsRead(signal: AbortSignal): Promise<void>;
+  /** The status shown of a static pod, if its mirror is up to date. */
+  mirrorStatus(pod: Pod): PodStatus | undefined;
   reconcileMirror(pod: Pod, signal: AbortSignal): Promise<void>;
   removeMirror(mirror: Pod, signal: AbortSignal): Promise<void>;
 }

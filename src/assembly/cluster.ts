@@ -120,6 +120,9 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     freshNode: (signal) => api.main.get(NODES, { name: nodeName }, signal),
     nodeIps: () => reporting.nodeIps(),
     statusChanged: (uid) => sync.wake(uid),
+    podsRead: (signal) => feed.reflector.whenSynced(signal),
+    mirrorStatus: (pod) =>
+      mirrors.statusOf(pod, feed.reflector.store.byName(pod.metadata.namespace, pod.metadata.name)),
     reconcileMirror: (pod, signal) => mirrors.reconcile(pod, signal),
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };

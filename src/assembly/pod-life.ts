@@ -1,10 +1,10 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { podUid, type ContainerId, type PodUid } from '../core/ids.ts';
-import { uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
+import { isStaticPod, uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
 import { emptySnapshot, hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { isFault } from '../lib/errors.ts';
-import { aborted } from '../lib/abort.ts';
+import { aborted, withDeadline } from '../lib/abort.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { GarbageCollector } from '../garbage/collector.ts';
@@ -85,10 +85,14 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     terminate: new TerminatePod({ observed, status, probes: deps.probes, runtime, events: cluster.events }),
     finish: new FinishPod({ observed, status, cleanup: cleanupOf(deps), store: statuses }),
   };
+  const adopted = adoption(deps);
   const workers = new PodWorkers(
     {
       steps: {
-        sync: (pod, signal) => steps.sync.sync(pod, signal),
+        sync: async (pod, signal) => {
+          await adopted(pod, signal);
+          return steps.sync.sync(pod, signal);
+        },
         terminate: (target, state, signal) => steps.terminate.terminate(target, state, signal),
         finish: (target, signal) => steps.finish.finish(target, signal),
       },
@@ -142,6 +146,21 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     pruning.died(uid, events);
   });
   return { workers, changes, housekeeping, parts: [workers, housekeeping, pruning] };
+}
+
+/** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */
+const MIRROR_WAIT_MS = 3000;
+
+function adoption({ base, edge, cluster }: PodLifeDeps): (pod: Pod, signal: AbortSignal) => Promise<void> {
+  const { clock } = base;
+  const deadline = clock.monotonic() + MIRROR_WAIT_MS;
+  return async (pod, signal) => {
+    const leftMs = deadline - clock.monotonic();
+    if (leftMs <= 0 || !isStaticPod(pod) || !isAlive(edge.observer.cache.get(uidOf(pod)))) return;
+    await withDeadline(clock, signal, leftMs, (own) => cluster.podsRead(own)).catch((err: unknown) => {
+      if (!isFault(err, 'deadline')) throw err;
+    });
+  };
 }
 
 function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWriter {
@@ -209,7 +228,7 @@ function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
     const before = {
       running: status.state.running !== undefined,
       previouslyStarted: old?.started === true,
-      previouslyReady: old?.ready === true,
+      previouslyReady: old?.ready === true && old.containerID === status.containerID,
     };
     const started = isStarted(before, facts);
     const ready = isReady(before, started, facts);

@@ -48,6 +48,8 @@ export async function buildStandalone(
     freshNode: async () => node(),
     nodeIps: () => nodeIps,
     statusChanged: () => undefined,
+    podsRead: () => Promise.resolve(),
+    mirrorStatus: () => undefined,
     reconcileMirror: () => Promise.resolve(),
     removeMirror: () => Promise.resolve(),
   };

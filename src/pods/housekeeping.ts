@@ -89,11 +89,11 @@ export class Housekeeping {
     const { store, workers, leftovers, observed } = this.#deps;
     const gone = this.#settleWorkers();
     this.#synced = true;
-    const seen = new Set<PodUid>();
     for (const snapshot of observed.all()) {
-      if (snapshot.sandboxes.some((s) => s.ready) || snapshot.containers.some((c) => c.state === 'running'))
-        this.#claim(snapshot.uid);
-      seen.add(snapshot.uid);
+      const { uid, sandboxes, containers } = snapshot;
+      if (workers.stateOf(uid) !== undefined || store.has(uid)) continue;
+      if (sandboxes.some((s) => s.ready) || containers.some((c) => c.state === 'running')) this.#claim(uid);
+      else if (containers.length > 0) gone.push(uid);
     }
     for (const uid of gone) await leftovers.removeContainers(uid, signal);
     const known = new Set<PodUid>([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
@@ -125,8 +125,7 @@ export class Housekeeping {
 
   /** A running pod without a worker: one that nobody wants is stopped at once. */
   #claim(uid: PodUid): void {
-    const { store, workers } = this.#deps;
-    if (workers.stateOf(uid) !== undefined || store.has(uid)) return;
+    const { workers } = this.#deps;
     this.#deps.log.info('stopping a pod that no source knows', { uid });
     workers.stop(uid, { deleted: true, graceSeconds: 1 });
   }

@@ -1,7 +1,16 @@
 // Mirror pods: what the API server shows of static pods. Created and recreated here, deleted only here, and only if they
 // carry the mirror annotation and the UID we know.
 import type { Node } from '../core/node.ts';
-import { CONFIG_HASH, CONFIG_MIRROR, isMirrorPod, namespaceOf, podKey, type Pod } from '../core/pod.ts';
+import {
+  CONFIG_HASH,
+  CONFIG_MIRROR,
+  isMirrorPod,
+  isStaticPod,
+  namespaceOf,
+  podKey,
+  type Pod,
+  type PodStatus,
+} from '../core/pod.ts';
 import { PODS, type Resource, type Where } from '../kube/resources.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -45,6 +54,12 @@ export class MirrorPods {
     const owner = node();
     if (owner === undefined || owner.metadata.deletionTimestamp !== undefined) return;
     await this.#create(pod, owner, signal);
+  }
+
+  /** What is shown of a static pod, if this is its mirror and up to date. */
+  statusOf(pod: Pod, mirror: Pod | undefined): PodStatus | undefined {
+    if (!isStaticPod(pod) || mirror === undefined || !isMirrorPod(mirror)) return undefined;
+    return hashOf(mirror) === staticHash(pod) ? mirror.status : undefined;
   }
 
   /** Deletes mirrors whose static pods are gone. One that fails does not keep the others. */

@@ -3,17 +3,15 @@ import { isSidecar, type Container, type Pod, type PodStatus } from '../core/pod
 import { parseTimeMs } from '../core/time.ts';
 import type { PodView } from './probe-state.ts';
 
-/** A container this much older than the kubelet was running under the previous one. */
-const OLDER_BY_MS = 10_000;
-
 /** `containerd://abc` → `abc`. */
 export const bareContainerId = (id: string | undefined): string | undefined => {
   const bare = id === undefined ? '' : id.replace(/^[^:]*:\/\//, '');
   return bare === '' ? undefined : bare;
 };
 
+/** It was running under the previous kubelet. */
 export const isOlderThanKubelet = (containerStartedMs: number, kubeletStartedMs: number): boolean =>
-  containerStartedMs > 0 && containerStartedMs < kubeletStartedMs - OLDER_BY_MS;
+  containerStartedMs > 0 && containerStartedMs < kubeletStartedMs;
 
 export type ViewOptions = {
   readonly kubeletStartedMs: number;

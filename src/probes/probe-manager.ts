@@ -161,7 +161,7 @@ export class ProbeManager implements Runnable {
       readiness: this.results.readiness(id),
       hasStartupProbe: workers?.has(keyOf(container, 'startup')) ?? false,
       hasReadinessProbe: workers?.has(keyOf(container, 'readiness')) ?? false,
-      olderThanKubelet: isOlderThanKubelet(startedAtMs, this.#startedAtMs),
+      olderThanKubelet: isOlderThanKubelet(this.#deps.pods.startedAt?.(uid, id) ?? startedAtMs, this.#startedAtMs),
     };
   }
 

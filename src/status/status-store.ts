@@ -23,6 +23,8 @@ export type StatusStoreDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onChange: (uid: PodUid) => void;
+  /** What the API server shows of a pod whose own object has no status: a static pod's mirror. */
+  readonly shown?: (pod: Pod) => PodStatus | undefined;
 };
 
 const MAX_MESSAGES_BYTES = 12_288;
@@ -43,6 +45,11 @@ export class StatusStore {
     return this.#entries.get(uid)?.status;
   }
 
+  /** Our last status of a pod or, before we said anything (after a restart), the one the API server shows. */
+  lastOf(pod: Pod): PodStatus {
+    return this.statusOf(uidOf(pod)) ?? this.#deps.shown?.(pod) ?? pod.status ?? {};
+  }
+
   all(): Iterable<[PodUid, StoredStatus]> {
     return this.#entries.entries();
   }
@@ -51,7 +58,7 @@ export class StatusStore {
   set(pod: Pod, next: PodStatus): PodStatus {
     const uid = uidOf(pod);
     const old = this.#entries.get(uid);
-    const base = old?.status ?? pod.status ?? {};
+    const base = this.lastOf(pod);
     const refused = old === undefined ? undefined : resurrected(pod, old.status, next);
     if (refused !== undefined) {
       this.#deps.log.warn('status refused: a container that ended for good would be alive again', {
@@ -75,8 +82,7 @@ export class StatusStore {
   /** The worker has stopped everything and cleaned up: whatever is still open in the status is closed now. */
   finish(pod: Pod): void {
     const uid = uidOf(pod);
-    const old = this.#entries.get(uid);
-    const status = terminated(pod, old?.status ?? pod.status ?? {});
+    const status = terminated(pod, this.lastOf(pod));
     this.set(pod, status);
     const entry = this.#entries.get(uid);
     if (entry !== undefined) this.#entries.set(uid, { ...entry, finished: true });

@@ -14,10 +14,13 @@ export class CgroupV1 implements Cgroups {
   readonly version = 1;
   readonly #clock: Clock;
   readonly #hierarchies: readonly Hierarchy[];
+  /** Of a hybrid machine. Nothing is set there, but runtimes make directories in it that nobody else removes. */
+  readonly #unified: string | undefined;
 
-  constructor(clock: Clock, hierarchies: readonly Hierarchy[]) {
+  constructor(clock: Clock, hierarchies: readonly Hierarchy[], unified?: string) {
     this.#clock = clock;
     this.#hierarchies = hierarchies;
+    this.#unified = unified;
   }
 
   async create(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
@@ -69,7 +72,7 @@ export class CgroupV1 implements Cgroups {
 
   async children(path: string, signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
-    const all = await Promise.all(this.#dirs(path).map(childDirs));
+    const all = await Promise.all(this.#allDirs(path).map(childDirs));
     return [...new Set(all.flat())];
   }
 
@@ -81,7 +84,11 @@ export class CgroupV1 implements Cgroups {
 
   async destroy(path: string, signal: AbortSignal): Promise<void> {
     const kill = async (): Promise<void> => killPids(await this.pids(path, signal));
-    await removeCgroup({ clock: this.#clock, dirs: this.#dirs(path), kill }, signal);
+    await removeCgroup({ clock: this.#clock, dirs: this.#allDirs(path), kill }, signal);
+  }
+
+  #allDirs(path: string): string[] {
+    return [...this.#dirs(path), ...(this.#unified === undefined ? [] : [join(this.#unified, path)])];
   }
 
   #dirs(path: string): string[] {

@@ -20,6 +20,7 @@ test('v1 with a unified tree beside it counts as v1', () => {
       { mountPoint: '/sys/fs/cgroup/memory', controllers: ['memory'] },
       { mountPoint: '/sys/fs/cgroup/systemd', controllers: ['systemd'] },
     ],
+    unified: '/sys/fs/cgroup/unified',
   });
 });
 

@@ -6,7 +6,12 @@ import { KubeletError } from '../../lib/errors.ts';
 export type Hierarchy = { readonly mountPoint: string; readonly controllers: readonly string[] };
 
 export type CgroupLayout =
-  | { readonly version: 1; readonly hierarchies: readonly Hierarchy[] }
+  | {
+      readonly version: 1;
+      readonly hierarchies: readonly Hierarchy[];
+      /** On a hybrid machine: the v2 tree beside them, in which runtimes put containers too. */
+      readonly unified?: string;
+    }
   | { readonly version: 2; readonly mountPoint: string };
 
 export const detectCgroups = async (mountinfoPath = '/proc/self/mountinfo'): Promise<CgroupLayout> =>
@@ -29,7 +34,7 @@ export function parseCgroupMounts(mountinfo: string): CgroupLayout {
     hierarchies.push({ mountPoint, controllers });
   }
   if (hierarchies.some((h) => h.controllers.includes('memory') || h.controllers.includes('cpu')))
-    return { version: 1, hierarchies };
+    return { version: 1, hierarchies, ...(unified === undefined ? {} : { unified }) };
   if (unified !== undefined) return { version: 2, mountPoint: unified };
   throw new KubeletError('unavailable', 'no cgroup hierarchy with a cpu or memory controller is mounted');
 }

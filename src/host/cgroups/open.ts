@@ -10,6 +10,9 @@ export type CgroupDriver = 'cgroupfs' | 'systemd';
 
 export async function openCgroups(clock: Clock, driver: CgroupDriver): Promise<Cgroups> {
   const layout = await detectCgroups();
-  const files = layout.version === 1 ? new CgroupV1(clock, layout.hierarchies) : new CgroupV2(clock, layout.mountPoint);
+  const files =
+    layout.version === 1
+      ? new CgroupV1(clock, layout.hierarchies, layout.unified)
+      : new CgroupV2(clock, layout.mountPoint);
   return driver === 'systemd' ? new SystemdSlices({ files, bus: busctl, clock }) : files;
 }

@@ -1,0 +1,128 @@
+// The kubelet is killed at random instants while pods start, restart and stop, and started again at once. After each the
+// node is as wanted: nothing runs twice, nothing that ran was restarted, nothing became unready, nothing is left over.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startNode, until, type TestNode } from '../harness/node.ts';
+import { Fleet, KINDS, randomFrom, type RunningContainer } from './fleet.ts';
+
+const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 50);
+const SEED = Number(process.env['SEED'] ?? 1);
+const SLOTS = 10;
+/** Kinds by slot; the first four are static pods. */
+const SLOT_KINDS = ['plain', 'ready', 'sidecar', 'crash', 'plain', 'two', 'ready', 'sidecar', 'crash', 'two'];
+const never = new AbortController().signal;
+
+describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
+  let node: TestNode;
+  let fleet: Fleet;
+  const random = randomFrom(SEED);
+  let made = 0;
+  const slots: (string | undefined)[] = [];
+
+  before(async () => {
+    node = await startNode({
+      config: 'crashLoopBackOff: {maxContainerRestartPeriod: 1s}\nfileCheckFrequency: 1s',
+    });
+    fleet = new Fleet(node);
+    fleet.start();
+  });
+
+  after(async () => {
+    fleet?.stop();
+    await node?.stop();
+  });
+
+  async function fill(slot: number): Promise<void> {
+    const isStatic = slot < 4;
+    const kind = SLOT_KINDS[slot] ?? 'plain';
+    // Static pods keep their name: the next of the same name must wait for the last one's end.
+    const name = isStatic ? `${kind}-${slot}` : `${kind}-${slot}-${made++}`;
+    slots[slot] = name;
+    await fleet.create(name, kind, isStatic);
+  }
+
+  /** One thing that happens to one pod; says which containers may change because of it. */
+  async function act(): Promise<string> {
+    const slot = random(SLOTS);
+    const name = slots[slot];
+    if (name === undefined) {
+      await fill(slot);
+      return slots[slot] ?? '';
+    }
+    if (random(3) > 0) {
+      slots[slot] = undefined;
+      await fleet.remove(name);
+      return name;
+    }
+    fleet.excused.add(name);
+    const [victim] = [...(await fleet.running()).entries()].filter(([key]) => key.startsWith(`${name}/`));
+    if (victim !== undefined)
+      await node.containerd.runtime
+        .stopContainer({ containerId: victim[1][0]?.id ?? '', timeout: 0 }, never)
+        .catch(() => undefined);
+    return name;
+  }
+
+  const steadyContainers = async (except: ReadonlySet<string>): Promise<RunningContainer[]> => {
+    const steady = new Set(
+      fleet
+        .steady()
+        .map((m) => m.name)
+        .filter((name) => !except.has(name)),
+    );
+    return [...(await fleet.running()).values()].flat().filter((c) => steady.has(c.key.split('/')[0] ?? ''));
+  };
+
+  it('starts all kinds of pods', async () => {
+    for (let slot = 0; slot < SLOTS; slot++) await fill(slot);
+    await fleet.untilConverged('at first');
+    await fleet.assertNothingTwice();
+  });
+
+  it('is as wanted after every kill', async (t) => {
+    let slowest = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      fleet.excused.clear();
+      const troubled = new Set<string>();
+      for (let n = 1 + random(3); n > 0; n--) troubled.add(await act());
+      await sleep(random(700));
+      const before_ = await steadyContainers(troubled);
+      await node.kubelet.kill('SIGKILL');
+      await node.kubelet.start();
+      const begun = performance.now();
+      await fleet.untilConverged(`after kill ${round} (seed ${SEED})`);
+      slowest = Math.max(slowest, performance.now() - begun);
+      await fleet.assertNothingTwice();
+      const now = new Map((await steadyContainers(troubled)).map((c) => [c.key, c]));
+      for (const c of before_)
+        assert.deepEqual(now.get(c.key), c, `${c.key} did not go on over kill ${round} (seed ${SEED})`);
+      assert.deepEqual(fleet.flaps, [], `readiness flapped in round ${round} (seed ${SEED})`);
+    }
+    t.diagnostic(`slowest convergence ${Math.round(slowest)} ms`);
+  });
+
+  it('counts restarts on, never back', async () => {
+    for (const { name, kind } of fleet.wanted()) {
+      if (KINDS[kind]?.steady !== false) continue;
+      const status = (await fleet.shown(name))?.status?.containerStatuses?.[0];
+      assert.ok(status !== undefined);
+    }
+  });
+
+  it('leaves nothing behind', async () => {
+    for (const { name } of fleet.wanted()) await fleet.remove(name);
+    await fleet.untilConverged('at the end');
+    let last: string[] = [];
+    await until(
+      'nothing is left',
+      async () => {
+        last = await fleet.leftovers();
+        return last.length === 0;
+      },
+      20_000,
+    ).catch((err: unknown) => {
+      throw new Error(`left over: ${last.join(', ')}`, { cause: err });
+    });
+  });
+});

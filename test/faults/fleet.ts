@@ -1,0 +1,304 @@
+// A fleet of pods on a test node and what must hold for them whatever happens: each wanted one runs exactly once, what
+// ran goes on, readiness does not flap, and nothing of an unwanted one is left.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
+import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
+import { Reflector } from '../../src/kube/reflector.ts';
+import { PODS } from '../../src/kube/resources.ts';
+import { isFault } from '../../src/lib/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
+import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+
+const never = new AbortController().signal;
+const NAMESPACE = 'default';
+const LABEL = 'io.kubernetes.';
+
+/** Small and reproducible: a failure prints its seed. */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed * 2654435761;
+  return (below) => {
+    state = (Math.imul(state ^ (state >>> 15), 2246822519) + 0x9e3779b9) | 0;
+    return ((state ^ (state >>> 13)) >>> 0) % below;
+  };
+}
+
+/** Ends at once when asked to. */
+const SERVE = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 1000 & wait $!; done'];
+
+export const container = (name: string, more: Partial<Container> = {}): Container => ({
+  name,
+  image: BUSYBOX_IMAGE,
+  imagePullPolicy: 'IfNotPresent',
+  command: SERVE,
+  ...more,
+});
+
+const probe = { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 5 };
+
+/** The kinds of pods worth having in a fleet. `steady`: its containers only ever end because somebody ended them. */
+export const KINDS: Readonly<Record<string, { readonly steady: boolean; readonly spec: PodSpec }>> = {
+  plain: { steady: true, spec: { containers: [container('main')] } },
+  two: {
+    steady: true,
+    spec: {
+      volumes: [{ name: 'work', emptyDir: {} }],
+      containers: [container('a', { volumeMounts: [{ name: 'work', mountPath: '/work' }] }), container('b')],
+    },
+  },
+  ready: { steady: true, spec: { containers: [container('main', { readinessProbe: probe, startupProbe: probe })] } },
+  sidecar: {
+    steady: true,
+    spec: {
+      initContainers: [
+        container('prepare', { command: ['true'] }),
+        container('side', { restartPolicy: 'Always', readinessProbe: probe }),
+      ],
+      containers: [container('main')],
+    },
+  },
+  crash: { steady: false, spec: { containers: [container('main', { command: ['sh', '-c', 'sleep 0.3; exit 3'] })] } },
+};
+
+type Member = {
+  readonly name: string;
+  readonly kind: string;
+  readonly isStatic: boolean;
+  wanted: boolean;
+  uid?: string;
+};
+
+export type RunningContainer = { readonly id: string; readonly startedAt: bigint; readonly key: string };
+
+export class Fleet {
+  readonly members = new Map<string, Member>();
+  /** Every time the API server showed a wanted steady pod going from ready to not ready. */
+  readonly flaps: string[] = [];
+  readonly #node: TestNode;
+  readonly #stop = new AbortController();
+  readonly #ready = new Map<string, boolean>();
+  /** Steady pods that somebody troubled: going unready is right for them. */
+  readonly excused = new Set<string>();
+  readonly reflector: Reflector<Pod>;
+
+  constructor(node: TestNode) {
+    this.#node = node;
+    const deps = { client: node.client, clock: systemClock, log: silentLogger };
+    this.reflector = new Reflector<Pod>(deps, { name: 'fleet', resource: PODS, namespace: NAMESPACE });
+    this.reflector.subscribe((changes) => {
+      for (const { after } of changes) if (after !== undefined) this.#seen(after);
+    });
+  }
+
+  start(): void {
+    void this.reflector.run(this.#stop.signal);
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  #seen(pod: Pod): void {
+    const name = pod.metadata.name.replace(new RegExp(`-${NODE_NAME}$`), '');
+    const member = this.members.get(name);
+    const uid = pod.metadata.uid ?? '';
+    const ready = isReady(pod);
+    const was = this.#ready.get(uid);
+    this.#ready.set(uid, ready);
+    if (member === undefined || !member.wanted || pod.metadata.deletionTimestamp !== undefined) return;
+    if (was === true && !ready && KINDS[member.kind]?.steady === true && !this.excused.has(name))
+      this.flaps.push(`${name}: ${briefly(pod)}`);
+  }
+
+  manifestOf(name: string): string {
+    return join(this.#node.manifests, `${name}.json`);
+  }
+
+  async create(name: string, kind: string, isStatic: boolean): Promise<void> {
+    const spec = KINDS[kind]?.spec;
+    assert.ok(spec !== undefined, kind);
+    const pod = podOf(name, spec, isStatic);
+    this.members.set(name, { name, kind, isStatic, wanted: true });
+    if (isStatic) {
+      writeFileSync(`${this.manifestOf(name)}.tmp`, JSON.stringify(pod));
+      renameSync(`${this.manifestOf(name)}.tmp`, this.manifestOf(name));
+      return;
+    }
+    const made = await this.#node.client.create(PODS, { namespace: NAMESPACE }, pod, never);
+    const member = this.members.get(name);
+    if (member !== undefined) member.uid = made.metadata.uid ?? '';
+  }
+
+  async remove(name: string): Promise<void> {
+    const member = this.members.get(name);
+    assert.ok(member !== undefined, name);
+    member.wanted = false;
+    if (member.isStatic) rmSync(this.manifestOf(name));
+    else await this.#node.client.delete(PODS, { namespace: NAMESPACE, name }, {}, never);
+  }
+
+  wanted(): Member[] {
+    return [...this.members.values()].filter((m) => m.wanted);
+  }
+
+  steady(): Member[] {
+    return this.wanted().filter((m) => KINDS[m.kind]?.steady === true);
+  }
+
+  /** As the API server shows it; a static pod's mirror. */
+  async shown(name: string): Promise<Pod | undefined> {
+    const isStatic = this.members.get(name)?.isStatic === true;
+    const full = isStatic ? `${name}-${NODE_NAME}` : name;
+    try {
+      return await this.#node.client.get(PODS, { namespace: NAMESPACE, name: full }, never);
+    } catch (err) {
+      if (isFault(err, 'notFound')) return undefined;
+      throw err;
+    }
+  }
+
+  /** What the runtime runs, by `pod/container`, asked behind the kubelet's back. */
+  async running(): Promise<Map<string, RunningContainer[]>> {
+    const { containers } = await this.#node.containerd.runtime.listContainers({}, never);
+    const found = new Map<string, RunningContainer[]>();
+    for (const c of containers) {
+      if (c.state !== ContainerState.CONTAINER_RUNNING) continue;
+      const key = `${plainName(c.labels)}/${c.labels[`${LABEL}container.name`]}`;
+      const { status } = await this.#node.containerd.runtime.containerStatus({ containerId: c.id }, never);
+      found.set(key, [...(found.get(key) ?? []), { id: c.id, startedAt: status?.startedAt ?? 0n, key }]);
+    }
+    return found;
+  }
+
+  /** Nothing runs twice: one ready sandbox per pod name, one running container per name, no attempt used twice. */
+  async assertNothingTwice(): Promise<void> {
+    const { runtime } = this.#node.containerd;
+    const { items } = await runtime.listPodSandbox({}, never);
+    const { containers } = await runtime.listContainers({}, never);
+    const ready = items.filter((s) => s.state === PodSandboxState.SANDBOX_READY).map((s) => plainName(s.labels));
+    assert.deepEqual(repeated(ready), [], 'two ready sandboxes');
+    const of = (c: (typeof containers)[number]): string => `${c.labels[`${LABEL}pod.uid`]}/${c.metadata?.name}`;
+    const alive = containers.filter((c) => c.state === ContainerState.CONTAINER_RUNNING);
+    assert.deepEqual(repeated(alive.map(of)), [], 'two running containers of one name');
+    assert.deepEqual(repeated(containers.map((c) => `${of(c)}/${c.metadata?.attempt}`)), [], 'an attempt used twice');
+  }
+
+  /** Every wanted steady pod runs and is shown ready; of every unwanted one nothing runs and nothing is shown. */
+  async converged(): Promise<true | string> {
+    const running = await this.running();
+    const running_ = new Set([...running.keys()].map((key) => key.split('/')[0] ?? ''));
+    for (const member of this.members.values()) {
+      const { name, kind, wanted, isStatic } = member;
+      const pod = await this.shown(name);
+      if (!wanted) {
+        if (running_.has(name)) return `${name} still runs`;
+        if (pod !== undefined) return `${name} is still shown: ${pod.status?.phase}`;
+        continue;
+      }
+      const spec = KINDS[kind];
+      if (pod === undefined || (!isStatic && pod.metadata.uid !== member.uid)) return `${name} is not shown`;
+      if (spec?.steady !== true) {
+        if (pod.status?.phase !== 'Running') return `${name} is ${pod.status?.phase}`;
+        continue;
+      }
+      if (!isReady(pod)) return `${name} is not ready: ${briefly(pod)}`;
+      for (const c of keptRunning(spec.spec)) {
+        const found = running.get(`${name}/${c}`) ?? [];
+        if (found.length !== 1) return `${name}/${c} runs ${found.length} times`;
+        const shown = [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])];
+        const id = shown.find((s) => s.name === c)?.containerID;
+        if (id !== `containerd://${found[0]?.id}`) return `${name}/${c} is shown as ${id}, runs as ${found[0]?.id}`;
+      }
+    }
+    return true;
+  }
+
+  async untilConverged(why: string, timeoutMs = 30_000): Promise<void> {
+    let last = '';
+    await until(
+      `the fleet is as wanted ${why}`,
+      async () => {
+        const answer = await this.converged();
+        if (answer === true) return true;
+        last = answer;
+        return false;
+      },
+      timeoutMs,
+    ).catch((err: unknown) => {
+      throw new Error(`${err instanceof Error ? err.message : String(err)}: ${last}`);
+    });
+  }
+
+  /** After all pods are gone: no sandbox, container, pod directory, mount or cgroup of any of them. */
+  async leftovers(): Promise<string[]> {
+    const { runtime } = this.#node.containerd;
+    const { items } = await runtime.listPodSandbox({}, never);
+    const { containers } = await runtime.listContainers({}, never);
+    const pods = join(this.#node.dir, 'kubelet', 'pods');
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' ')[4] ?? '')
+      .filter((path) => path.startsWith(this.#node.dir));
+    return [
+      ...items.filter((s) => s.state === PodSandboxState.SANDBOX_READY).map((s) => `sandbox ${s.id}`),
+      ...containers.map((c) => `container ${plainName(c.labels)}/${c.metadata?.name}`),
+      ...(existsSync(pods) ? readdirSync(pods) : []).map((d) => `directory ${d}`),
+      ...mounts.map((m) => `mount ${m}`),
+      ...podCgroups(this.#node.cgroupRoot).map((c) => `cgroup ${c}`),
+    ];
+  }
+}
+
+export const isReady = (pod: Pod): boolean =>
+  pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+
+const briefly = ({ status, metadata }: Pod): string =>
+  [
+    metadata.resourceVersion,
+    status?.phase,
+    ...[...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(
+      (c) =>
+        `${c.name}=${Object.keys(c.state).join()}${c.started === true ? ',started' : ''}${c.ready ? ',ready' : ''}`,
+    ),
+  ].join(' ');
+
+const keptRunning = (spec: PodSpec): string[] => [
+  ...(spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always').map((c) => c.name),
+  ...spec.containers.map((c) => c.name),
+];
+
+/** The fleet's name of a pod: static ones carry the node's name behind it. */
+const plainName = (labels: Readonly<Record<string, string>>): string =>
+  (labels[`${LABEL}pod.name`] ?? '').replace(new RegExp(`-${NODE_NAME}$`), '');
+
+function repeated(keys: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return keys.filter((key) => seen.has(key) || (seen.add(key), false));
+}
+
+export function podOf(name: string, spec: PodSpec, isStatic = false): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      terminationGracePeriodSeconds: 2,
+      ...(isStatic ? {} : { nodeName: NODE_NAME, automountServiceAccountToken: false }),
+      ...spec,
+    },
+  };
+}
+
+function podCgroups(root: string): string[] {
+  const found = new Set<string>();
+  for (const controller of readdirSync('/sys/fs/cgroup')) {
+    const base = join('/sys/fs/cgroup', controller, root);
+    if (!existsSync(base)) continue;
+    for (const entry of readdirSync(base, { recursive: true, withFileTypes: true }))
+      if (entry.isDirectory() && /pod[0-9a-f-]{32,36}$/.test(entry.name)) found.add(`${controller} ${entry.name}`);
+  }
+  return [...found];
+}
