@@ -3,6 +3,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startApiServer, type RunningApiServer } from '../../src/devcluster/start-api-server.ts';
@@ -23,6 +24,8 @@ export type NodeOptions = {
   readonly containerd?: ContainerdVersion;
   /** Without: a standalone node. */
   readonly cluster?: boolean;
+  /** Listen on the node's own address, where the API server looks for it, instead of on the loopback interface. */
+  readonly reachable?: boolean;
   /** Merged into the KubeletConfiguration, as YAML lines. */
   readonly config?: string;
   readonly flags?: readonly string[];
@@ -70,6 +73,7 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
       healthzPort,
       cgroupRoot,
       clientCa: api.caPath,
+      address: options.reachable === true ? ownAddress() : '127.0.0.1',
       extra: options.config ?? '',
     }),
   );
@@ -112,6 +116,11 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
   };
 }
 
+const ownAddress = (): string =>
+  Object.values(networkInterfaces())
+    .flat()
+    .find((i) => i !== undefined && i.family === 'IPv4' && !i.internal)?.address ?? '127.0.0.1';
+
 type ConfigInput = {
   dir: string;
   endpoint: string;
@@ -120,6 +129,7 @@ type ConfigInput = {
   healthzPort: number;
   cgroupRoot: string;
   clientCa: string;
+  address: string;
   extra: string;
 };
 
@@ -131,6 +141,7 @@ const configText = ({
   healthzPort,
   cgroupRoot,
   clientCa,
+  address,
   extra,
 }: ConfigInput): string => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -140,7 +151,7 @@ failCgroupV1: false
 failSwapOn: false
 cgroupRoot: ${cgroupRoot}
 podLogsDir: ${dir}/pod-logs
-address: 127.0.0.1
+address: ${address}
 port: ${port}
 healthzPort: ${healthzPort}
 clusterDNS: [10.96.0.10]
