@@ -12,6 +12,7 @@ import { buildResizing } from './assembly/resizing.ts';
 import { buildRuntimeEdge, type RuntimeEdge } from './assembly/runtime-edge.ts';
 import { buildServer } from './assembly/server.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
+import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
 import { buildUpkeep } from './assembly/upkeep.ts';
 import { buildVolumes, type Volumes } from './assembly/volumes.ts';
@@ -50,6 +51,9 @@ export type KubeletOptions = {
   readonly systemd: Systemd;
   readonly updates: ConfigUpdates;
 };
+
+const CGROUP_V1_WARNING =
+  'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';
 
 const STUCK_LOG_MS = 2 * 60_000;
 
@@ -182,13 +186,24 @@ async function buildNode(
       if (sources.merged.sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
   });
-  const server = await buildServer({ base, edge, cluster, store, statuses, sources, process: options });
+  const stats = await buildStats({ base, edge, volumes, store });
+  const server = await buildServer({
+    base,
+    edge,
+    cluster,
+    store,
+    statuses,
+    sources,
+    process: options,
+    statistics: stats.statistics,
+  });
   const tree = buildCgroupTree(base, edge, { cluster, active: () => life.changes.active() });
   return {
     prepare: async (stop) => {
+      cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
+      if (edge.cgroups.version === 1) cluster.events.node('Warning', 'CgroupV1', CGROUP_V1_WARNING);
       await Promise.all([tree.setUp(stop), volumes.manager.reconstruct(stop), edge.health.check(stop)]);
       await cluster.prepare(stop);
-      cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
     },
     allStarted: (stop) =>
       waitForPods(
@@ -210,6 +225,7 @@ async function buildNode(
         tree,
         volumes.manager,
         probes,
+        ...stats.parts,
         ...server.parts,
         afterRelist,
       ];

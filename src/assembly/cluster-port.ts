@@ -44,7 +44,8 @@ export interface ClusterPort {
   podsRead(signal: AbortSignal): Promise<void>;
   /** The status shown of a static pod, if its mirror is up to date. */
   mirrorStatus(pod: Pod): PodStatus | undefined;
-  reconcileMirror(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** Makes the mirror of a static pod what it should be, in the background. */
+  keepMirror(pod: Pod): void;
   removeMirror(mirror: Pod, signal: AbortSignal): Promise<void>;
 }
 

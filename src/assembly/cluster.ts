@@ -19,6 +19,7 @@ import { KubeletError } from '../lib/errors.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { goArch } from '../node/host-facts.ts';
+import { MirrorKeeper } from '../pods/mirror-keeper.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
 import type { PodStore } from '../pods/pod-store.ts';
 import { openClientIdentity } from '../security/client-identity.ts';
@@ -72,6 +73,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     node: () => reporting.known.get(),
     log,
   });
+  const keeper = new MirrorKeeper({ mirrors, desired: store, clock, log });
   const sync = new StatusSync({
     client: api.main,
     statuses: deps.statuses,
@@ -97,6 +99,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       ...(flags.podCheckpoint ? [checkpoint] : []),
       tokens,
       sync,
+      keeper,
       ...reporting.parts,
     ],
     prepare: (signal) => reporting.prepare(signal),
@@ -123,7 +126,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     podsRead: (signal) => feed.reflector.whenSynced(signal),
     mirrorStatus: (pod) =>
       mirrors.statusOf(pod, feed.reflector.store.byName(pod.metadata.namespace, pod.metadata.name)),
-    reconcileMirror: (pod, signal) => mirrors.reconcile(pod, signal),
+    keepMirror: (pod) => keeper.keep(pod),
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };
 }

@@ -18,6 +18,7 @@ import { PodStatusWriter } from '../pods/pod-status-writer.ts';
 import { PodStore } from '../pods/pod-store.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { StartErrors } from '../pods/start-errors.ts';
+import { StartTurns } from '../pods/start-turns.ts';
 import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type Surroundings } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
@@ -79,6 +80,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       startErrors,
       surroundings: surroundingsOf(deps),
       runtime,
+      turns: new StartTurns(clock, { atOnce: Number(process.env['KTS_TURNS'] ?? 4), holdMs: 1000 }),
       events: cluster.events,
       clock,
     }),
@@ -283,7 +285,7 @@ function surroundingsOf({ edge, cluster, cgroups, volumes, probes, refreshCgroup
     ensureCgroup: async (pod, signal) => {
       await Promise.all([cgroups.ensure(pod, signal), refreshCgroups(signal)]);
     },
-    reconcileMirror: (pod, signal) => cluster.reconcileMirror(pod, signal),
+    keepMirror: (pod) => cluster.keepMirror(pod),
     ensureDirectories: (pod) => volumes.podDirs.ensure(uidOf(pod)),
     mountVolumes: (pod, signal) => volumes.manager.waitMounted(pod, signal),
     addProbes: (pod) => probes.addPod(pod),

@@ -185,12 +185,24 @@ function debugEndpoints(deps: ServerDeps): Endpoint[] {
   const view = podsView(deps);
   const observed = edge.observer.cache;
   const finder = new PodFinder(view, observed);
+  const webSockets = base.registry.counter(
+    'kubelet_websocket_streaming_requests_total',
+    'Number of WebSocket streaming requests that end at the kubelet, by subresource',
+    ['subresource'],
+  );
   return [
     runningPodsRoutes(observed),
     problemsRoutes(sources.problems),
     configzRoutes(() => maskConfig(toVersionedJson(config))),
     runRoutes({ finder, runtime }),
-    streamRoutes({ finder, runtime, clock, idleMs: config.streamingConnectionIdleTimeoutMs }),
+    streamRoutes({
+      finder,
+      runtime,
+      clock,
+      idleMs: config.streamingConnectionIdleTimeoutMs,
+      endWebSockets: gates.enabled('ExtendWebSocketsToKubelet'),
+      onWebSocket: (subresource) => webSockets.inc({ subresource }),
+    }),
     containerLogRoutes({
       finder,
       places: {

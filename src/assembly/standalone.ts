@@ -50,7 +50,7 @@ export async function buildStandalone(
     statusChanged: () => undefined,
     podsRead: () => Promise.resolve(),
     mirrorStatus: () => undefined,
-    reconcileMirror: () => Promise.resolve(),
+    keepMirror: () => undefined,
     removeMirror: () => Promise.resolve(),
   };
 }

@@ -34,6 +34,12 @@ export type UpkeepDeps = {
 };
 
 const CONTAINER_GC_MS = 60_000;
+const IMAGE_GC_FIELDS = [
+  'imageGCHighThresholdPercent',
+  'imageGCLowThresholdPercent',
+  'imageMinimumGCAge',
+  'imageMaximumGCAge',
+];
 
 export function buildUpkeep(deps: UpkeepDeps): Upkeep {
   const { base, edge, cluster, store } = deps;
@@ -49,26 +55,23 @@ export function buildUpkeep(deps: UpkeepDeps): Upkeep {
       events: cluster.events,
       kit: { clock, log: base.log.child({ component: 'image-gc' }), registry },
     },
-    live(
-      base,
-      ['imageGCHighThresholdPercent', 'imageGCLowThresholdPercent', 'imageMinimumGCAge', 'imageMaximumGCAge'],
-      (now) => ({
-        get highThresholdPercent() {
-          return now.current.imageGCHighThresholdPercent;
-        },
-        get lowThresholdPercent() {
-          return now.current.imageGCLowThresholdPercent;
-        },
-        get minAgeMs() {
-          return now.current.imageMinimumGCAgeMs;
-        },
-        get maxAgeMs() {
-          return now.current.imageMaximumGCAgeMs;
-        },
-        keep: edge.sandboxImage === undefined ? [] : [edge.sandboxImage],
-      }),
-    ),
+    live(base, IMAGE_GC_FIELDS, (now) => ({
+      get highThresholdPercent() {
+        return now.current.imageGCHighThresholdPercent;
+      },
+      get lowThresholdPercent() {
+        return now.current.imageGCLowThresholdPercent;
+      },
+      get minAgeMs() {
+        return now.current.imageMinimumGCAgeMs;
+      },
+      get maxAgeMs() {
+        return now.current.imageMaximumGCAgeMs;
+      },
+      keep: edge.sandboxImage === undefined ? [] : [edge.sandboxImage],
+    })),
   );
+  base.updates.subscribe(IMAGE_GC_FIELDS, () => imageGc.collectSoon());
   const rotation = new LogRotation(
     {
       clock,

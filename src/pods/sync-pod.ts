@@ -3,12 +3,13 @@ import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { runsOnce } from '../core/restart-policy.ts';
-import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { StartErrors } from './start-errors.ts';
+import type { StartTurns } from './start-turns.ts';
 
 export type RuntimeSyncResult = {
   /** Something was created, started, stopped or removed: the pod must be observed again. */
@@ -30,6 +31,7 @@ export type SyncPodDeps = {
   readonly startErrors: StartErrors;
   readonly surroundings: Surroundings;
   readonly runtime: PodRuntimePort;
+  readonly turns: StartTurns;
   readonly events: EventRecorder;
   readonly clock: Clock;
 };
@@ -42,7 +44,8 @@ export interface Surroundings {
   registerObjects(pod: Pod): void;
   cgroupExists(pod: Pod): Promise<boolean>;
   ensureCgroup(pod: Pod, signal: AbortSignal): Promise<void>;
-  reconcileMirror(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** Brings the API server's picture of a static pod up to date, in the background, again and again until it is. */
+  keepMirror(pod: Pod): void;
   ensureDirectories(pod: Pod): Promise<void>;
   mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
   addProbes(pod: Pod): void;
@@ -99,9 +102,15 @@ export class SyncPod {
       return { retryAt: clock.monotonic() + NETWORK_RETRY_MS * (1 + 0.5 * clock.random()) };
     }
     surroundings.registerObjects(pod);
+    const start = (): Promise<{ retryAt?: number }> => this.#start(pod, snapshot, signal);
+    const isNew = snapshot === undefined || !hasReadySandbox(snapshot);
+    return isNew ? this.#deps.turns.run(signal, start) : start();
+  }
+
+  async #start(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
     if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
     await this.#prepareRest(pod, signal);
-    surroundings.addProbes(pod);
+    this.#deps.surroundings.addProbes(pod);
     return this.#runtime(pod, snapshot, signal);
   }
 
@@ -131,7 +140,7 @@ export class SyncPod {
   async #prepareRest(pod: Pod, signal: AbortSignal): Promise<void> {
     const { surroundings } = this.#deps;
     // The mirror pod is for others to see; the pod itself does not wait for the API server.
-    if (isStaticPod(pod)) void surroundings.reconcileMirror(pod, signal).catch(() => undefined);
+    if (isStaticPod(pod)) surroundings.keepMirror(pod);
     try {
       await surroundings.ensureDirectories(pod);
     } catch (err) {
