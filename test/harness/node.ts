@@ -1,4 +1,4 @@
-// A whole node for tests: private containerd, embedded API server, and the kubelet as a process of its own, with a
+// A whole node for tests: private containerd, API server (embedded or real), and the kubelet as a process of its own, with a
 // recording of every CRI call between kubelet and runtime. Everything is below one temporary folder.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
@@ -6,12 +6,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startApiServer, type RunningApiServer } from '../../src/devcluster/start-api-server.ts';
-import { connectApi } from '../../src/kube/connect.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { resolveKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
+import { startTestApiServer, type ServedRequest, type TestApiServer } from './api-server.ts';
+import { connectClient } from './connect-client.ts';
 import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
@@ -24,17 +22,19 @@ export type NodeOptions = {
   readonly containerd?: ContainerdVersion;
   /** Without: a standalone node. */
   readonly cluster?: boolean;
-  /** Listen on the node's own address, where the API server looks for it, instead of on the loopback interface. */
-  readonly reachable?: boolean;
   /** Merged into the KubeletConfiguration, as YAML lines. */
   readonly config?: string;
   readonly flags?: readonly string[];
+  /** Called when the API server is up, before the kubelet starts: what must be in the cluster by then. */
+  readonly prepare?: (node: Omit<TestNode, 'kubelet'>) => Promise<void> | void;
+  /** Gives the kubelet its identity; by default `--kubeconfig` with a node's certificate in it. */
+  readonly identity?: (api: TestApiServer, dir: string) => readonly string[];
 };
 
 export interface TestNode {
   readonly dir: string;
   readonly containerd: PrivateContainerd;
-  readonly api: RunningApiServer;
+  readonly api: TestApiServer;
   readonly client: KubeClient;
   readonly cri: CriProxy;
   readonly manifests: string;
@@ -42,6 +42,8 @@ export interface TestNode {
   readonly healthzPort: number;
   readonly port: number;
   readonly kubelet: KubeletProcess;
+  /** What the API server refused this node (403). A real one also refuses to show a node pods that are gone. */
+  refusals(): Promise<readonly string[]>;
   log(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -50,50 +52,47 @@ const NEVER = new AbortController().signal;
 let nextPort = 21_000 + (process.pid % 500) * 20;
 
 export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
+  const undo: (() => Promise<unknown>)[] = [];
+  const tearDown = async (): Promise<void> => {
+    const failures: unknown[] = [];
+    for (const step of undo.splice(0).reverse()) await step().catch((err: unknown) => failures.push(err));
+    if (failures.length > 0) throw new AggregateError(failures, `could not be cleaned up: ${String(failures[0])}`);
+  };
+  try {
+    return await buildNode(options, undo, tearDown);
+  } catch (err) {
+    await tearDown().catch(() => undefined); // the first failure says more
+    throw err;
+  }
+}
+
+async function buildNode(
+  options: NodeOptions,
+  undo: (() => Promise<unknown>)[],
+  stop: () => Promise<void>,
+): Promise<TestNode> {
   const dir = await mkdtemp('/tmp/kts-node-');
+  undo.push(() => rm(dir, { recursive: true, force: true }));
+  const cgroups = await openCgroups(systemClock, 'cgroupfs');
+  const [port, healthzPort] = [nextPort++, nextPort++];
+  const cgroupRoot = `/kts-${process.pid}-${port}`;
+  await cgroups.create(cgroupRoot, {}, NEVER);
+  undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
   const containerd = await startContainerd({ version: options.containerd ?? '2.1' });
-  await containerd.importImage(BUSYBOX_IMAGE);
-  const api = await startApiServer({ dir: join(dir, 'api'), port: 0 });
+  undo.push(() => containerd.stop());
+  const api = await startTestApiServer(join(dir, 'api'));
+  undo.push(() => api.stop());
   const cri = new CriProxy(containerd.socketPath);
   await cri.start();
-  const cgroups = await openCgroups(systemClock, 'cgroupfs');
-  const cgroupRoot = `/kts-${process.pid}-${nextPort}`;
-  await cgroups.create(cgroupRoot, {}, NEVER);
+  undo.push(() => cri.stop());
   const manifests = join(dir, 'manifests');
   mkdirSync(manifests);
-  const port = nextPort++;
-  const healthzPort = nextPort++;
-  writeFileSync(
-    join(dir, 'config.yaml'),
-    configText({
-      dir,
-      endpoint: cri.endpoint,
-      manifests,
-      port,
-      healthzPort,
-      cgroupRoot,
-      clientCa: api.caPath,
-      address: options.reachable === true ? ownAddress() : '127.0.0.1',
-      extra: options.config ?? '',
-    }),
-  );
-  writeFileSync(join(dir, 'kubeconfig'), api.nodeKubeconfig(NODE_NAME), { mode: 0o600 });
-  const kubelet = new KubeletProcess(dir, [
-    ...(options.cluster === false ? [] : ['--kubeconfig', join(dir, 'kubeconfig')]),
-    ...(options.flags ?? []),
-  ]);
-  await kubelet.start(healthzPort);
-  const access = await resolveKubeconfig(await readFile(api.adminKubeconfigPath, 'utf8'), api.adminKubeconfigPath);
-  const { main: client } = connectApi({ clock: systemClock, log: silentLogger }, access, {
-    version: 'test',
-    architecture: 'amd64',
-    qps: 0,
-    burst: 0,
-    eventQps: 0,
-    eventBurst: 0,
-    leaseDurationSeconds: 40,
-  });
-  return {
+  const places = { dir, endpoint: cri.endpoint, manifests, port, healthzPort, cgroupRoot, clientCa: api.caPath };
+  writeFileSync(join(dir, 'config.yaml'), configText({ ...places, extra: options.config ?? '' }));
+  const identity = options.cluster === false ? [] : (options.identity ?? nodeIdentity)(api, dir);
+  const kubelet = new KubeletProcess(dir, [...identity, ...(options.flags ?? [])]);
+  const client = await connectClient(api.adminKubeconfigPath);
+  const node: TestNode = {
     dir,
     containerd,
     api,
@@ -104,22 +103,26 @@ export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
     port,
     healthzPort,
     kubelet,
+    refusals: async () => refusalsIn(await api.served(), api.kind),
     log: () => readFile(join(dir, 'kubelet.log'), 'utf8'),
-    async stop() {
-      await kubelet.kill('SIGTERM');
-      await cri.stop();
-      await api.stop();
-      await containerd.stop();
-      await cgroups.destroy(cgroupRoot, NEVER);
-      await rm(dir, { recursive: true, force: true });
-    },
+    stop,
   };
+  await options.prepare?.(node);
+  undo.push(() => kubelet.kill('SIGTERM'));
+  await kubelet.start(healthzPort);
+  return node;
 }
 
-const ownAddress = (): string =>
-  Object.values(networkInterfaces())
-    .flat()
-    .find((i) => i !== undefined && i.family === 'IPv4' && !i.internal)?.address ?? '127.0.0.1';
+function nodeIdentity(api: TestApiServer, dir: string): readonly string[] {
+  writeFileSync(join(dir, 'kubeconfig'), api.nodeKubeconfig(NODE_NAME), { mode: 0o600 });
+  return ['--kubeconfig', join(dir, 'kubeconfig')];
+}
+
+const refusalsIn = (served: readonly ServedRequest[], kind: TestApiServer['kind']): readonly string[] =>
+  served
+    .filter(({ user, code }) => user === `system:node:${NODE_NAME}` && code === 403)
+    .filter(({ method, url }) => kind === 'embedded' || method !== 'GET' || !/\/pods\/[^/]+$/.test(url))
+    .map(({ method, url }) => `${method} ${url}`);
 
 type ConfigInput = {
   dir: string;
@@ -165,12 +168,13 @@ ${extra}
 
 export class KubeletProcess {
   readonly #dir: string;
-  readonly #flags: readonly string[];
+  /** Of the next start. */
+  flags: readonly string[];
   #child: ChildProcess | undefined;
 
   constructor(dir: string, flags: readonly string[]) {
     this.#dir = dir;
-    this.#flags = flags;
+    this.flags = flags;
   }
 
   get pid(): number | undefined {
@@ -189,7 +193,7 @@ export class KubeletProcess {
       '--cert-dir',
       join(this.#dir, 'pki'),
     ];
-    this.#child = spawn(KUBELET, [...args, '--hostname-override', NODE_NAME, '-v=4', ...this.#flags], {
+    this.#child = spawn(KUBELET, [...args, '--hostname-override', NODE_NAME, '-v=4', ...this.flags], {
       stdio: ['ignore', out, out],
     });
     if (healthzPort === undefined) return;
