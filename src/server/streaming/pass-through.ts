@@ -2,6 +2,7 @@
 // and then bytes flow. After a refused upgrade the connection is closed: nothing may follow on it.
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import { reply } from '../replies.ts';
 import type { Exchange } from '../router.ts';
@@ -32,15 +33,17 @@ export async function passThrough(deps: StreamDeps, exchange: Exchange, url: str
   );
   const { socket } = upgrade;
   response.detachSocket(socket as Socket);
-  if (!dialled.upgraded) {
-    socket.write(headText(dialled.head, true));
-    dialled.head.pipe(socket);
-    return;
-  }
+  if (!dialled.upgraded) return passAnswer(dialled.head, socket);
   socket.write(headText(dialled.head, false));
   if (dialled.first.length > 0) socket.write(dialled.first);
   if (upgrade.head.length > 0) dialled.socket.write(upgrade.head);
   await splice(socket, dialled.socket, deps, signal);
+}
+
+/** The runtime's own answer to an upgrade it does not want, and then the end. */
+export function passAnswer(head: IncomingMessage, socket: Duplex): void {
+  socket.write(headText(head, true));
+  head.pipe(socket);
 }
 
 /** A body is passed on decoded and ends with the connection, so its framing headers do not hold any more. */

@@ -8,11 +8,25 @@ import type { PodFinder } from '../pods-view.ts';
 import { reply } from '../replies.ts';
 import type { Endpoint, Exchange, Route } from '../router.ts';
 import { passThrough, type StreamDeps } from './pass-through.ts';
-import { forwardedPorts, streamOptions } from './stream-options.ts';
+import {
+  CLOSING_PROTOCOL,
+  forwardedPorts,
+  isWebSocket,
+  streamOptions,
+  subprotocolsOf,
+  tunnelProtocolOf,
+  type StreamOptions,
+} from './stream-options.ts';
+import { serveTunnel } from './tunnel.ts';
+import { serveV5 } from './v5-session.ts';
 
 export type StreamRouteDeps = StreamDeps & {
   readonly finder: PodFinder;
   readonly runtime: Pick<CriRuntime, 'exec' | 'attach' | 'portForward'>;
+  /** Gate ExtendWebSocketsToKubelet: WebSockets of the newer protocols end here instead of at the runtime. */
+  readonly endWebSockets: boolean;
+  /** Told of every WebSocket that ends here. */
+  readonly onWebSocket: (subresource: 'exec' | 'attach' | 'portforward') => void;
 };
 
 type Serve = (exchange: Exchange, pod: Pod) => Promise<void>;
@@ -68,7 +82,21 @@ async function serveExec(deps: StreamRouteDeps, exchange: Exchange, pod: Pod): P
   const container = await deps.finder.container(pod, params['uid'], params['container'] ?? '', signal);
   const cmd = query.getAll('command');
   const { url } = await deps.runtime.exec({ containerId: container.id, cmd, ...options }, signal);
-  await passThrough(deps, exchange, url);
+  await carry(deps, exchange, 'exec', url, options);
+}
+
+async function carry(
+  deps: StreamRouteDeps,
+  exchange: Exchange,
+  subresource: 'exec' | 'attach',
+  url: string,
+  options: StreamOptions,
+): Promise<void> {
+  const { request, upgrade } = exchange;
+  const endsHere = deps.endWebSockets && isWebSocket(request) && subprotocolsOf(request).includes(CLOSING_PROTOCOL);
+  if (!endsHere || upgrade === undefined) return passThrough(deps, exchange, url);
+  deps.onWebSocket(subresource);
+  await serveV5(deps, exchange, url, options);
 }
 
 /** Whether there is a terminal is the container's affair, not the caller's. */
@@ -82,7 +110,7 @@ async function serveAttach(deps: StreamRouteDeps, exchange: Exchange, pod: Pod):
   const asked = streamOptions(query);
   const options = { ...asked, tty, stderr: asked.stderr && !tty };
   const { url } = await deps.runtime.attach({ containerId: container.id, ...options }, signal);
-  await passThrough(deps, exchange, url);
+  await carry(deps, exchange, 'attach', url, options);
 }
 
 async function servePortForward(deps: StreamRouteDeps, exchange: Exchange, pod: Pod): Promise<void> {
@@ -92,5 +120,8 @@ async function servePortForward(deps: StreamRouteDeps, exchange: Exchange, pod: 
   const sandbox = await deps.finder.sandbox(pod, signal);
   const port = [...forwardedPorts(request, query)];
   const { url } = await deps.runtime.portForward({ podSandboxId: sandbox.id, port }, signal);
-  await passThrough(deps, exchange, url);
+  const protocol = deps.endWebSockets ? tunnelProtocolOf(request) : undefined;
+  if (protocol === undefined || exchange.upgrade === undefined) return passThrough(deps, exchange, url);
+  deps.onWebSocket('portforward');
+  await serveTunnel(deps, exchange, url, protocol);
 }

@@ -1,0 +1,141 @@
+// WebSocket frames (RFC 6455) as the server side reads and writes them. Payloads are handed on as they arrive, so a huge
+// message costs no memory. Pure.
+import { createHash } from 'node:crypto';
+
+export const Opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+
+export type FrameEvent =
+  /** A piece of a message; `start` on its first piece, `end` on its last. */
+  | { readonly kind: 'data'; readonly payload: Buffer; readonly start: boolean; readonly end: boolean }
+  | { readonly kind: 'ping' | 'pong'; readonly payload: Buffer }
+  | { readonly kind: 'close'; readonly code: number };
+
+/** The peer broke the protocol; `code` is what to close the connection with. */
+export class WebSocketError extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const PROTOCOL_ERROR = 1002;
+const NO_STATUS = 1005;
+const MAX_CONTROL_BYTES = 125;
+const fail = (message: string): never => {
+  throw new WebSocketError(PROTOCOL_ERROR, message);
+};
+
+type Head = { opcode: number; fin: boolean; mask: Buffer; length: number; done: number };
+
+export class FrameDecoder {
+  #pending: Buffer = Buffer.alloc(0);
+  #head: Head | undefined;
+  /** Inside a message of several frames. */
+  #inMessage = false;
+  #started = false;
+
+  *push(chunk: Buffer): Generator<FrameEvent, void, undefined> {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    for (;;) {
+      if (this.#head === undefined && !this.#readHead()) return;
+      const event = this.#readPayload();
+      if (event === undefined) return;
+      yield event;
+    }
+  }
+
+  #readHead(): boolean {
+    const bytes = this.#pending;
+    const [first, second] = bytes;
+    if (first === undefined || second === undefined) return false;
+    const opcode = first & 0x0f;
+    const fin = (first & 0x80) !== 0;
+    const short = second & 0x7f;
+    const at = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
+    this.#check(first, second, opcode, fin, short);
+    if (bytes.length < at + 4) return false;
+    const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? longLength(bytes) : short;
+    this.#head = { opcode, fin, mask: bytes.subarray(at, at + 4), length, done: 0 };
+    this.#pending = bytes.subarray(at + 4);
+    return true;
+  }
+
+  #check(first: number, second: number, opcode: number, fin: boolean, short: number): void {
+    if ((first & 0x70) !== 0) fail('reserved bits are set');
+    if ((second & 0x80) === 0) fail('a client must mask its frames');
+    if (opcode >= 8) {
+      if (opcode > Opcode.pong) fail('unknown opcode');
+      if (!fin || short > MAX_CONTROL_BYTES) fail('control frame too long or in parts');
+    } else if (opcode > Opcode.binary) fail('unknown opcode');
+    else if ((opcode === Opcode.continuation) !== this.#inMessage) fail('frame out of order');
+  }
+
+  #readPayload(): FrameEvent | undefined {
+    const head = this.#head;
+    if (head === undefined) return undefined;
+    const left = head.length - head.done;
+    const control = head.opcode >= 8;
+    if (control ? this.#pending.length < left : left > 0 && this.#pending.length === 0) return undefined;
+    const raw = this.#pending.subarray(0, left);
+    this.#pending = this.#pending.subarray(raw.length);
+    const payload = unmasked(raw, head.mask, head.done);
+    head.done += raw.length;
+    const complete = head.done === head.length;
+    if (complete) this.#head = undefined;
+    if (control) return controlEvent(head.opcode, payload);
+    const start = !this.#started;
+    const end = complete && head.fin;
+    this.#started = !end;
+    if (complete) this.#inMessage = !head.fin;
+    return { kind: 'data', payload, start, end };
+  }
+}
+
+function longLength(bytes: Buffer): number {
+  const length = bytes.readBigUInt64BE(2);
+  return length > BigInt(Number.MAX_SAFE_INTEGER) ? fail('frame too long') : Number(length);
+}
+
+function unmasked(raw: Buffer, mask: Buffer, offset: number): Buffer {
+  const out = Buffer.allocUnsafe(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = (raw[i] ?? 0) ^ (mask[(offset + i) & 3] ?? 0);
+  return out;
+}
+
+function controlEvent(opcode: number, payload: Buffer): FrameEvent {
+  if (opcode === Opcode.ping) return { kind: 'ping', payload };
+  if (opcode === Opcode.pong) return { kind: 'pong', payload };
+  if (payload.length === 1) fail('close frame with half a code');
+  return { kind: 'close', code: payload.length === 0 ? NO_STATUS : payload.readUInt16BE(0) };
+}
+
+/** One whole frame, unmasked, as a server sends it. `parts` are its payload. */
+export function frameOf(opcode: number, ...parts: readonly Buffer[]): Buffer {
+  const length = parts.reduce((sum, p) => sum + p.length, 0);
+  const head = Buffer.alloc(length < 126 ? 2 : length < 65536 ? 4 : 10);
+  head[0] = 0x80 | opcode;
+  if (length < 126) head[1] = length;
+  else if (length < 65536) {
+    head[1] = 126;
+    head.writeUInt16BE(length, 2);
+  } else {
+    head[1] = 127;
+    head.writeBigUInt64BE(BigInt(length), 2);
+  }
+  return Buffer.concat([head, ...parts]);
+}
+
+export function closeFrame(code: number): Buffer {
+  const payload = Buffer.alloc(2);
+  payload.writeUInt16BE(code);
+  return frameOf(Opcode.close, payload);
+}
+
+const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+export const acceptOf = (key: string): string =>
+  createHash('sha1')
+    .update(key + ACCEPT_SUFFIX)
+    .digest('base64');
