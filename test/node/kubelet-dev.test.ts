@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ApiClient, dig } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
@@ -42,6 +43,13 @@ test('20 kills of any of its processes, then up: healthy, and the pod never stop
   const cluster = await DevCluster.make();
   t.after(() => cluster.destroy());
   await cluster.up();
+  const containerId = async (): Promise<unknown> => {
+    const api = ApiClient.fromKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
+    const pod = await api.get('/api/v1/namespaces/default/pods/hello');
+    api.close();
+    return dig(pod.body, 'status', 'containerStatuses', 0, 'containerID');
+  };
+  const before = await containerId();
   for (let i = 0; i < 20; i++) {
     const { pid, children } = await cluster.supervisor();
     const pids = [children['kubelet']?.pid, children['api-server']?.pid, children['containerd']?.pid, pid];
@@ -53,6 +61,7 @@ test('20 kills of any of its processes, then up: healthy, and the pod never stop
   await cluster.up();
   const status = await cluster.command('status');
   assert.equal(status.code, 0, status.stdout);
+  assert.equal(await containerId(), before);
   await cluster.command('down');
   const settings = await cluster.settings();
   assert.deepEqual(await traces(cluster.dir, settings.network, settings.cgroupRoot), []);

@@ -5,6 +5,8 @@ import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, staleObject, uidMismatch } from './api-error.ts';
 import { finishDeletion } from './deletion.ts';
+import { complainAbout } from './field-validation.ts';
+import { dropUnknownFields } from './known-fields.ts';
 import { checkMetadata, checkName, generatedName, type NameStyle } from './names.ts';
 import { draftOf, isJson, keyOf, sameJson, textAt, type ApiObject, type Json } from './objects.ts';
 import { apiVersionOf, type ResourceType } from './resources.ts';
@@ -115,6 +117,8 @@ export class Registry {
 
   #decode(type: ResourceType, body: Json, context: RequestContext): ApiObject {
     const draft = asObject(type, body);
+    // Pods have a stricter reader of their own.
+    if (type.storage !== 'pods') complainAbout(dropUnknownFields(draft, draft.apiVersion, draft.kind), context);
     return this.strategyOf(type).decode?.(draft, context) ?? draft;
   }
 

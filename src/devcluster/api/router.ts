@@ -119,7 +119,7 @@ export class Router {
         return sendJson(
           response,
           201,
-          requestToken(registry, tokens, info.namespace, info.name, await readObject(request)),
+          requestToken(registry, tokens, info.namespace, info.name, await readObject(request), exchange.user),
         );
       case 'scale':
         return this.#scale(exchange, type);

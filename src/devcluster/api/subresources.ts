@@ -1,7 +1,8 @@
 // Subresources that are verbs of their own: binding, eviction, tokens, scale, finalize.
 import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
-import { badRequest, conflict, invalid, notFound } from './api-error.ts';
+import { badRequest, conflict, forbidden, invalid, notFound } from './api-error.ts';
+import { isNode, nodeNameOf } from './auth/node-authorizer.ts';
 import { DEFAULT_AUDIENCES, type TokenBinding, type TokenIssuer } from './auth/tokens.ts';
 import { deleteObject } from './deletion.ts';
 import {
@@ -17,7 +18,7 @@ import {
 } from './objects.ts';
 import type { Registry } from './registry.ts';
 import { resourceNamed, type ResourceType } from './resources.ts';
-import type { RequestContext } from './strategy.ts';
+import type { RequestContext, User } from './strategy.ts';
 
 const SUCCESS = (code: number): Json => ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code });
 
@@ -127,9 +128,11 @@ export function requestToken(
   namespace: string,
   name: string,
   body: Json,
+  user: User,
 ): Json {
   const account = registry.get(resourceNamed('serviceaccounts'), namespace, name);
   const spec = recordAt(body, 'spec');
+  if (isNode(user)) checkNodeToken(registry, namespace, name, recordAt(spec, 'boundObjectRef'), nodeNameOf(user));
   const seconds = numberAt(spec, 'expirationSeconds') ?? DEFAULT_SECONDS;
   const f = new Findings();
   if (seconds < MIN_SECONDS)
@@ -148,6 +151,21 @@ export function requestToken(
     spec: { ...spec, audiences, expirationSeconds: seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
     status: { token, expirationTimestamp: apiTime(expiresMs) },
   };
+}
+
+/** A kubelet gets tokens only for pods that run on its node. */
+function checkNodeToken(registry: Registry, namespace: string, account: string, ref: Json, node: string): void {
+  const refuse = (why: string): Error => forbidden(resourceNamed('serviceaccounts'), account, why);
+  if (textAt(ref, 'kind') !== 'Pod' || textAt(ref, 'name') === '')
+    throw refuse('node requested token not bound to a pod');
+  if (textAt(ref, 'uid') === '') throw refuse('node requested token with a pod binding without a uid');
+  const pod = registry.get(resourceNamed('pods'), namespace, textAt(ref, 'name')).object;
+  if (textAt(ref, 'uid') !== pod.metadata.uid)
+    throw refuse(
+      `the UID in the bound object reference (${textAt(ref, 'uid')}) does not match the UID in record (${pod.metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  if (textAt(pod, 'spec', 'nodeName') !== node)
+    throw refuse('node requested token bound to a pod scheduled on a different node');
 }
 
 type Bound = { binding?: TokenBinding; node?: { name: string; uid: string } };

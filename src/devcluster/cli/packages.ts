@@ -1,5 +1,7 @@
 // Installing what is missing from the distribution, on Debian and its relatives.
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { KubeletError } from '../../lib/errors.ts';
 import { findProgram } from './machine.ts';
 
@@ -13,11 +15,24 @@ export async function installPackages(
 ): Promise<void> {
   const install = ['install', '-y', '--no-install-recommends', ...packages];
   tell(`installing ${packages.join(', ')} (apt-get)`);
-  if ((await apt(install, signal)) === 0) return;
+  if ((await withoutServices(() => apt(install, signal))) === 0) return;
   tell('refreshing the package lists (apt-get update)');
   await apt(['update'], signal);
-  if ((await apt(install, signal)) !== 0)
+  if ((await withoutServices(() => apt(install, signal))) !== 0)
     throw new KubeletError('unavailable', `apt-get could not install ${packages.join(' ')}; run it by hand to see why`);
+}
+
+const POLICY = '/usr/sbin/policy-rc.d';
+
+/** Debian asks this file before it starts a service; one that was there before stays in charge. */
+async function withoutServices<T>(work: () => Promise<T>): Promise<T> {
+  if (existsSync(POLICY)) return work();
+  await writeFile(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    return await work();
+  } finally {
+    await rm(POLICY, { force: true });
+  }
 }
 
 function apt(args: readonly string[], signal: AbortSignal): Promise<number> {
@@ -25,7 +40,7 @@ function apt(args: readonly string[], signal: AbortSignal): Promise<number> {
     const child = spawn('apt-get', ['-qq', ...args], {
       stdio: 'ignore',
       signal,
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));

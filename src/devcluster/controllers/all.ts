@@ -12,6 +12,7 @@ import { NodeHealth } from './node-health.ts';
 import { ReplicaSetController } from './replica-sets.ts';
 import { Scheduler } from './scheduler.ts';
 import { SigningRequestController } from './signing-requests.ts';
+import { VolumeBinder } from './volume-binder.ts';
 
 export type ControllerName =
   | 'daemon-sets'
@@ -22,7 +23,8 @@ export type ControllerName =
   | 'node-health'
   | 'replica-sets'
   | 'scheduler'
-  | 'signing-requests';
+  | 'signing-requests'
+  | 'volume-binder';
 
 /** Timers that end with `signal`, so that nothing fires into a closed store. */
 function endingWith(clock: Clock, signal: AbortSignal): Clock {
@@ -61,6 +63,7 @@ export async function runAllControllers(
     new NamespaceController(deps, pki.caPem),
     new SigningRequestController(deps, pki),
     new NodeHealth(deps, wake('node-health')),
+    new VolumeBinder(deps),
     new ReplicaSetController(deps, wake('replica-sets')),
     new DeploymentController(deps),
     new DaemonSetController(deps),

@@ -246,6 +246,43 @@ describe('controllers', () => {
     await until('gone', () => pods('ds').length === 0);
   });
 
+  it('brings claims and volumes together, and pods wait for it', async () => {
+    const size = (storage: string): Json => ({
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: '',
+      capacity: { storage },
+    });
+    create('persistentvolumeclaims', {
+      metadata: { name: 'claim' },
+      spec: { accessModes: ['ReadWriteOnce'], storageClassName: '', resources: { requests: { storage: '2Gi' } } },
+    });
+    const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'claim' } }];
+    create('pods', { metadata: { name: 'user' }, spec: { volumes, containers: [{ name: 'c', image: 'ok' }] } });
+    await until('a reason', () =>
+      JSON.stringify(get('pods', 'default/user')).includes('unbound immediate PersistentVolumeClaims'),
+    );
+    for (const [name, storage] of [
+      ['small', '1Gi'],
+      ['huge', '10Gi'],
+      ['right', '2Gi'],
+    ] as const)
+      create('persistentvolumes', {
+        metadata: { name },
+        spec: { ...size(storage), hostPath: { path: `/tmp/${name}` } },
+      });
+    await until('bound', () => textAt(get('persistentvolumeclaims', 'default/claim'), 'status', 'phase') === 'Bound');
+    const bound = textAt(get('persistentvolumeclaims', 'default/claim'), 'spec', 'volumeName');
+    assert.ok(['huge', 'right'].includes(bound), bound);
+    assert.equal(textAt(get('persistentvolumes', bound), 'status', 'phase'), 'Bound');
+    await until(
+      'the rest is available',
+      () => textAt(get('persistentvolumes', 'small'), 'status', 'phase') === 'Available',
+    );
+    await until('the pod is bound', () => textAt(get('pods', 'default/user'), 'spec', 'nodeName') === 'n1');
+    deleteObject(registry, resourceNamed('persistentvolumeclaims'), 'default', 'claim', {}, systemContext());
+    await until('released', () => textAt(get('persistentvolumes', bound), 'status', 'phase') === 'Released');
+  });
+
   it('fills new namespaces and empties old ones', async () => {
     create('namespaces', { metadata: { name: 'short' } });
     await until(

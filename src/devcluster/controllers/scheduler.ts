@@ -29,6 +29,7 @@ export class Scheduler implements Controller {
 
   keysOf(change: Change): readonly string[] {
     if (change.resource === 'nodes') return schedulingChanged(change) ? this.#pending() : [];
+    if (change.resource === 'persistentvolumeclaims') return this.#pending();
     if (change.resource !== 'pods') return [];
     const pod = change.now.object as ApiObject;
     if (change.type !== 'DELETED' && textAt(pod, 'spec', 'nodeName') === '') return [change.now.key];
@@ -53,6 +54,8 @@ export class Scheduler implements Controller {
     const { name, namespace = '', uid } = pod.metadata;
     if (recordsAt(pod, 'spec', 'schedulingGates').length > 0)
       return this.#setCondition(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
+    const unbound = this.#claimProblem(pod);
+    if (unbound !== undefined) return this.#refuse(pod, unbound);
     const nodes = registry.store.list('nodes').map((n) => n.object as unknown as Node);
     const reasons: string[] = [];
     for (const node of nodes) {
@@ -69,11 +72,36 @@ export class Scheduler implements Controller {
       }
       reasons.push(...against);
     }
-    const message = unschedulableMessage(nodes.length, reasons);
+    this.#refuse(pod, unschedulableMessage(nodes.length, reasons));
+  }
+
+  #refuse(pod: ApiObject, message: string): void {
     const before = recordsAt(pod, 'status', 'conditions').find((c) => c['type'] === 'PodScheduled');
     if (before?.['message'] === message) return;
     this.#setCondition(pod, 'Unschedulable', message);
-    recordEvent(registry, 'default-scheduler', pod, { type: 'Warning', reason: 'FailedScheduling', message });
+    recordEvent(this.#deps.registry, 'default-scheduler', pod, {
+      type: 'Warning',
+      reason: 'FailedScheduling',
+      message,
+    });
+  }
+
+  /** A pod waits for its claims: on one node it does not matter which volume they get. */
+  #claimProblem(pod: ApiObject): string | undefined {
+    const nodes = this.#deps.registry.store.list('nodes').length;
+    for (const volume of recordsAt(pod, 'spec', 'volumes')) {
+      const name =
+        volume['ephemeral'] === undefined
+          ? textAt(volume, 'persistentVolumeClaim', 'claimName')
+          : `${pod.metadata.name}-${textAt(volume, 'name')}`;
+      if (name === '') continue;
+      const claim = this.#deps.registry.store.get('persistentvolumeclaims', keyOf(pod.metadata.namespace, name));
+      const head = `0/${nodes} nodes are available: `;
+      if (claim === undefined) return `${head}persistentvolumeclaim "${name}" not found. not found`;
+      if (textAt(claim.object, 'status', 'phase') !== 'Bound')
+        return `${head}pod has unbound immediate PersistentVolumeClaims. not found`;
+    }
+    return undefined;
   }
 
   #podsOn(node: string): Pod[] {

@@ -62,6 +62,9 @@ export function accessContract(s: Scene): void {
       },
     });
     assert.equal(token.status, 201, JSON.stringify(token.body));
+    const loose = await kubelet.post(`${s.path}/serviceaccounts/default/token`, { spec: { expirationSeconds: 3607 } });
+    assert.equal(loose.status, 403);
+    assert.match(String(loose.body['message']), /node requested token not bound to a pod/);
     assert.equal((await kubelet.delete(`${s.path}/pods/owned`, { gracePeriodSeconds: 0 })).status, 200);
   });
 

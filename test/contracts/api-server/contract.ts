@@ -127,6 +127,26 @@ function objectContract(s: Scene): void {
     assert.equal(dig(second.body, 'metadata', 'resourceVersion'), dig(first.body, 'metadata', 'resourceVersion'));
   });
 
+  it('drops fields nobody knows, with the noise that was asked for', async () => {
+    const body = {
+      metadata: { name: 'odd', creationTimestamp: null },
+      spec: { ports: [{ port: 1, prot: 'TCP' }] },
+      extra: 1,
+    };
+    const strict = await s.api.post(`${s.path}/services?fieldValidation=Strict`, body);
+    assert.equal(strict.status, 400);
+    assert.match(String(strict.body['message']), /unknown field "extra"/);
+    assert.match(String(strict.body['message']), /unknown field "spec\.ports\[0\]\.prot"/);
+    const warned = await s.api.post(`${s.path}/services?fieldValidation=Warn&dryRun=All`, body);
+    assert.equal(warned.status, 201);
+    assert.match(String(warned.headers['warning']), /unknown field \\"extra\\"/);
+    assert.equal(warned.body['extra'], undefined);
+    assert.equal(
+      (await s.api.post(`${s.path}/services?fieldValidation=Ignore&dryRun=All`, body)).headers['warning'],
+      undefined,
+    );
+  });
+
   it('keeps secrets encoded and immutable things as they are', async () => {
     const made = await s.api.post(`${s.path}/secrets`, {
       metadata: { name: 'plain' },

@@ -7,6 +7,7 @@ import { formatFieldErrors } from '../../../core/validation/field-error.ts';
 import { validatePod } from '../../../core/validation/pod.ts';
 import { readPod } from '../../../core/validation/pod-shape.ts';
 import { badRequest } from '../api-error.ts';
+import { complainAbout } from '../field-validation.ts';
 import { numberAt, textAt, type ApiObject } from '../objects.ts';
 import type { RequestContext, Strategy } from '../strategy.ts';
 import { admitPod } from './pod-admission.ts';
@@ -19,13 +20,6 @@ export function decodePod(draft: ApiObject, context: RequestContext): ApiObject 
     throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${formatFieldErrors(read.errors)}`);
   complainAbout(read.unknownFields, context);
   return asApiObject(applyPodDefaults(read.object));
-}
-
-export function complainAbout(unknownFields: readonly string[], context: RequestContext): void {
-  if (unknownFields.length === 0 || context.fieldValidation === 'Ignore') return;
-  const texts = unknownFields.map((field) => `unknown field "${field}"`);
-  if (context.fieldValidation === 'Strict') throw badRequest(`strict decoding error: ${texts.join(', ')}`);
-  context.warnings.push(...texts);
 }
 
 const asApiObject = (pod: Pod): ApiObject => {

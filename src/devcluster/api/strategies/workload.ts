@@ -9,8 +9,7 @@ import { applyPodDefaults } from '../../../core/pod-defaults.ts';
 import type { Pod } from '../../../core/pod.ts';
 import { badRequest } from '../api-error.ts';
 import { at, childRecord, isJson, recordAt, sameJson, textAt, type ApiObject, type Json } from '../objects.ts';
-import type { RequestContext, Strategy } from '../strategy.ts';
-import { complainAbout } from './pod.ts';
+import type { Strategy } from '../strategy.ts';
 
 /** The template as a pod, to be read, defaulted and checked like one. */
 function templatePod(object: ApiObject): unknown {
@@ -23,17 +22,13 @@ function templatePod(object: ApiObject): unknown {
   };
 }
 
-function decodeTemplate(draft: ApiObject, context: RequestContext): ApiObject {
+function decodeTemplate(draft: ApiObject): ApiObject {
   const spec = childRecord(draft, 'spec');
   const read = readPod(templatePod(draft));
   if (read.object === undefined)
     throw badRequest(
       `${draft.kind} in version "v1" cannot be handled as a ${draft.kind}: ${formatFieldErrors(read.errors)}`,
     );
-  complainAbout(
-    read.unknownFields.map((field) => `spec.template.${field}`),
-    context,
-  );
   const pod: Pod = applyPodDefaults(read.object);
   const { name: _n, namespace: _ns, ...metadata } = pod.metadata;
   spec['template'] = { metadata, spec: pod.spec };
@@ -42,11 +37,7 @@ function decodeTemplate(draft: ApiObject, context: RequestContext): ApiObject {
 
 function checkTemplate(f: Findings, object: ApiObject): void {
   const pod = templatePod(object) as Pod;
-  for (const error of validatePod(pod))
-    f.list.push({
-      ...error,
-      field: error.field.startsWith('metadata') ? `spec.template.${error.field}` : `spec.template.${error.field}`,
-    });
+  for (const error of validatePod(pod)) f.list.push({ ...error, field: `spec.template.${error.field}` });
   const selector = at(object, 'spec', 'selector');
   if (!isJson(selector)) f.required('spec.selector');
   else if (!matchesLabelSelector(selector as LabelSelector, pod.metadata.labels ?? {}))
@@ -73,9 +64,9 @@ const withDefaults = (spec: Json, values: Json): void => {
 
 function scaled(defaults: Json): Strategy {
   return {
-    decode(draft, context) {
+    decode(draft) {
       withDefaults(childRecord(draft, 'spec'), defaults);
-      return decodeTemplate(draft, context);
+      return decodeTemplate(draft);
     },
     prepareCreate(draft) {
       draft['status'] = {};
@@ -97,14 +88,14 @@ function scaled(defaults: Json): Strategy {
 
 export const deploymentStrategy: Strategy = {
   ...scaled({ replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 }),
-  decode(draft, context) {
+  decode(draft) {
     const spec = childRecord(draft, 'spec');
     withDefaults(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
     const strategy = childRecord(spec, 'strategy');
     strategy['type'] ??= 'RollingUpdate';
     if (strategy['type'] === 'RollingUpdate')
       withDefaults(childRecord(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' });
-    return decodeTemplate(draft, context);
+    return decodeTemplate(draft);
   },
 };
 
@@ -132,7 +123,7 @@ function labelJob(draft: ApiObject): void {
 }
 
 export const jobStrategy: Strategy = {
-  decode(draft, context) {
+  decode(draft) {
     const spec = childRecord(draft, 'spec');
     if (spec['completions'] === undefined && spec['parallelism'] === undefined)
       withDefaults(spec, { completions: 1, parallelism: 1 });
@@ -143,7 +134,7 @@ export const jobStrategy: Strategy = {
       suspend: false,
       podReplacementPolicy: 'TerminatingOrFailed',
     });
-    return decodeTemplate(draft, context);
+    return decodeTemplate(draft);
   },
   prepareCreate(draft) {
     labelJob(draft);
