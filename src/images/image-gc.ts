@@ -12,6 +12,7 @@ import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Counter, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { Wake } from '../lib/wake.ts';
 import {
   bytesToFree,
   evictionOrder,
@@ -58,6 +59,7 @@ export class ImageGc implements Runnable {
   readonly #o: ImageGcOptions;
   readonly #collected: Counter;
   readonly #seen = new Map<string, { firstDetectedMs: number; lastUsedMs: number }>();
+  readonly #wake = new Wake();
   #list: readonly Image[] = [];
   #detectedOnce = false;
   #beganMs: number | undefined;
@@ -81,7 +83,6 @@ export class ImageGc implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.kit;
     this.#beganMs = clock.now();
-    const off = this.#o.highThresholdPercent === 100 && this.#o.maxAgeMs === 0;
     await Promise.all([
       runEvery(
         clock,
@@ -97,16 +98,13 @@ export class ImageGc implements Runnable {
         async (s) => void (await this.#detect(s)),
         signal,
       ),
-      off
-        ? undefined
-        : runEvery(
-            clock,
-            log,
-            { name: this.name, everyMs: GC_EVERY_MS, delayFirst: true },
-            (s) => this.#tick(s),
-            signal,
-          ),
+      this.#collectLoop(signal),
     ]);
+  }
+
+  /** Collects without waiting for the next turn: the thresholds changed. */
+  collectSoon(): void {
+    this.#wake.wake();
   }
 
   /** One collection: first what is too old, then for space. Throws when space could not be freed. */
@@ -138,6 +136,15 @@ export class ImageGc implements Runnable {
     const candidates = evictionOrder(await this.#detect(signal));
     const nowMs = this.#deps.kit.clock.now();
     return this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
+  }
+
+  async #collectLoop(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#wake.rest(this.#deps.kit.clock, GC_EVERY_MS, signal);
+      if (signal.aborted) return;
+      const off = this.#o.highThresholdPercent === 100 && this.#o.maxAgeMs === 0;
+      if (!off) await this.#tick(signal);
+    }
   }
 
   /** A first failure is often passed by the next try; only then do people hear of it. */

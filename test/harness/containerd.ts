@@ -27,6 +27,8 @@ export const ROOT_PREFIX = '/tmp/kts-ctd-';
 export type ContainerdOptions = {
   readonly version?: ContainerdVersion;
   readonly snapshotter?: 'overlayfs' | 'native';
+  /** Keeps images and containers on a filesystem of their own, this large. */
+  readonly diskMiB?: number;
 };
 
 export interface PrivateContainerd {
@@ -65,6 +67,7 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
     snapshotter: options.snapshotter ?? 'overlayfs',
   };
   for (const dir of ['lib', 'run', 'cni', 'opt', 'registry', 'tmp']) await mkdir(join(root, dir), { recursive: true });
+  if (options.diskMiB !== undefined) await mountDisk(root, options.diskMiB);
   await writeFile(join(root, 'owner.json'), JSON.stringify({ pid: process.pid, network: layout.network }));
   await writeFile(join(root, 'cni', '10-test.conflist'), cniConfig(layout));
   await writeFile(join(root, 'config.toml'), containerdConfig(version, layout));
@@ -79,6 +82,14 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
     await daemon.stop().catch(() => undefined);
     throw new Error(`containerd ${version} did not start: ${log.slice(-3000)}`, { cause: err });
   }
+}
+
+/** Without a journal and reserved blocks, so that what is stored is what is used. */
+async function mountDisk(root: string, mib: number): Promise<void> {
+  const file = join(root, 'disk.img');
+  await run('truncate', ['-s', `${mib}M`, file]);
+  await run('mkfs.ext4', ['-q', '-m', '0', '-O', '^has_journal', file]);
+  await run('mount', ['-o', 'loop', file, join(root, 'lib')]);
 }
 
 class Daemon implements PrivateContainerd {
