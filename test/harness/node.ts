@@ -1,5 +1,5 @@
-// A whole node for tests: private containerd, API server (embedded or real), and the kubelet as a process of its own, with a
-// recording of every CRI call between kubelet and runtime. Everything is below one temporary folder.
+// A whole node for tests: private containerd, API server (embedded or real), and the kubelet as a process of its own,
+// with a recording of every CRI call between kubelet and runtime. Everything is below one temporary folder.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -7,10 +7,11 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../../src/kube/client.ts';
+import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startTestApiServer, type ServedRequest, type TestApiServer } from './api-server.ts';
 import { connectClient } from './connect-client.ts';
-import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from './containerd.ts';
+import { startContainerd, type PrivateContainerd } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
@@ -22,6 +23,10 @@ export type NodeOptions = {
   readonly containerd?: ContainerdVersion;
   /** Without: a standalone node. */
   readonly cluster?: boolean;
+  /** Listen on the node's own address, where the API server looks for it, instead of on the loopback interface. */
+  readonly reachable?: boolean;
+  /** Keeps images and containers on a filesystem of their own, this large. */
+  readonly diskMiB?: number;
   /** Merged into the KubeletConfiguration, as YAML lines. */
   readonly config?: string;
   readonly flags?: readonly string[];
@@ -44,6 +49,8 @@ export interface TestNode {
   readonly kubelet: KubeletProcess;
   /** What the API server refused this node (403). A real one also refuses to show a node pods that are gone. */
   refusals(): Promise<readonly string[]>;
+  /** Rewrites the configuration file and tells the kubelet, if it runs. */
+  reconfigure(change: (text: string) => string): Promise<void>;
   log(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -78,7 +85,9 @@ async function buildNode(
   const cgroupRoot = `/kts-${process.pid}-${port}`;
   await cgroups.create(cgroupRoot, {}, NEVER);
   undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
-  const containerd = await startContainerd({ version: options.containerd ?? '2.1' });
+  const { diskMiB } = options;
+  const disk = diskMiB === undefined ? {} : { diskMiB };
+  const containerd = await startContainerd({ version: options.containerd ?? '2.1', ...disk });
   undo.push(() => containerd.stop());
   const api = await startTestApiServer(join(dir, 'api'));
   undo.push(() => api.stop());
@@ -87,8 +96,10 @@ async function buildNode(
   undo.push(() => cri.stop());
   const manifests = join(dir, 'manifests');
   mkdirSync(manifests);
+  const address = options.reachable === true ? ownAddress() : '127.0.0.1';
   const places = { dir, endpoint: cri.endpoint, manifests, port, healthzPort, cgroupRoot, clientCa: api.caPath };
-  writeFileSync(join(dir, 'config.yaml'), configText({ ...places, extra: options.config ?? '' }));
+  const configPath = join(dir, 'config.yaml');
+  writeFileSync(configPath, configText({ ...places, address, extra: options.config ?? '' }));
   const identity = options.cluster === false ? [] : (options.identity ?? nodeIdentity)(api, dir);
   const kubelet = new KubeletProcess(dir, [...identity, ...(options.flags ?? [])]);
   const client = await connectClient(api.adminKubeconfigPath);
@@ -104,6 +115,10 @@ async function buildNode(
     healthzPort,
     kubelet,
     refusals: async () => refusalsIn(await api.served(), api.kind),
+    reconfigure: async (change) => {
+      await writeFileAtomic(configPath, change(await readFile(configPath, 'utf8')), 0o644);
+      kubelet.signal('SIGHUP');
+    },
     log: () => readFile(join(dir, 'kubelet.log'), 'utf8'),
     stop,
   };
@@ -123,6 +138,11 @@ const refusalsIn = (served: readonly ServedRequest[], kind: TestApiServer['kind'
     .filter(({ user, code }) => user === `system:node:${NODE_NAME}` && code === 403)
     .filter(({ method, url }) => kind === 'embedded' || method !== 'GET' || !/\/pods\/[^/]+$/.test(url))
     .map(({ method, url }) => `${method} ${url}`);
+
+const ownAddress = (): string =>
+  Object.values(networkInterfaces())
+    .flat()
+    .find((i) => i !== undefined && i.family === 'IPv4' && !i.internal)?.address ?? '127.0.0.1';
 
 type ConfigInput = {
   dir: string;
@@ -208,6 +228,10 @@ export class KubeletProcess {
       await sleep(50);
     }
     throw new Error('kubelet did not answer on its health port');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
   }
 
   async kill(signal: NodeJS.Signals): Promise<void> {
