@@ -1,0 +1,112 @@
+// The small text formats of cgroup files. Pure; a file that is missing or torn gives nothing, never a wrong number.
+
+/** What is above this counts as no limit: v1 prints its page-rounded maximum. */
+const NO_LIMIT_ABOVE = 2 ** 62;
+
+/** A single number. */
+export function numberOf(text: string | undefined): number | undefined {
+  const word = text?.trim() ?? '';
+  return /^-?\d+$/.test(word) ? Number(word) : undefined;
+}
+
+/** A limit in bytes or a count; undefined when there is none. */
+export function limitOf(text: string | undefined): number | undefined {
+  const value = numberOf(text);
+  return value === undefined || value < 0 || value > NO_LIMIT_ABOVE ? undefined : value;
+}
+
+/** Lines of `key value`. */
+export function keyedNumbers(text: string | undefined): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const line of text?.split('\n') ?? []) {
+    const [key = '', value, rest] = line.trim().split(/\s+/);
+    const number = numberOf(value);
+    if (key !== '' && number !== undefined && rest === undefined) found.set(key, number);
+  }
+  return found;
+}
+
+export type DeviceIo = {
+  readonly major: number;
+  readonly minor: number;
+  /** Bytes by operation: Read, Write, Discard, and on v1 also Sync, Async, Total. */
+  readonly bytes: ReadonlyMap<string, number>;
+  /** What the io.cost controller charged, in microseconds: usage, wait, indebt, indelay. */
+  readonly costUs?: ReadonlyMap<string, number>;
+};
+
+/** blkio.*.io_service_bytes: lines of `major:minor Operation bytes` and a last `Total bytes`. */
+export function blkioBytes(text: string | undefined): readonly DeviceIo[] {
+  const devices = new Map<string, { major: number; minor: number; bytes: Map<string, number> }>();
+  for (const line of text?.split('\n') ?? []) {
+    const match = /^(\d+):(\d+) (\w+) (\d+)$/.exec(line.trim());
+    if (match === null) continue;
+    const [, major = '', minor = '', operation = '', bytes = ''] = match;
+    const key = `${major}:${minor}`;
+    let device = devices.get(key);
+    if (device === undefined)
+      devices.set(key, (device = { major: Number(major), minor: Number(minor), bytes: new Map() }));
+    device.bytes.set(operation, Number(bytes));
+  }
+  return [...devices.values()];
+}
+
+const V2_OPERATIONS: readonly (readonly [string, string])[] = [
+  ['rbytes', 'Read'],
+  ['wbytes', 'Write'],
+  ['dbytes', 'Discard'],
+];
+const COSTS = ['usage', 'wait', 'indebt', 'indelay'];
+
+/** io.stat: lines of `major:minor key=value…`. */
+export function ioStat(text: string | undefined): readonly DeviceIo[] {
+  const devices: DeviceIo[] = [];
+  for (const line of text?.split('\n') ?? []) {
+    const match = /^(\d+):(\d+) (.+)$/.exec(line.trim());
+    if (match === null) continue;
+    const [, major = '', minor = '', rest = ''] = match;
+    const values = new Map(
+      rest.split(/\s+/).map((pair): [string, number] => {
+        const [key = '', value = ''] = pair.split('=');
+        return [key, Number(value)];
+      }),
+    );
+    const picked = (key: string, as: string): [string, number][] => {
+      const value = values.get(key);
+      return value === undefined || Number.isNaN(value) ? [] : [[as, value]];
+    };
+    const costs = COSTS.flatMap((key) => picked(`cost.${key}`, key));
+    devices.push({
+      major: Number(major),
+      minor: Number(minor),
+      bytes: new Map(V2_OPERATIONS.flatMap(([key, as]) => picked(key, as))),
+      ...(costs.length === 0 ? {} : { costUs: new Map(costs) }),
+    });
+  }
+  return devices;
+}
+
+export type PressureLine = {
+  readonly totalUs: number;
+  readonly avg10: number;
+  readonly avg60: number;
+  readonly avg300: number;
+};
+export type Pressure = { readonly full: PressureLine; readonly some: PressureLine };
+
+export const NO_PRESSURE_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
+export const NO_PRESSURE: Pressure = { full: NO_PRESSURE_LINE, some: NO_PRESSURE_LINE };
+
+/** `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and `full …` where the kernel has it. */
+export function pressureOf(text: string | undefined): Pressure | undefined {
+  const line = (kind: string): PressureLine | undefined => {
+    const match = new RegExp(`^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+) total=(\\d+)$`, 'm').exec(
+      text ?? '',
+    );
+    if (match === null) return undefined;
+    const [avg10 = 0, avg60 = 0, avg300 = 0, totalUs = 0] = match.slice(1).map(Number);
+    return { totalUs, avg10, avg60, avg300 };
+  };
+  const some = line('some');
+  return some === undefined ? undefined : { some, full: line('full') ?? NO_PRESSURE_LINE };
+}

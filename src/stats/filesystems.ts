@@ -1,0 +1,51 @@
+// The machine's own filesystems with the traffic of their disks. What belongs to pods and containers is left out, and so
+// is whatever may wait for a peer.
+import type { MountEntry } from '../host/mounts/mount-table.ts';
+import { readMountTable } from '../host/mounts/mount-table.ts';
+import { readDiskstats, type DiskCounters } from '../host/proc.ts';
+import { errnoOf } from '../lib/errors.ts';
+import type { MachineFilesystem } from './cadvisor-families.ts';
+import type { FsCapacity } from './summary.ts';
+
+const DISK_TYPES = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'f2fs']);
+
+/** One mount per device: for disks the device's name, for memory its mount point. */
+export function machineMounts(
+  entries: readonly MountEntry[],
+  notBelow: readonly string[],
+): readonly { readonly device: string; readonly mount: MountEntry }[] {
+  const found = new Map<string, MountEntry>();
+  for (const mount of entries) {
+    if (notBelow.some((dir) => mount.target.startsWith(`${dir}/`))) continue;
+    const device = DISK_TYPES.has(mount.fsType) ? mount.source : mount.fsType === 'tmpfs' ? mount.target : undefined;
+    if (device !== undefined && !found.has(device)) found.set(device, mount);
+  }
+  return [...found].map(([device, mount]) => ({ device, mount }));
+}
+
+export type Disks = {
+  readonly filesystems: readonly MachineFilesystem[];
+  /** `/dev/…` by `major:minor`. */
+  readonly names: ReadonlyMap<string, string>;
+};
+
+export async function readDisks(
+  capacityOf: (path: string) => Promise<FsCapacity>,
+  notBelow: readonly string[],
+): Promise<Disks> {
+  const [table, disks] = await Promise.all([readMountTable(), readDiskstats()]);
+  const filesystems = await Promise.all(
+    machineMounts(table.entries, notBelow).map(async ({ device, mount }): Promise<MachineFilesystem | undefined> => {
+      const capacity = await capacityOf(mount.target).catch((err: unknown) => {
+        // Unmounted meanwhile, hidden under another mount, or not ours to see.
+        if (['ENOENT', 'EACCES', 'ENOTDIR'].includes(errnoOf(err) ?? '')) return undefined;
+        throw err;
+      });
+      return capacity === undefined ? undefined : { device, capacity, disk: disks.get(mount.device) };
+    }),
+  );
+  return { filesystems: filesystems.filter((fs) => fs !== undefined), names: deviceNames(disks) };
+}
+
+const deviceNames = (disks: ReadonlyMap<string, DiskCounters>): ReadonlyMap<string, string> =>
+  new Map([...disks].map(([number, { name }]) => [number, `/dev/${name}`]));

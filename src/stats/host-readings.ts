@@ -1,0 +1,77 @@
+// What is read of the machine for statistics: filesystems, the sizes of log files, tasks, interfaces. No directory is
+// walked: log folders are flat.
+import { lstat, readdir, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readMachine, type MachineFacts } from '../host/machine.ts';
+import { interfacesOf, readBootMs, readSwapUsed, readTasks, type InterfaceCounters } from '../host/proc.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errnoOf } from '../lib/errors.ts';
+import type { FsCapacity, Usage } from './summary.ts';
+
+const BLOCK = 512;
+
+export class HostReadings {
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async filesystem(path: string): Promise<FsCapacity> {
+    const fs = await statfs(path);
+    return {
+      atMs: this.#clock.now(),
+      capacityBytes: fs.blocks * fs.bsize,
+      availableBytes: fs.bavail * fs.bsize,
+      freeBytes: fs.bfree * fs.bsize,
+      inodes: fs.files,
+      inodesFree: fs.ffree,
+    };
+  }
+
+  /** What the plain files right in a folder take on disk; undefined when there is no such folder. */
+  async filesIn(dir: string): Promise<Usage | undefined> {
+    const names = await readdir(dir).catch(ifGone(undefined));
+    if (names === undefined) return undefined;
+    const sizes = await Promise.all(names.map((name) => this.file(join(dir, name))));
+    return sizes
+      .filter((size) => size !== undefined)
+      .reduce((all, one) => ({ bytes: all.bytes + one.bytes, inodes: all.inodes + one.inodes }), {
+        bytes: 0,
+        inodes: 0,
+      });
+  }
+
+  /** Undefined when it is gone or no plain file. */
+  async file(path: string): Promise<Usage | undefined> {
+    const found = await lstat(path).catch(ifGone(undefined));
+    return found?.isFile() === true ? { bytes: found.blocks * BLOCK, inodes: 1 } : undefined;
+  }
+
+  interfaces(pid: number): Promise<readonly InterfaceCounters[] | undefined> {
+    return interfacesOf(pid);
+  }
+
+  machine(): Promise<MachineFacts> {
+    return readMachine();
+  }
+
+  bootMs(): Promise<number> {
+    return readBootMs();
+  }
+
+  swapUsed(): Promise<number> {
+    return readSwapUsed();
+  }
+
+  tasks(): Promise<number> {
+    return readTasks();
+  }
+}
+
+const ifGone =
+  <T>(instead: T) =>
+  (err: unknown): T => {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return instead;
+    throw err;
+  };

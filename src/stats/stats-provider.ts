@@ -1,0 +1,127 @@
+// The door to all statistics. Whoever asks within a second of somebody else gets the same answer.
+import type { ContainerStats } from '../cri/gen/cri.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import { cadvisorMetricsText, type MachineReading } from './cadvisor-metrics.ts';
+import type { Census } from './census.ts';
+import type { ContainerReadings } from './container-readings.ts';
+import type { Disks } from './filesystems.ts';
+import type { NodeReadings } from './node-readings.ts';
+import { shownPods, type PodReadings } from './pod-readings.ts';
+import { resourceMetricsText } from './resource-metrics.ts';
+import { SharedAnswer, type SharedAnswerOptions } from './shared-answer.ts';
+import type { NodeFigures, Summary } from './summary-types.ts';
+
+export type StatsProviderDeps = {
+  readonly node: NodeReadings;
+  readonly pods: PodReadings;
+  readonly containers: ContainerReadings;
+  /** What there is to read, from the runtime, the cgroups and the disks. */
+  readonly sources: {
+    readonly snapshots: () => readonly PodSnapshot[];
+    readonly census: () => Promise<Census>;
+    readonly containerStats: (signal: AbortSignal) => Promise<readonly ContainerStats[]>;
+    readonly disks: () => Promise<Disks>;
+    readonly machine: () => Promise<MachineReading>;
+  };
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
+
+const SHARED: SharedAnswerOptions = { maxAgeMs: 1000, deadlineMs: 30_000 };
+
+export class StatsProvider {
+  readonly #deps: StatsProviderDeps;
+  readonly #full: SharedAnswer<Summary>;
+  readonly #reduced: SharedAnswer<Summary>;
+  readonly #cadvisor: SharedAnswer<string>;
+
+  constructor(deps: StatsProviderDeps) {
+    this.#deps = deps;
+    this.#full = new SharedAnswer(deps.clock, (signal) => this.#fullSummary(signal), SHARED);
+    this.#reduced = new SharedAnswer(deps.clock, (signal) => this.#reducedSummary(signal), SHARED);
+    this.#cadvisor = new SharedAnswer(deps.clock, (signal) => this.#cadvisorText(signal), SHARED);
+  }
+
+  /** Node and pods; rejects when the runtime or the root cgroup cannot be read. */
+  summary({ onlyCpuAndMemory = false }: SummaryOptions, signal: AbortSignal): Promise<Summary> {
+    return (onlyCpuAndMemory ? this.#reduced : this.#full).get(signal);
+  }
+
+  /** The node alone: works while the runtime does not answer, except for the image filesystem. */
+  nodeMemory(signal: AbortSignal): Promise<NodeFigures> {
+    return this.#deps.node.reduced(signal);
+  }
+
+  /** Never rejects for a part that cannot be read: that part's scrape error says so. */
+  cadvisorMetrics(signal: AbortSignal): Promise<string> {
+    return this.#cadvisor.get(signal);
+  }
+
+  /** Never rejects but for the caller's own signal: the scrape errors say what went wrong. */
+  async resourceMetrics(signal: AbortSignal): Promise<string> {
+    try {
+      return resourceMetricsText(await this.#reduced.get(signal));
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#deps.log.warn('resource metrics could not be gathered', { err });
+      return resourceMetricsText(undefined);
+    }
+  }
+
+  async #fullSummary(signal: AbortSignal): Promise<Summary> {
+    const { node, pods, sources } = this.#deps;
+    const [rootFs, census, told] = await Promise.all([node.rootFs(), sources.census(), this.#told(signal)]);
+    const context = { census, told, rootFs };
+    const [nodeFigures, ...podFigures] = await Promise.all([
+      node.full(rootFs, signal),
+      ...shownPods(sources.snapshots()).map((pod) => pods.full(pod, context, signal)),
+    ]);
+    return { node: nodeFigures, pods: podFigures };
+  }
+
+  async #reducedSummary(signal: AbortSignal): Promise<Summary> {
+    const { node, pods, sources } = this.#deps;
+    const [census, told] = await Promise.all([sources.census(), this.#told(signal)]);
+    const [nodeFigures, ...podFigures] = await Promise.all([
+      node.reduced(signal),
+      ...shownPods(sources.snapshots()).map((pod) => pods.reduced(pod, { census, told }, signal)),
+    ]);
+    return { node: nodeFigures, pods: podFigures };
+  }
+
+  async #told(signal: AbortSignal): Promise<ReadonlyMap<string, ContainerStats>> {
+    const stats = await this.#deps.sources.containerStats(signal).catch((err: unknown) => {
+      throw new KubeletError(
+        'unavailable',
+        `failed to list pod stats: failed to list all container stats: ${messageOf(err)}`,
+        { cause: err },
+      );
+    });
+    return new Map(stats.flatMap((s) => (s.attributes === undefined ? [] : [[s.attributes.id, s] as const])));
+  }
+
+  async #cadvisorText(signal: AbortSignal): Promise<string> {
+    const { containers, sources, log } = this.#deps;
+    const failed = (err: unknown): undefined => {
+      log.warn('container metrics could not be gathered in full', { err });
+      return undefined;
+    };
+    const [disks, machine] = await Promise.all([sources.disks().catch(failed), sources.machine().catch(failed)]);
+    const readings = await sources
+      .census()
+      .then((census) =>
+        containers.all(census, sources.snapshots(), disks ?? { filesystems: [], names: new Map() }, signal),
+      )
+      .catch(failed);
+    return cadvisorMetricsText({
+      containers: readings,
+      machine,
+      device: (major, minor) => disks?.names.get(`${major}:${minor}`) ?? '',
+    });
+  }
+}

@@ -1,0 +1,127 @@
+// Sizes of volumes, measured in the background one pod after the other and kept until they are measured again. A
+// request never waits for a walk.
+import type { PodUid } from '../core/ids.ts';
+import { namespaceOf, uidOf, type Pod, type Volume } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Histogram } from '../lib/metrics.ts';
+import { runEvery } from '../lib/loop.ts';
+import { aborted } from '../lib/abort.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { Moment, type VolumeFigures } from './summary-types.ts';
+
+/** What one volume holds; the volume manager's measurement fits. */
+export type MeasuredVolume = {
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+};
+
+export type VolumeMeasuringDeps = {
+  readonly pods: () => readonly Pod[];
+  readonly measure: (uid: PodUid, signal: AbortSignal) => Promise<ReadonlyMap<string, MeasuredVolume>>;
+  readonly durations: Histogram;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export type PodVolumeFigures = {
+  /** On the node's disk, living and dying with the pod: they count as its ephemeral storage. */
+  readonly ephemeral: readonly VolumeFigures[];
+  readonly others: readonly VolumeFigures[];
+};
+
+/** How often to look whether a pod is due. */
+const LOOK_EVERY_MS = 1000;
+
+export class VolumeMeasuring implements Runnable {
+  readonly name = 'volume-measuring';
+  readonly #deps: VolumeMeasuringDeps;
+  readonly #periodMs: number;
+  readonly #figures = new Map<PodUid, PodVolumeFigures>();
+  readonly #dueAt = new Map<PodUid, number>();
+
+  constructor(deps: VolumeMeasuringDeps, options: { readonly periodMs: number }) {
+    this.#deps = deps;
+    this.#periodMs = options.periodMs;
+  }
+
+  of(uid: PodUid): PodVolumeFigures | undefined {
+    return this.#figures.get(uid);
+  }
+
+  all(): ReadonlyMap<PodUid, PodVolumeFigures> {
+    return this.#figures;
+  }
+
+  /** A period of zero or less measures nothing. */
+  run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    if (this.#periodMs <= 0) return aborted(signal);
+    return runEvery(clock, log, { name: this.name, everyMs: LOOK_EVERY_MS }, (stop) => this.measureDue(stop), signal);
+  }
+
+  async measureDue(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const pods = this.#deps.pods();
+    const known = new Set(pods.map(uidOf));
+    for (const uid of this.#dueAt.keys())
+      if (!known.has(uid)) {
+        this.#dueAt.delete(uid);
+        this.#figures.delete(uid);
+      }
+    for (const pod of pods) {
+      const uid = uidOf(pod);
+      const now = clock.monotonic();
+      if (now < (this.#dueAt.get(uid) ?? 0)) continue;
+      this.#dueAt.set(uid, now + this.#periodMs * (1 + clock.random()));
+      await this.#measure(pod, signal);
+    }
+  }
+
+  async #measure(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { measure, durations, clock } = this.#deps;
+    const uid = uidOf(pod);
+    const start = clock.monotonic();
+    const measured = await measure(uid, signal);
+    if (measured.size > 0) durations.observe((clock.monotonic() - start) / 1000, { metric_source: 'du' });
+    this.#figures.set(uid, sorted(pod, measured, clock.now()));
+  }
+}
+
+/** In the order of the pod's spec. */
+function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: number): PodVolumeFigures {
+  const ephemeral: VolumeFigures[] = [];
+  const others: VolumeFigures[] = [];
+  for (const volume of pod.spec.volumes ?? []) {
+    const found = measured.get(volume.name);
+    if (found === undefined) continue;
+    const claim = claimOf(pod, volume);
+    (isLocalEphemeral(volume) ? ephemeral : others).push({
+      time: new Moment(nowMs),
+      availableBytes: found.availableBytes,
+      capacityBytes: found.capacityBytes,
+      usedBytes: found.usedBytes,
+      inodesFree: found.inodesFree,
+      inodes: found.inodes,
+      inodesUsed: found.inodesUsed,
+      name: volume.name,
+      ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace: namespaceOf(pod) } }),
+    });
+  }
+  return { ephemeral, others };
+}
+
+function claimOf(pod: Pod, volume: Volume): string | undefined {
+  if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
+  return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
+}
+
+/** Memory-backed directories use memory, secrets and tokens are memory too: neither is on the node's disk. */
+export const isLocalEphemeral = (volume: Volume): boolean =>
+  volume.gitRepo !== undefined ||
+  volume.configMap !== undefined ||
+  (volume.emptyDir !== undefined && (volume.emptyDir.medium ?? '') === '');
