@@ -7,6 +7,7 @@ export type Run = {
   readonly at: string;
   readonly node: string;
   readonly machine: object;
+  readonly form: string;
   readonly quick: boolean;
   readonly rows: readonly {
     readonly key: string;

@@ -1,5 +1,7 @@
 // `npm run bench`: starts what is measured, runs the scenarios, prints the table, keeps the history.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,6 +19,7 @@ import { churn, storm } from './scenarios/trouble.ts';
 import { loadAverage } from './statistics.ts';
 import { startWorld, type World } from './world.ts';
 
+const ROOT = join(import.meta.dirname, '..');
 const SCENARIOS: readonly Scenario[] = [
   startUp,
   serial,
@@ -37,6 +40,8 @@ const HELP = `Usage: npm run bench [-- scenario… options]
 ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 
   --quick      fewer pods and rounds, and without ${[...LONG].join(', ')}
+  --source     measure the TypeScript as it is instead of the bundle
+  --executable measure the single executable
   --cpu-prof   a CPU profile of every kubelet process in bench/profiles
   --json       only JSON on standard output
 `;
@@ -46,6 +51,7 @@ type Options = {
   readonly quick: boolean;
   readonly json: boolean;
   readonly profiles: string | undefined;
+  readonly form: 'source' | 'bundle' | 'executable';
 };
 
 function readOptions(argv: readonly string[]): Options | undefined {
@@ -53,6 +59,8 @@ function readOptions(argv: readonly string[]): Options | undefined {
     args: [...argv],
     allowPositionals: true,
     options: {
+      source: { type: 'boolean' },
+      executable: { type: 'boolean' },
       quick: { type: 'boolean' },
       json: { type: 'boolean' },
       'cpu-prof': { type: 'boolean' },
@@ -65,7 +73,8 @@ function readOptions(argv: readonly string[]): Options | undefined {
   const wanted = (name: string): boolean =>
     positionals.length > 0 ? positionals.includes(name) : !quick || !LONG.has(name);
   const profiles = values['cpu-prof'] === true ? join(import.meta.dirname, 'profiles') : undefined;
-  return { chosen: SCENARIOS.filter((s) => wanted(s.name)), quick, json: values.json === true, profiles };
+  const form = values.source === true ? 'source' : values.executable === true ? 'executable' : 'bundle';
+  return { form, chosen: SCENARIOS.filter((s) => wanted(s.name)), quick, json: values.json === true, profiles };
 }
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -94,8 +103,29 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  const command = join(import.meta.dirname, '..', 'bin', 'kubelet');
-  const env = {};
+  const dist = await mkdtemp('/tmp/kts-bench-dist-');
+  try {
+    await run(options, dist);
+  } finally {
+    await rm(dist, { recursive: true, force: true });
+  }
+}
+
+/** What is measured is built afresh, in a place of its own. */
+function programOf(form: Options['form'], dist: string): { command: string; env: NodeJS.ProcessEnv } {
+  const launcher = join(ROOT, 'bin', 'kubelet');
+  if (form === 'source') return { command: launcher, env: { KUBELET_TS_SOURCE: '1' } };
+  const args = ['--out', dist, ...(form === 'bundle' ? ['--no-executable'] : [])];
+  execFileSync(process.execPath, [join(ROOT, 'scripts', 'build.ts'), ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return form === 'bundle'
+    ? { command: launcher, env: { KUBELET_TS_DIST: dist } }
+    : { command: join(dist, 'kubelet'), env: {} };
+}
+
+async function run(options: Options, dist: string): Promise<void> {
+  const { command, env } = programOf(options.form, dist);
   if (options.profiles !== undefined) mkdirSync(options.profiles, { recursive: true });
   const load = loadAverage();
   const world = await startWorld({
@@ -117,7 +147,14 @@ async function main(): Promise<void> {
     loadAfter: loadAverage(),
   };
   const figures = rows.map((row) => ({ ...row, ratio: ratioOf(row), reached: isReached(row) }));
-  remember({ at: new Date().toISOString(), node: process.version, machine, quick: options.quick, rows: figures });
+  remember({
+    at: new Date().toISOString(),
+    node: process.version,
+    form: options.form,
+    machine,
+    quick: options.quick,
+    rows: figures,
+  });
   if (options.json) process.stdout.write(`${JSON.stringify({ machine, rows: figures }, undefined, 2)}\n`);
   else
     process.stdout.write(

@@ -273,7 +273,7 @@ const processSignals: Signals = {
   exitNow: (code) => process.exit(code),
 };
 
-if (import.meta.main) {
+async function start(): Promise<void> {
   // A reader that leaves early (`kubelet --help | head`) is no failure.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
@@ -286,3 +286,5 @@ if (import.meta.main) {
   // Whatever still holds the event loop open must not keep a stopped kubelet half alive.
   process.stdout.write('', () => process.stderr.write('', () => processSignals.exitNow(code)));
 }
+
+if (import.meta.main) void start();

@@ -4,6 +4,9 @@ import { names } from '../pods.ts';
 import { cpuMs, inParallel, median } from '../statistics.ts';
 import type { Scenario } from './scenario.ts';
 
+/** Long enough for the container to get as far as listening to signals. */
+const LIFE_MS = 250;
+
 export const storm: Scenario = {
   name: 'storm',
   asks: '50 pods that crash at once: restarts, cost, and a good pod meanwhile',
@@ -56,6 +59,7 @@ export const churn: Scenario = {
     await inParallel(list, 8, async (name) => {
       await pods.create(name);
       await pods.ready([name]);
+      await sleep(LIFE_MS);
       await pods.remove([name]);
     });
     const tookMs = performance.now() - from;

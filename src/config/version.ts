@@ -1,16 +1,14 @@
 // The version this kubelet reports: on the command line, in the node's status, in the user agent.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { builtVersion } from '../lib/built.ts';
 
 /** The Kubernetes release whose behaviour this kubelet follows. */
 export const KUBERNETES_VERSION = 'v1.36.0';
 
-const packageFile = join(
-  import.meta.dirname,
-  import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json',
-);
+const packageFile = (): string => join(import.meta.dirname, '..', '..', 'package.json');
 
-export const PACKAGE_VERSION = packageVersion(readFileSync(packageFile, 'utf8'));
+export const PACKAGE_VERSION = builtVersion ?? packageVersion(readFileSync(packageFile(), 'utf8'));
 
 /** `v1.36.0+kubelet-ts.0.1.0` */
 export const KUBELET_VERSION = `${KUBERNETES_VERSION}+kubelet-ts.${PACKAGE_VERSION}`;

@@ -1,6 +1,7 @@
 // Decodes small texts at once and large ones in a worker with limits on time and memory.
 import { Worker } from 'node:worker_threads';
 import { withDeadline } from '../lib/abort.ts';
+import { partProgram } from '../lib/built.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { decodeText, locateFields, type Decoded, type Position } from './decode.ts';
@@ -32,7 +33,9 @@ export class Decoder {
   }
 
   async #inWorker<T>(job: DecodeJob, signal: AbortSignal): Promise<T> {
-    const worker = new Worker(new URL('./decode-worker.ts', import.meta.url), {
+    const { program, isText } = partProgram('decode-worker', import.meta.url);
+    const worker = new Worker(program, {
+      eval: isText,
       workerData: job,
       resourceLimits: { maxOldGenerationSizeMb: WORKER_MB },
     });

@@ -12,9 +12,10 @@ const subPaths = new SubPaths({
   mounter: new HostMounter({ clock: systemClock }, { rootDir: input.rootDir }),
   clock: systemClock,
 });
-try {
-  process.stdout.write(await subPaths.prepareHere(input.request, new AbortController().signal));
-} catch (err) {
-  process.stderr.write(messageOf(err));
-  process.exitCode = 1;
-}
+subPaths.prepareHere(input.request, new AbortController().signal).then(
+  (path) => void process.stdout.write(path),
+  (err: unknown) => {
+    process.stderr.write(messageOf(err));
+    process.exitCode = 1;
+  },
+);

@@ -6,6 +6,7 @@ import { formatDurationMs } from '../core/duration.ts';
 import { runChild } from '../host/mounts/child.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { withDeadline } from '../lib/abort.ts';
+import { partCommand } from '../lib/built.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
 import { pinBeneath } from './beneath.ts';
@@ -43,11 +44,7 @@ export class SubPaths {
     this.#mounter = deps.mounter;
     this.#clock = deps.clock;
     this.#opts = {
-      childCommand: opts.childCommand ?? [
-        process.execPath,
-        '--no-warnings',
-        join(import.meta.dirname, 'subpath-child.ts'),
-      ],
+      childCommand: opts.childCommand ?? partCommand('subpath-child', import.meta.url),
       childTimeoutMs: opts.childTimeoutMs ?? 30_000,
     };
   }

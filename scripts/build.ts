@@ -1,0 +1,101 @@
+// `npm run build`: the kubelet as JavaScript in dist/ (what bin/kubelet then runs), and as one executable, dist/kubelet.
+// `--out DIR` builds elsewhere, `--no-executable` leaves the second half out.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build, type BuildOptions } from 'esbuild';
+
+const ROOT = join(import.meta.dirname, '..');
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const source = (path: string): string => join(ROOT, 'src', path);
+
+/** Parts that run in a thread or process of their own. */
+const PARTS = {
+  'decode-worker': source('sources/decode-worker.ts'),
+  'subpath-child': source('volumes/subpath-child.ts'),
+};
+
+const common = (form: 'files' | 'executable'): BuildOptions => ({
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  legalComments: 'none',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: false,
+  logLevel: 'warning',
+  define: { KUBELET_TS_VERSION: JSON.stringify(version), KUBELET_TS_FORM: JSON.stringify(form) },
+});
+
+/** In chunks: what the health port needs is loaded first, the rest behind it, as from source. */
+async function buildFiles(out: string): Promise<void> {
+  await build({
+    ...common('files'),
+    entryPoints: { kubelet: source('main.ts'), ...PARTS },
+    format: 'esm',
+    splitting: true,
+    outdir: out,
+    outExtension: { '.js': '.mjs' },
+    chunkNames: 'chunk-[hash]',
+    // Some packages are CommonJS and ask for Node's modules at run time.
+    banner: {
+      js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+    },
+  });
+}
+
+const ENTRY = `
+if (process.argv[2] === 'subpath-child') void import('./src/volumes/subpath-child.ts');
+else void import('./src/main.ts');
+`;
+
+/** One CommonJS text, since only that can carry its compiled code along. */
+async function buildExecutable(out: string, v8Flags: readonly string[]): Promise<void> {
+  const work = join(out, 'executable');
+  mkdirSync(work, { recursive: true });
+  const options: BuildOptions = {
+    ...common('executable'),
+    format: 'cjs',
+    define: {
+      ...common('executable').define,
+      'import.meta.main': 'true',
+      'import.meta.url': '"file:///"',
+      'import.meta.dirname': '"/"',
+    },
+  };
+  await build({ ...options, stdin: { contents: ENTRY, resolveDir: ROOT }, outfile: join(work, 'kubelet.cjs') });
+  await build({ ...options, entryPoints: [PARTS['decode-worker']], outfile: join(work, 'decode-worker.cjs') });
+  const config = {
+    main: join(work, 'kubelet.cjs'),
+    output: join(work, 'kubelet'),
+    disableExperimentalSEAWarning: true,
+    useCodeCache: true,
+    execArgv: ['--disable-warning=ExperimentalWarning', ...v8Flags],
+    execArgvExtension: 'none',
+    assets: { 'decode-worker': join(work, 'decode-worker.cjs') },
+  };
+  writeFileSync(join(work, 'sea.json'), JSON.stringify(config));
+  execFileSync(process.execPath, ['--build-sea', join(work, 'sea.json')], { stdio: ['ignore', 'ignore', 'inherit'] });
+  renameSync(join(work, 'kubelet'), join(out, 'kubelet'));
+  rmSync(work, { recursive: true });
+}
+
+/** The launcher is the one place where they are chosen. */
+function v8FlagsOfLauncher(): readonly string[] {
+  const text = readFileSync(join(ROOT, 'bin', 'kubelet'), 'utf8');
+  const found = /^v8_flags='([^']*)'$/m.exec(text)?.[1];
+  if (found === undefined) throw new Error("bin/kubelet no longer says v8_flags='…'");
+  return found.split(' ').filter((flag) => flag !== '');
+}
+
+const { values } = parseArgs({ options: { out: { type: 'string' }, 'no-executable': { type: 'boolean' } } });
+const out = resolve(values.out ?? join(ROOT, 'dist'));
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+await buildFiles(out);
+if (values['no-executable'] !== true) {
+  await buildExecutable(out, v8FlagsOfLauncher());
+  console.log(`${join(out, 'kubelet')}: ${(statSync(join(out, 'kubelet')).size / 1e6).toFixed(0)} MB, one file`);
+}
+console.log(`${join(out, 'kubelet.mjs')}: run by bin/kubelet`);
