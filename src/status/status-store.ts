@@ -128,7 +128,7 @@ function terminated(pod: Pod, status: PodStatus): PodStatus {
           state: { terminated: unknownTermination('The container could not be located when the pod was terminated') },
         };
   const init = status.initContainerStatuses ?? [];
-  const initialised = init.every((s) => s.state.terminated !== undefined || s.started === true);
+  const initialised = hasInitialised(pod, status);
   const out: PodStatus = {
     ...status,
     ...(init.length > 0
@@ -140,6 +140,17 @@ function terminated(pod: Pod, status: PodStatus): PodStatus {
   };
   if (isStaticPod(pod) || isFinalPhase(out.phase)) return out;
   return { ...out, phase: 'Failed' };
+}
+
+/** Whether its main containers may ever have run: one has left its waiting state, or the last init container is done. */
+function hasInitialised(pod: Pod, { containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  if ((pod.spec.initContainers ?? []).length === 0) return true;
+  if (containerStatuses.some((s) => s.state.waiting === undefined || s.lastState.terminated !== undefined)) return true;
+  const last = initContainerStatuses.at(-1);
+  if (last === undefined) return false;
+  if (pod.spec.initContainers?.at(-1)?.restartPolicy === 'Always')
+    return last.state.running !== undefined && last.started === true;
+  return last.state.terminated?.exitCode === 0 || last.lastState.terminated?.exitCode === 0;
 }
 
 /** A pod's termination messages share a fixed space. */

@@ -1,0 +1,26 @@
+// Everything about pods and the objects they use, at the same time on one node.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { lifecycleSuite } from './lifecycle.ts';
+import { Scene } from './scene.ts';
+
+let node: TestNode;
+let scene: Scene;
+
+before(async () => {
+  node = await startNode();
+  scene = await Scene.open(node, 'life');
+});
+
+after(async () => {
+  await node?.stop();
+});
+
+describe('one node', { concurrency: true }, () => {
+  lifecycleSuite(() => scene);
+});
+
+it('was never refused anything', async () => {
+  assert.deepEqual(await node.refusals(), []);
+});
