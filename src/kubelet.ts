@@ -194,6 +194,7 @@ async function buildNode(
     store,
     statuses,
     sources,
+    active: () => life.changes.active(),
     process: options,
     statistics: stats.statistics,
   });

@@ -1,6 +1,9 @@
 // The kubelet's own servers: the main port with its guard and every route, and the read-only port.
+import { join } from 'node:path';
+import type { KubeletConfig } from '../config/config-fields.ts';
 import { toVersionedJson } from '../config/convert.ts';
 import { maskConfig } from '../config/mask.ts';
+import { KUBERNETES_VERSION } from '../config/version.ts';
 import { podUid } from '../core/ids.ts';
 import { fullName, type Pod } from '../core/pod.ts';
 import type { LogLevels } from '../host/process/log-levels.ts';
@@ -13,18 +16,27 @@ import { openServing, type ServingSource } from '../security/serving-source.ts';
 import { buildGuard, loopbackOnly, type AccessOptions } from '../server/access.ts';
 import { ClientCaFile } from '../server/client-ca.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import { HealthMetrics } from '../server/health-metrics.ts';
+import { nodeLogs } from '../server/journal.ts';
 import { Listener, type TlsSettings } from '../server/listener.ts';
+import { PodResourcesServer } from '../server/pod-resources.ts';
 import { PodFinder, type PodsView } from '../server/pods-view.ts';
 import { RequestMetrics } from '../server/request-metrics.ts';
 import { joined, type Endpoint } from '../server/router.ts';
+import { checkpointRoutes } from '../server/routes/checkpoint.ts';
 import { configzRoutes } from '../server/routes/configz.ts';
 import { containerLogRoutes } from '../server/routes/container-logs.ts';
+import { debugFlagRoutes } from '../server/routes/debug-flags.ts';
 import { debuggingDisabled } from '../server/routes/disabled.ts';
 import { healthzRoutes } from '../server/routes/healthz.ts';
+import { logFileRoutes } from '../server/routes/log-files.ts';
+import { manifestRoutes } from '../server/routes/manifests.ts';
 import { metricsRoutes, type MetricsPage } from '../server/routes/metrics.ts';
 import { podsRoutes, problemsRoutes, runningPodsRoutes } from '../server/routes/pods.ts';
+import { pprofRoutes } from '../server/routes/pprof.ts';
 import { runRoutes } from '../server/routes/run.ts';
 import { statsRoutes, type SummarySource } from '../server/routes/stats.ts';
+import { flagzRoutes, statuszRoutes } from '../server/routes/zpages.ts';
 import { streamRoutes } from '../server/streaming/stream-routes.ts';
 import { tlsSettings } from '../server/tls-settings.ts';
 import type { StatusStore } from '../status/status-store.ts';
@@ -53,6 +65,7 @@ export type ServerDeps = {
   readonly store: PodStore;
   readonly statuses: StatusStore;
   readonly sources: Sources;
+  readonly active: () => readonly Pod[];
   /** What only the process itself knows: its flags, its log. */
   readonly process: ProcessFacts;
   readonly statistics?: Statistics;
@@ -60,13 +73,14 @@ export type ServerDeps = {
 
 export type BuiltServer = { readonly parts: readonly Runnable[] };
 
+const NODE_LOGS = '/var/log';
 const STUCK_LOG_MS = 2 * 60_000;
 const MIN_SYNC_LOOP_MS = 5 * 60_000;
 
 export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   const { base } = deps;
   const { config, clock } = base;
-  if (!config.enableServer) return { parts: [] };
+  if (!config.enableServer) return { parts: [podResources(deps)] };
   const log = base.log.child({ component: 'server' });
   const metrics = new RequestMetrics(clock, base.registry);
   const clientCa =
@@ -95,14 +109,14 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   const shared = sharedEndpoints(deps);
   const main: Listener = new Listener(
     {
-      endpoint: joined([...shared, ...(config.enableDebuggingHandlers ? debugEndpoints(deps) : [debuggingDisabled])]),
+      endpoint: mainEndpoint(deps, shared),
       guard,
       log,
       observe: metrics.observer('readwrite'),
     },
     { name: 'server', address, port: config.port, tls },
   );
-  const parts: Runnable[] = [main, ...serving.parts];
+  const parts: Runnable[] = [main, ...serving.parts, podResources(deps)];
   if (clientCa !== undefined) parts.push(clientCa);
   if (config.readOnlyPort > 0)
     parts.push(
@@ -113,6 +127,12 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
     );
   return { parts };
 }
+
+const podResources = ({ base, active }: ServerDeps): Runnable =>
+  new PodResourcesServer(
+    { clock: base.clock, registry: base.registry, active },
+    join(base.flags.rootDir, 'pod-resources', 'kubelet.sock'),
+  );
 
 function servingFor({ base, cluster }: ServerDeps, onChange: () => void): Promise<ServingSource> {
   const { clock, config, flags, gates, nodeName } = base;
@@ -161,21 +181,39 @@ function reviews({ base, cluster }: ServerDeps): { tokens: TokenReviewer; access
 /** On both ports. */
 function sharedEndpoints(deps: ServerDeps): Endpoint[] {
   const { base, statistics } = deps;
+  const health = new HealthMetrics();
   return [
-    healthzRoutes(healthChecks(deps)),
+    healthzRoutes(healthChecks(deps), health.observe),
     podsRoutes(podsView(deps)),
     statsRoutes(statistics?.summary),
     metricsRoutes(
       {
         '/metrics': () => base.registry.render(),
         '/metrics/probes': () => base.probeRegistry.render(),
-        '/metrics/slis': () => '',
+        '/metrics/slis': () => health.registry.render(),
         '/metrics/cadvisor': statistics?.cadvisorMetrics,
         '/metrics/resource': statistics?.resourceMetrics,
       },
       Math.floor(performance.timeOrigin / 1000),
     ),
   ];
+}
+
+function mainEndpoint(deps: ServerDeps, shared: readonly Endpoint[]): Endpoint {
+  const { config, clock, gates } = deps.base;
+  if (!config.enableDebuggingHandlers) return joined([...shared, debuggingDisabled]);
+  const all: Endpoint[] = [...shared, ...debugEndpoints(deps)];
+  if (gates.enabled('ComponentStatusz'))
+    all.push(
+      statuszRoutes({
+        clock,
+        startedAtMs: performance.timeOrigin,
+        version: KUBERNETES_VERSION.slice(1),
+        runtimeVersion: `node ${process.version}`,
+        paths: () => all.flatMap((e) => e.roots.filter((r) => r.exact === true).map((r) => r.prefix)),
+      }),
+    );
+  return joined(all);
 }
 
 function debugEndpoints(deps: ServerDeps): Endpoint[] {
@@ -193,7 +231,24 @@ function debugEndpoints(deps: ServerDeps): Endpoint[] {
   return [
     runningPodsRoutes(observed),
     problemsRoutes(sources.problems),
-    configzRoutes(() => maskConfig(toVersionedJson(config))),
+    configzRoutes(() => maskConfig(toVersionedJson(inForce(deps)))),
+    ...processEndpoints(deps),
+    ...(gates.enabled('ContainerCheckpoint')
+      ? [
+          checkpointRoutes({
+            finder,
+            runtime,
+            directory: join(base.flags.rootDir, 'checkpoints'),
+            nowMs: () => clock.now(),
+          }),
+        ]
+      : []),
+    ...(sources.manifests === undefined ? [] : [manifestRoutes(sources.manifests)]),
+    logFileRoutes({
+      root: NODE_LOGS,
+      enabled: config.enableSystemLogHandler,
+      ...(config.enableSystemLogQuery && config.enableSystemLogHandler ? { nodeLogs: nodeLogs(clock, NODE_LOGS) } : {}),
+    }),
     runRoutes({ finder, runtime }),
     streamRoutes({
       finder,
@@ -217,6 +272,32 @@ function debugEndpoints(deps: ServerDeps): Endpoint[] {
       nowMs: () => clock.now(),
     }),
   ];
+}
+
+/** About the process itself. */
+function processEndpoints({ base, process: facts }: ServerDeps): Endpoint[] {
+  const { clock, config, gates } = base;
+  return [
+    pprofRoutes({ clock, enabled: config.enableProfilingHandler }),
+    debugFlagRoutes({
+      enabled: config.enableDebugFlagsHandler,
+      setVerbosity: (level) => facts.logLevels.setVerbosity(level),
+    }),
+    ...(gates.enabled('ComponentFlagz') ? [flagzRoutes({ clock, flags: facts.flagValues })] : []),
+  ];
+}
+
+/** As configured, but for what was found out since: the runtime's cgroup driver, the certificate made here. */
+function inForce({ base, edge }: ServerDeps): KubeletConfig {
+  const { config, flags } = base;
+  const own = config.tlsCertFile === '' && !config.serverTLSBootstrap;
+  return {
+    ...config,
+    cgroupDriver: edge.cgroupDriver,
+    ...(own
+      ? { tlsCertFile: join(flags.certDir, 'kubelet.crt'), tlsPrivateKeyFile: join(flags.certDir, 'kubelet.key') }
+      : {}),
+  };
 }
 
 function podsView({ store, statuses }: ServerDeps): PodsView {

@@ -1,10 +1,12 @@
 // The local pod sources: manifest files and a manifest URL.
+import { join } from 'node:path';
 import type { Runnable } from '../lib/supervise.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { Decoder } from '../sources/decoder.ts';
 import { FileSource } from '../sources/file-source.ts';
 import { HttpSource } from '../sources/http-source.ts';
 import type { LocalObjectStore } from '../sources/local-objects.ts';
+import { ManifestStore } from '../sources/manifest-store.ts';
 import { PodConfig, type PodChange } from '../sources/merge.ts';
 import { ProblemBoard } from '../sources/problem.ts';
 import { live, type Foundation } from './foundation.ts';
@@ -12,6 +14,8 @@ import { live, type Foundation } from './foundation.ts';
 export type Sources = {
   readonly merged: PodConfig;
   readonly problems: ProblemBoard;
+  /** With --enable-manifest-api. */
+  readonly manifests?: ManifestStore;
   readonly parts: readonly Runnable[];
 };
 
@@ -24,11 +28,17 @@ export function buildSources(
     readonly isRunning: (uid: string) => boolean;
   },
 ): Sources {
-  const { clock, config, nodeName } = base;
+  const { clock, config, flags, nodeName } = base;
   const log = base.log.child({ component: 'sources' });
   const withFile = config.staticPodPath !== '';
   const withUrl = config.staticPodURL !== '';
-  const names = [...(withFile ? ['file'] : []), ...(withUrl ? ['http'] : []), ...cluster.sources];
+  const withManifests = flags.enableManifestApi;
+  const names = [
+    ...(withFile ? ['file'] : []),
+    ...(withUrl ? ['http'] : []),
+    ...(withManifests ? ['manifests'] : []),
+    ...cluster.sources,
+  ];
   const merged = new PodConfig({ clock, log, events: cluster.events, onChange: options.onChange }, { sources: names });
   const problems = new ProblemBoard({ clock, log, events: cluster.events });
   const decoder = new Decoder(clock);
@@ -67,5 +77,15 @@ export function buildSources(
         { url: config.staticPodURL, headers: config.staticPodURLHeader, nodeName, pollMs: config.httpCheckFrequencyMs },
       ),
     );
-  return { merged, problems, parts };
+  if (!withManifests) return { merged, problems, parts };
+  const manifests = new ManifestStore(
+    {
+      log,
+      decoder,
+      emit: (pods) => merged.set('manifests', pods),
+      report: (found) => problems.set('manifests', found),
+    },
+    { directory: join(flags.rootDir, 'manifests-api'), nodeName, localObjects: options.objects !== undefined },
+  );
+  return { merged, problems, manifests, parts: [...parts, manifests] };
 }

@@ -1,0 +1,53 @@
+// POST /checkpoint/{namespace}/{pod}/{container}: has the runtime write a container's state to a file.
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CriRuntime } from '../../cri/services.ts';
+import { fullErrorText } from '../../lib/grpc/status.ts';
+import type { PodFinder } from '../pods-view.ts';
+import { reply } from '../replies.ts';
+import type { Endpoint, Exchange } from '../router.ts';
+
+export type CheckpointDeps = {
+  readonly finder: PodFinder;
+  readonly runtime: Pick<CriRuntime, 'checkpointContainer'>;
+  /** `<root>/checkpoints` */
+  readonly directory: string;
+  readonly nowMs: () => number;
+};
+
+const DIRECTORY_MODE = 0o700;
+
+export const checkpointRoutes = (deps: CheckpointDeps): Endpoint => ({
+  roots: [{ prefix: '/checkpoint', slashOnly: true }],
+  routes: [
+    {
+      path: '/checkpoint/{namespace}/{pod}/{container}',
+      methods: ['POST'],
+      handle: (exchange) => serveCheckpoint(deps, exchange),
+    },
+  ],
+});
+
+async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, signal }: Exchange): Promise<void> {
+  const { namespace = '', pod: name = '', container = '' } = params;
+  const pod = deps.finder.pod(namespace, name);
+  if (pod === undefined) return reply(response, 404, 'pod does not exist');
+  const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
+  if (![...containers, ...initContainers, ...ephemeralContainers].some((c) => c.name === container))
+    return reply(response, 404, `container ${container} does not exist`);
+  const wanted = query.get('timeout') ?? '';
+  if (wanted !== '' && !/^\d{1,9}$/.test(wanted))
+    return reply(response, 404, 'cannot parse value of timeout parameter');
+  const now = new Date(deps.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+  const location = join(deps.directory, `checkpoint-${name}_${namespace}-${container}-${now}.tar`);
+  try {
+    const { id } = await deps.finder.container(pod, undefined, container, signal);
+    await mkdir(deps.directory, { recursive: true, mode: DIRECTORY_MODE });
+    await deps.runtime.checkpointContainer({ containerId: id, location, timeout: Number(wanted) }, signal);
+  } catch (err) {
+    if (signal.aborted) throw err;
+    const why = `checkpointing of ${namespace}/${name}/${container} failed (${fullErrorText(err)})`;
+    return reply(response, 500, why);
+  }
+  reply(response, 200, JSON.stringify({ items: [location] }), { contentType: 'application/json' });
+}

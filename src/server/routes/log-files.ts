@@ -1,0 +1,134 @@
+// GET /logs/{path}: the files of /var/log, and their listings. With `query`, where allowed, the node's service logs.
+import { once } from 'node:events';
+import { readdir, type FileHandle } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { extname } from 'node:path';
+import { isFault } from '../../lib/errors.ts';
+import { openBelow } from '../log-files.ts';
+import type { NodeLogs } from '../node-log-query.ts';
+import { pageNotFound, redirect, reply } from '../replies.ts';
+import type { Endpoint, Exchange } from '../router.ts';
+import { serveNodeLogs } from './node-logs.ts';
+
+export type LogFileDeps = {
+  /** `/var/log` */
+  readonly root: string;
+  /** enableSystemLogHandler */
+  readonly enabled: boolean;
+  /** Present with enableSystemLogQuery. */
+  readonly nodeLogs?: NodeLogs;
+};
+
+const CHUNK = 64 * 1024;
+const SNIFF = 512;
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.gz': 'application/gzip',
+  '.htm': 'text/html; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.xml': 'text/xml; charset=utf-8',
+};
+
+export const logFileRoutes = (deps: LogFileDeps): Endpoint => ({
+  roots: [{ prefix: '/logs', slashOnly: true }],
+  routes: [{ path: '/logs/{path...}', methods: ['GET'], handle: (exchange) => serve(deps, exchange) }],
+});
+
+async function serve(deps: LogFileDeps, exchange: Exchange): Promise<void> {
+  const { params, query, response } = exchange;
+  if (!deps.enabled) return reply(response, 405, 'logs endpoint is disabled.');
+  if (deps.nodeLogs !== undefined && query.size > 0) return serveNodeLogs(deps.nodeLogs, exchange);
+  const path = params['path'] ?? '';
+  let file: FileHandle;
+  try {
+    file = await openBelow(deps.root, path);
+  } catch (err) {
+    if (isFault(err, 'denied')) return reply(response, 403, '403 Forbidden\n', { nosniff: true });
+    if (isFault(err, 'notFound')) return pageNotFound(response);
+    throw err;
+  }
+  try {
+    const isDirectory = (await file.stat()).isDirectory();
+    const slash = path === '' || path.endsWith('/');
+    const [last = ''] = exchange.path.split('/').slice(slash ? -2 : -1);
+    if (isDirectory && !slash) redirect(response, `${last}/`);
+    else if (!isDirectory && slash) redirect(response, `../${last}`);
+    else if (isDirectory) await listing(file, response);
+    else await content(file, path, exchange);
+  } finally {
+    await file.close();
+  }
+}
+
+async function listing(directory: FileHandle, response: ServerResponse): Promise<void> {
+  const entries = await readdir(`/proc/self/fd/${directory.fd}`, { withFileTypes: true });
+  const names = entries.map((e) => (e.isDirectory() ? `${e.name}/` : e.name)).sort((a, b) => (a < b ? -1 : 1));
+  const rows = names.map((name) => `<a href="${escapeHtml(linkTo(name))}">${escapeHtml(name)}</a>\n`);
+  const head = '<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n';
+  reply(response, 200, `${head}${rows.join('')}</pre>\n`, {
+    contentType: 'text/html; charset=utf-8',
+    headers: { 'Last-Modified': (await directory.stat()).mtime.toUTCString() },
+  });
+}
+
+const escapeHtml = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&#34;')
+    .replaceAll("'", '&#39;');
+
+/** A name with a colon would otherwise be read as a scheme. */
+const linkTo = (name: string): string => {
+  const path = name.split('/').map(encodeURIComponent).join('/');
+  return name.includes(':') ? `./${path}` : path;
+};
+
+async function content(file: FileHandle, path: string, { request, response, signal }: Exchange): Promise<void> {
+  const { size, mtime } = await file.stat();
+  const range = byteRange(request.headers.range, size);
+  response.setHeader('Last-Modified', mtime.toUTCString());
+  response.setHeader('Accept-Ranges', 'bytes');
+  if (range === 'unsatisfiable') {
+    response.setHeader('Content-Range', `bytes */${size}`);
+    return reply(response, 416, 'invalid range: failed to overlap\n', { nosniff: true });
+  }
+  const { from, to } = range ?? { from: 0, to: size };
+  response.statusCode = range === undefined ? 200 : 206;
+  if (range !== undefined) response.setHeader('Content-Range', `bytes ${from}-${to - 1}/${size}`);
+  response.setHeader('Content-Type', TYPES[extname(path)] ?? (await sniffed(file)));
+  response.setHeader('Content-Length', to - from);
+  // A file that grows meanwhile is sent up to the length that was promised.
+  for (let at = from; at < to;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(Math.min(CHUNK, to - at)), 0, undefined, at);
+    if (bytesRead === 0) return void response.destroy();
+    at += bytesRead;
+    if (!response.write(buffer.subarray(0, bytesRead))) await once(response, 'drain', { signal });
+  }
+  response.end();
+}
+
+async function sniffed(file: FileHandle): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFF), 0, SNIFF, 0);
+  const head = buffer.subarray(0, bytesRead);
+  const binary = head.some((b) => b < 0x20 && b !== 9 && b !== 10 && b !== 12 && b !== 13 && b !== 27);
+  return binary ? 'application/octet-stream' : 'text/plain; charset=utf-8';
+}
+
+/** One range, as `tail`-like clients ask for; several are answered with the whole file. */
+export function byteRange(
+  header: string | undefined,
+  size: number,
+): { readonly from: number; readonly to: number } | 'unsatisfiable' | undefined {
+  const parts = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
+  if (parts === null || (parts[1] === '' && parts[2] === '')) return undefined;
+  const [first, last] = [parts[1] ?? '', parts[2] ?? ''];
+  const from = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const to = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+  return from >= size || from >= to ? 'unsatisfiable' : { from, to };
+}
