@@ -80,7 +80,10 @@ async function build(
   const kubelet = new Kubelet(dir, options);
   undo.push(() => kubelet.stop());
   await kubelet.start();
-  await nodeReady(client);
+  await nodeReady(client).catch(async (err: unknown) => {
+    const log = await readFile(join(dir, 'kubelet.log'), 'utf8');
+    throw new Error(`the node did not become ready: ${log.slice(-2000)}`, { cause: err });
+  });
   const pods = new PodWatch(client);
   await pods.start();
   undo.push(() => pods.stop());

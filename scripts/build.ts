@@ -25,6 +25,8 @@ const common = (form: 'files' | 'executable'): BuildOptions => ({
   minifyWhitespace: true,
   keepNames: false,
   logLevel: 'warning',
+  // Its ES modules: what is not used falls away, and it can be loaded late.
+  alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
   define: { KUBELET_TS_VERSION: JSON.stringify(version), KUBELET_TS_FORM: JSON.stringify(form) },
 });
 
@@ -38,10 +40,6 @@ async function buildFiles(out: string): Promise<void> {
     outdir: out,
     outExtension: { '.js': '.mjs' },
     chunkNames: 'chunk-[hash]',
-    // Some packages are CommonJS and ask for Node's modules at run time.
-    banner: {
-      js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
-    },
   });
 }
 
