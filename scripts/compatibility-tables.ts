@@ -38,6 +38,11 @@ const NOTES: Readonly<Record<string, string>> = {
   runonce: 'differs: works (runs the static pods, reports on each, exits); 1.36 refuses it',
   enableContentionProfiling: 'accepted; there are no locks to profile',
   'contention-profiling': 'accepted; there are no locks to profile',
+  // Read by the name of the format in use.
+  'logging.options.text.splitStream': 'same',
+  'logging.options.text.infoBufferSize': 'same',
+  'logging.options.json.splitStream': 'same',
+  'logging.options.json.infoBufferSize': 'same',
 };
 
 function leafPaths(fields: Fields, at = ''): string[] {
