@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { openCgroups } from '../../host/cgroups/open.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
-import { endProcess, processesWith } from './own-processes.ts';
+import { childProcesses, endProcess } from './own-processes.ts';
 import type { Paths } from './paths.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { stopSupervisor } from './state.ts';
@@ -30,12 +30,7 @@ export async function down(
   if (settings === undefined) return [];
   tell('stopping pods and processes');
   await stopSupervisor(paths);
-  for (const needle of [
-    `--config=${paths.kubeletConfig}`,
-    `api-process.ts\0${paths.directory}\0`,
-    `--config\0${paths.containerdConfig}`,
-  ])
-    await Promise.all((await processesWith(needle)).map((pid) => endProcess(pid, 10_000)));
+  await Promise.all((await childProcesses(paths)).map((pid) => endProcess(pid, 10_000)));
   tell('removing mounts, network and cgroups');
   await removeTraces(paths.containerd, settings.network);
   await unmountBelow(paths.directory);
@@ -100,7 +95,7 @@ async function removeHostPortChains(): Promise<void> {
 
 async function remaining(paths: Paths, settings: Settings): Promise<string[]> {
   const found = (await leftovers(paths.containerd, settings.network)).filter((l) => !l.startsWith('folder '));
-  for (const pid of await processesWith(`${paths.directory}/`)) found.push(`process ${pid}`);
+  for (const pid of await childProcesses(paths)) found.push(`process ${pid}`);
   for (const hierarchy of await readdir('/sys/fs/cgroup'))
     if (existsSync(join('/sys/fs/cgroup', hierarchy, settings.cgroupRoot)))
       found.push(`cgroup ${hierarchy}${settings.cgroupRoot}`);

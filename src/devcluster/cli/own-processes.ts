@@ -2,6 +2,7 @@
 // time goes with it.
 import { readdir, readFile } from 'node:fs/promises';
 import { systemClock } from '../../lib/clock.ts';
+import type { Paths } from './paths.ts';
 
 export type ProcessId = { readonly pid: number; readonly startTime: string };
 
@@ -24,6 +25,17 @@ export async function processesWith(needle: string): Promise<number[]> {
     if (command.includes(needle)) found.push(pid);
   }
   return found;
+}
+
+/** How the children of a supervisor are told from everybody else's processes: by whole arguments, never by a word. */
+const childNeedles = (paths: Paths): readonly string[] => [
+  `\0--config=${paths.kubeletConfig}\0`,
+  `api-process.ts\0${paths.directory}\0`,
+  `\0--config\0${paths.containerdConfig}\0`,
+];
+
+export async function childProcesses(paths: Paths): Promise<number[]> {
+  return (await Promise.all(childNeedles(paths).map(processesWith))).flat();
 }
 
 /** Asks, waits, then insists. */

@@ -1,7 +1,7 @@
 // `kubelet-dev status`: what runs, what does not, what to do.
 import { apiIsReady } from './client.ts';
 import { exampleState, nodeIsReady } from './example.ts';
-import { processesWith } from './own-processes.ts';
+import { childProcesses } from './own-processes.ts';
 import type { Paths } from './paths.ts';
 import { readSettings } from './settings.ts';
 import { supervisorState } from './state.ts';
@@ -36,7 +36,7 @@ export async function status(paths: Paths): Promise<{ text: string; healthy: boo
   );
   const lines = rows.map(([name, ok, detail]) => `  ${ok ? 'up  ' : 'DOWN'}  ${name.padEnd(11)} ${detail}`);
   const healthy = rows.every(([, ok]) => ok);
-  const strays = state === undefined ? await processesWith(`${paths.directory}/`) : [];
+  const strays = state === undefined ? await childProcesses(paths) : [];
   const advice = healthy
     ? summary(paths, settings, pod?.ip === '' ? undefined : pod?.ip)
     : `\n${strays.length > 0 ? `Left from an earlier run: processes ${strays.join(', ')}.\n` : ''}Bring it up with: bin/kubelet-dev up   Logs: ${paths.logs}\n`;

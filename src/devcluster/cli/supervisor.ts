@@ -11,7 +11,7 @@ import { Child, type ChildSpec } from './child.ts';
 import { apiIsReady } from './client.ts';
 import { kubeletArguments, kubeletConfig } from './kubelet-files.ts';
 import { findProgram } from './machine.ts';
-import { endProcess, processesWith, startTimeOf } from './own-processes.ts';
+import { childProcesses, endProcess, startTimeOf } from './own-processes.ts';
 import { pathsBelow, type Paths } from './paths.ts';
 import { makeBridge, RuntimeClient, writeRuntimeFiles } from './runtime.ts';
 import { readSettings, type Settings } from './settings.ts';
@@ -77,9 +77,7 @@ class Supervisor {
 
   /** A supervisor that was killed leaves its children behind; they are replaced, pods run on. */
   async #endOldChildren(): Promise<void> {
-    const { directory, containerdConfig, kubeletConfig: config } = this.#paths;
-    for (const needle of [`--config=${config}`, `api-process.ts\0${directory}\0`, `--config\0${containerdConfig}`])
-      await Promise.all((await processesWith(needle)).map((pid) => endProcess(pid, 5000)));
+    await Promise.all((await childProcesses(this.#paths)).map((pid) => endProcess(pid, 5000)));
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {
