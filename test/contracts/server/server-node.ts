@@ -1,0 +1,95 @@
+// A whole node for the server's tests: one pod, the ports, and credentials of every kind.
+import { createServer, type AddressInfo } from 'node:net';
+import type { KubeObject } from '../../../src/core/meta.ts';
+import type { Pod } from '../../../src/core/pod.ts';
+import { PODS, type Resource } from '../../../src/kube/resources.ts';
+import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
+import { startNode, until, type NodeOptions, type TestNode } from '../../harness/node.ts';
+import type { Credential, Target } from './http-client.ts';
+
+const never = new AbortController().signal;
+export const NAMESPACE = 'golden';
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+export type ServerNode = {
+  readonly node: TestNode;
+  readonly main: Target;
+  readonly readOnly: Target;
+  readonly health: Target;
+  readonly admin: Credential;
+  stop(): Promise<void>;
+};
+
+export async function startServerNode(options: NodeOptions = {}): Promise<ServerNode> {
+  const readOnlyPort = await freePort();
+  const node = await startNode({ ...options, config: `readOnlyPort: ${readOnlyPort}\n${options.config ?? ''}` });
+  const hour = 3_600_000;
+  const pem = node.api.issueClient('kubernetes-admin', ['system:masters'], {
+    notBeforeMs: Date.now() - hour,
+    notAfterMs: Date.now() + hour,
+  });
+  const admin = { cert: pem, key: pem };
+  const host = '127.0.0.1';
+  return {
+    node,
+    admin,
+    main: { host, port: node.port, tls: true, as: admin },
+    readOnly: { host, port: readOnlyPort, tls: false },
+    health: { host, port: node.healthzPort, tls: false },
+    async stop() {
+      await removePods(node);
+      await node.stop();
+    },
+  };
+}
+
+/** Volumes of pods that were never taken down would stay mounted. */
+async function removePods(node: TestNode): Promise<void> {
+  const pods = (await node.client.list(PODS, {}, never)).items;
+  await Promise.all(
+    pods.map((pod) =>
+      node.client.delete(PODS, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, {}, never),
+    ),
+  );
+  await until('all pods are gone', async () => (await node.client.list(PODS, {}, never)).items.length === 0, 30_000);
+}
+
+export async function createNamespace(node: TestNode): Promise<void> {
+  const namespaces = { base: '/api/v1', plural: 'namespaces' } as Resource<KubeObject>;
+  await node.client.create(
+    namespaces,
+    {},
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } } as KubeObject,
+    never,
+  );
+}
+
+export const LOOP = 'echo started; trap "exit 0" TERM; while :; do sleep 1; done';
+
+export async function startPod(node: TestNode, name: string, script = LOOP, more: object = {}): Promise<Pod> {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      nodeName: 'n1',
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      containers: [
+        { name: 'web', image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent', command: ['sh', '-c', script], ...more },
+      ],
+    },
+  } as unknown as Pod;
+  await node.client.create(PODS, { namespace: NAMESPACE }, pod, never);
+  return until(`pod ${name} runs`, async () => {
+    const seen = await node.client.get(PODS, { namespace: NAMESPACE, name }, never);
+    return seen.status?.phase === 'Running' && seen;
+  });
+}
