@@ -21,6 +21,7 @@ import type { FeatureGates } from './config/feature-gates.ts';
 import type { KubeletFlags } from './config/flags.ts';
 import type { ConfigUpdates } from './config/updates.ts';
 import { podUid } from './core/ids.ts';
+import type { Pod } from './core/pod.ts';
 import type { LogLevels } from './host/process/log-levels.ts';
 import type { LogOutput } from './host/process/log-output.ts';
 import type { Systemd } from './host/process/sd-notify.ts';
@@ -35,6 +36,7 @@ import { waitForPods } from './pods/run-once.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
+import { PodMetrics } from './stats/pod-metrics.ts';
 import { StatusStore } from './status/status-store.ts';
 import { TerminationMessages } from './status/termination-messages.ts';
 
@@ -114,26 +116,20 @@ async function buildNode(
 ): Promise<NodeParts> {
   const { clock, log } = base;
   const store = new PodStore();
+  const podMetrics = new PodMetrics(clock, base.registry);
   const objects = new LocalObjectStore();
   const statuses = new StatusStore({
     clock,
     log: log.child({ component: 'status' }),
-    onChange: (uid) => cluster.statusChanged(uid),
+    onChange: (uid) => {
+      cluster.statusChanged(uid);
+      podMetrics.statusChanged(statuses.get(uid));
+    },
     shown: (pod) => cluster.mirrorStatus(pod),
   });
-  const cluster: ClusterPort = await buildClusterPort(
-    base,
-    edge,
-    {
-      store,
-      statuses,
-      objects,
-      volumes: () => volumes,
-      life: () => life,
-      sources: () => sources,
-    },
-    signal,
-  );
+  const later: Later = { store, statuses, objects, volumes: () => volumes, life: () => life, sources: () => sources };
+  const cluster: ClusterPort = await buildClusterPort(base, edge, later, signal);
+  const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
   const hooks = new ContainerManagerHooks([]);
@@ -142,11 +138,11 @@ async function buildNode(
     base,
     cluster,
     cgroups,
-    active: () => life.changes.active(),
+    active,
     wake: (uid) => life.workers.wake(uid),
   });
   await resizing.load();
-  const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records };
+  const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime } = await buildPodRuntime(base, edge, around, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, wake: (uid) => life.workers.wake(uid) });
   const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers });
@@ -167,6 +163,7 @@ async function buildNode(
     refreshCgroups: (stop) => tree.refresh(stop),
     collector: () => upkeep.collector,
     resizing,
+    podMetrics,
   });
   const upkeep = buildUpkeep({
     base,
@@ -181,24 +178,16 @@ async function buildNode(
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
     isRunning: (uid) => edge.observer.cache.get(podUid(uid)) !== undefined,
     onChange: (change) => {
+      podMetrics.changed(change.op, change.pods);
       void life.changes.handle(change);
       // With the last source heard, whatever nobody named is an orphan.
       if (sources.merged.sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
   });
-  const stats = await buildStats({ base, edge, volumes, store });
-  const server = await buildServer({
-    base,
-    edge,
-    cluster,
-    store,
-    statuses,
-    sources,
-    active: () => life.changes.active(),
-    process: options,
-    statistics: stats.statistics,
-  });
-  const tree = buildCgroupTree(base, edge, { cluster, active: () => life.changes.active() });
+  const stats = await buildStats({ base, edge, volumes, store, life });
+  const known = { base, edge, cluster, store, statuses, sources, active };
+  const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
+  const tree = buildCgroupTree(base, edge, { cluster, active });
   return {
     prepare: async (stop) => {
       cluster.events.node('Normal', 'Starting', 'Starting kubelet.');

@@ -25,6 +25,7 @@ import type { ProbeManager } from '../probes/probe-manager.ts';
 import { isReady, isStarted } from '../probes/readiness.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import type { PodMetrics } from '../stats/pod-metrics.ts';
 import { derivePodStatus } from '../status/derive.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import type { TerminationMessages } from '../status/termination-messages.ts';
@@ -53,6 +54,7 @@ export type PodLifeDeps = {
   readonly refreshCgroups: (signal: AbortSignal) => Promise<void>;
   readonly collector: () => GarbageCollector;
   readonly resizing: Resizing;
+  readonly podMetrics: PodMetrics;
 };
 
 export type PodLife = {
@@ -63,7 +65,7 @@ export type PodLife = {
 };
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
-  const { base, edge, cluster, statuses, store } = deps;
+  const { base, edge, cluster, statuses, store, podMetrics } = deps;
   const { clock } = base;
   const cache = edge.observer.cache;
   const startErrors = new StartErrors();
@@ -93,10 +95,12 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       steps: {
         sync: async (pod, signal) => {
           await adopted(pod, signal);
-          return steps.sync.sync(pod, signal);
+          return podMetrics.step('sync', uidOf(pod), pod, () => steps.sync.sync(pod, signal));
         },
-        terminate: (target, state, signal) => steps.terminate.terminate(target, state, signal),
-        finish: (target, signal) => steps.finish.finish(target, signal),
+        terminate: (target, state, signal) =>
+          podMetrics.step('kill', target.uid, target.pod, () => steps.terminate.terminate(target, state, signal)),
+        finish: (target, signal) =>
+          podMetrics.step('terminated', target.uid, target.pod, () => steps.finish.finish(target, signal)),
       },
       desired: { get: (uid) => deps.resizing.allocated(store.get(uid)) },
       isAlive: (uid) => isAlive(cache.get(uid)),

@@ -1,7 +1,7 @@
 // The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Images } from './images.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
@@ -13,6 +13,7 @@ import type { ResizeRecords } from '../runtime/needs.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
 import { subordinateIds } from '../runtime/subordinate-ids.ts';
 import { UserNamespaces } from '../runtime/user-namespaces.ts';
+import type { PodMetrics } from '../stats/pod-metrics.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -32,6 +33,7 @@ export async function buildPodRuntime(
     cgroups: PodCgroups;
     hooks: ContainerManagerHooks;
     resize: ResizeRecords;
+    podMetrics: PodMetrics;
   },
   signal: AbortSignal,
 ): Promise<PodRuntimeParts> {
@@ -44,7 +46,10 @@ export async function buildPodRuntime(
   const runtime = new PodRuntime(
     {
       cri: edge.cri.runtime,
-      images: images.puller,
+      images: {
+        ensure: (request, stop) =>
+          around.podMetrics.pulling(uidOf(request.pod), () => images.puller.ensure(request, stop)),
+      },
       volumes: volumes.manager,
       resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: around.hooks, resize: around.resize },
       cluster: {

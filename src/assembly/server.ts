@@ -48,6 +48,8 @@ import type { Sources } from './sources.ts';
 /** What the statistics give, once they are wired up. */
 export type Statistics = {
   readonly summary: SummarySource;
+  /** The process' own registry, with the figures of pods brought up to date first. */
+  readonly metrics: MetricsPage;
   readonly cadvisorMetrics: MetricsPage;
   readonly resourceMetrics: MetricsPage;
 };
@@ -188,7 +190,7 @@ function sharedEndpoints(deps: ServerDeps): Endpoint[] {
     statsRoutes(statistics?.summary),
     metricsRoutes(
       {
-        '/metrics': () => base.registry.render(),
+        '/metrics': statistics?.metrics ?? (() => base.registry.render()),
         '/metrics/probes': () => base.probeRegistry.render(),
         '/metrics/slis': () => health.registry.render(),
         '/metrics/cadvisor': statistics?.cadvisorMetrics,

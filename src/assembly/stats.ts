@@ -1,9 +1,11 @@
 // Statistics: what node, pods and containers use, for the server's summary and metrics pages and for eviction.
+import { KUBELET_VERSION } from '../config/version.ts';
 import { detectCgroups } from '../host/cgroups/layout.ts';
 import { CgroupStatisticsReader } from '../host/cgroups/statistics-reader.ts';
 import { readTopology } from '../host/proc.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { readHostFacts } from '../node/host-facts.ts';
+import { goArch, readHostFacts } from '../node/host-facts.ts';
 import type { PodStore } from '../pods/pod-store.ts';
 import { cgroupPath, kubepodsName, parseCgroupName, podUidOfDir, qosName } from '../resources/cgroup-names.ts';
 import type { MachineReading } from '../stats/cadvisor-metrics.ts';
@@ -14,12 +16,15 @@ import { CpuRates } from '../stats/cpu-rates.ts';
 import { CpuSampling } from '../stats/cpu-sampling.ts';
 import { readDisks } from '../stats/filesystems.ts';
 import { HostReadings } from '../stats/host-readings.ts';
+import { registerKubeletMetrics } from '../stats/kubelet-metrics.ts';
 import { NodeReadings } from '../stats/node-readings.ts';
 import { PodReadings } from '../stats/pod-readings.ts';
+import { registerProcessMetrics, registerProcessStart } from '../stats/process-metrics.ts';
 import { SandboxImages } from '../stats/sandbox-images.ts';
 import { StatsProvider } from '../stats/stats-provider.ts';
 import { VolumeMeasuring } from '../stats/volume-figures.ts';
 import type { Foundation } from './foundation.ts';
+import type { PodLife } from './pod-life.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import type { Statistics } from './server.ts';
 import type { Volumes } from './volumes.ts';
@@ -37,6 +42,7 @@ export type StatsDeps = {
   readonly edge: RuntimeEdge;
   readonly volumes: Volumes;
   readonly store: PodStore;
+  readonly life: PodLife;
 };
 
 /** Mounts of containers are no filesystems of the machine. */
@@ -99,8 +105,9 @@ export async function buildStats(deps: StatsDeps): Promise<Stats> {
     clock,
     log,
   });
+  registerMetrics(deps, provider);
   const sampling = new CpuSampling({ cgroups: source, places, rates, clock, log });
-  return { provider, volumes, statistics: statisticsOf(provider), parts: [sampling, volumes] };
+  return { provider, volumes, statistics: statisticsOf(base, provider), parts: [sampling, volumes] };
 }
 
 function placesOf({ config, flags }: Foundation, { cgroupDriver }: RuntimeEdge): CgroupPlaces {
@@ -128,8 +135,41 @@ async function readMachineReading(host: HostReadings): Promise<MachineReading> {
   return { facts, topology, machineId, systemUuid, bootId, osImage };
 }
 
-const statisticsOf = (provider: StatsProvider): Statistics => ({
+function registerMetrics({ base, edge, store, life }: StatsDeps, provider: StatsProvider): void {
+  const { registry, probeRegistry, nodeName, gates } = base;
+  registerKubeletMetrics(
+    {
+      registry,
+      store,
+      workers: () => life.workers,
+      active: () => life.changes.active(),
+      snapshots: () => edge.observer.cache.all(),
+      summary: () => provider.latest,
+    },
+    {
+      nodeName,
+      cgroupVersion: edge.cgroups.version,
+      version: KUBELET_VERSION,
+      platform: `linux/${goArch(process.arch)}`,
+      gates: gates.entries(),
+    },
+  );
+  registerProcessMetrics(registry);
+  registerProcessStart(probeRegistry);
+}
+
+/** How long the page of the process' own metrics waits for fresh figures of pods. */
+const FRESH_MS = 5000;
+
+const statisticsOf = ({ clock, log, registry }: Foundation, provider: StatsProvider): Statistics => ({
   summary: { summary: (onlyCpuAndMemory, signal) => provider.summary({ onlyCpuAndMemory }, signal) },
+  metrics: async (signal) => {
+    await withDeadline(clock, signal, FRESH_MS, (own) => provider.summary({}, own)).catch((err: unknown) => {
+      signal.throwIfAborted();
+      log.debug('figures of pods are not fresh', { err });
+    });
+    return registry.render();
+  },
   cadvisorMetrics: (signal) => provider.cadvisorMetrics(signal),
   resourceMetrics: (signal) => provider.resourceMetrics(signal),
 });

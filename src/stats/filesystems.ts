@@ -9,6 +9,9 @@ import type { FsCapacity } from './summary.ts';
 
 const DISK_TYPES = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'f2fs']);
 
+/** Memory of pods and containers, wherever runtime and kubelet keep their state. */
+const OF_CONTAINERS = /\/(kubernetes\.io~[^/]+|sandboxes|userdata)\//;
+
 /** One mount per device: for disks the device's name, for memory its mount point. */
 export function machineMounts(
   entries: readonly MountEntry[],
@@ -16,7 +19,7 @@ export function machineMounts(
 ): readonly { readonly device: string; readonly mount: MountEntry }[] {
   const found = new Map<string, MountEntry>();
   for (const mount of entries) {
-    if (notBelow.some((dir) => mount.target.startsWith(`${dir}/`))) continue;
+    if (OF_CONTAINERS.test(mount.target) || notBelow.some((dir) => mount.target.startsWith(`${dir}/`))) continue;
     const device = DISK_TYPES.has(mount.fsType) ? mount.source : mount.fsType === 'tmpfs' ? mount.target : undefined;
     if (device !== undefined && !found.has(device)) found.set(device, mount);
   }

@@ -39,6 +39,7 @@ export class StatsProvider {
   readonly #full: SharedAnswer<Summary>;
   readonly #reduced: SharedAnswer<Summary>;
   readonly #cadvisor: SharedAnswer<string>;
+  #latest: Summary | undefined;
 
   constructor(deps: StatsProviderDeps) {
     this.#deps = deps;
@@ -50,6 +51,11 @@ export class StatsProvider {
   /** Node and pods; rejects when the runtime or the root cgroup cannot be read. */
   summary({ onlyCpuAndMemory = false }: SummaryOptions, signal: AbortSignal): Promise<Summary> {
     return (onlyCpuAndMemory ? this.#reduced : this.#full).get(signal);
+  }
+
+  /** The full summary that was made last, however old. */
+  get latest(): Summary | undefined {
+    return this.#latest;
   }
 
   /** The node alone: works while the runtime does not answer, except for the image filesystem. */
@@ -81,7 +87,8 @@ export class StatsProvider {
       node.full(rootFs, signal),
       ...shownPods(sources.snapshots()).map((pod) => pods.full(pod, context, signal)),
     ]);
-    return { node: nodeFigures, pods: podFigures };
+    this.#latest = { node: nodeFigures, pods: podFigures };
+    return this.#latest;
   }
 
   async #reducedSummary(signal: AbortSignal): Promise<Summary> {
