@@ -23,6 +23,7 @@ before(async () => {
   await writeFile(join(root, 'secret'), "A='stolen'\n");
   await symlink('../secret', join(root, 'vol', 'out'));
   await symlink('f', join(root, 'vol', 'in'));
+  await writeFile(join(root, 'vol', 'large'), 'A=1\n'.padEnd(1024 * 1024 + 1, '#'));
   execFileSync('mkfifo', [join(root, 'vol', 'fifo')]);
 });
 after(() => rm(root, { recursive: true, force: true }));
@@ -44,6 +45,7 @@ describe('environment files', () => {
     ['not above it', '../secret', /outside of volume/],
     ['not from a pipe, which would wait for ever', 'fifo', /not a regular file/],
     ['not from a directory', 'sub', /not a regular file/],
+    ['not larger than a mebibyte', 'large', /too large/],
     ['not there', 'missing', /environment variable key "A" not found in file "missing"/],
   ] as const)
     it(what, () => assert.rejects(read(path), problem));

@@ -1,9 +1,9 @@
 // Reads what a container's environment refers to, all at once, and builds it.
-import { constants, type Stats } from 'node:fs';
-import { open, readlink, realpath, type FileHandle } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { realpath } from 'node:fs/promises';
 import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
-import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
+import { findBeneath } from '../host/files/beneath.ts';
+import type { PinnedFile } from '../host/files/open-dir.ts';
+import { errnoOf, isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
 import type { MountedVolumes } from './mounts.ts';
 import type { ClusterView } from './needs.ts';
@@ -47,10 +47,7 @@ async function absentAsUndefined<T>(reading: Promise<T | undefined>): Promise<T 
   }
 }
 
-/**
- * The file's text. What was opened is checked, not what was named, so that nothing a container does to the path in
- * between leads out of the volume.
- */
+/** The file's text; nothing a container does to the path meanwhile leads out of the volume. */
 async function readInVolume(
   volumes: MountedVolumes,
   { volumeName, path }: { readonly volumeName: string; readonly path: string },
@@ -58,26 +55,20 @@ async function readInVolume(
   const volume = volumes.get(volumeName);
   if (volume === undefined || volume.hostPath === '')
     throw new KubeletError('invalid', `cannot find the volume "${volumeName}" referenced by FileKeyRef`);
-  let file: FileHandle | undefined;
+  let file: PinnedFile | undefined;
   try {
-    const root = await realpath(volume.hostPath);
-    file = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK);
-    const opened = await readlink(`/proc/self/fd/${file.fd}`);
-    const { size } = await regular(file, path);
-    if (!opened.startsWith(root + sep))
-      throw new KubeletError('invalid', `file "${path}" is outside of volume "${volumeName}"`);
-    if (size > MAX_FILE_BYTES) throw new KubeletError('invalid', `environment file "${path}" is too large`);
-    return await file.readFile('utf8');
+    file = await findBeneath(await realpath(volume.hostPath), path);
+    return (await file.read(MAX_FILE_BYTES)).toString('utf8');
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
+    if (isFault(err, 'denied'))
+      throw new KubeletError('invalid', `file "${path}" is outside of volume "${volumeName}"`, { cause: err });
+    if (isFault(err, 'exhausted'))
+      throw new KubeletError('invalid', `environment file "${path}" is too large`, { cause: err });
+    if (isFault(err, 'invalid'))
+      throw new KubeletError('invalid', `environment file "${path}" is ${messageOf(err)}`, { cause: err });
     throw err;
   } finally {
     await file?.close();
   }
-}
-
-async function regular(file: FileHandle, path: string): Promise<Stats> {
-  const stat = await file.stat();
-  if (!stat.isFile()) throw new KubeletError('invalid', `environment file "${path}" is not a regular file`);
-  return stat;
 }

@@ -1,6 +1,5 @@
 // Starting one container: image, config, create, start, post-start hook. Every way to fail has its reason and event.
-import { randomBytes } from 'node:crypto';
-import { access, mkdir, open, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContainerConfig, ImageSpec } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
@@ -20,7 +19,7 @@ import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { containerConfig, type ContainerAdditions } from './container-config.ts';
 import type { EnvReader } from './env-reader.ts';
-import { podDir, type RuntimeFacts } from './facts.ts';
+import type { RuntimeFacts } from './facts.ts';
 import type { HookRunner } from './hooks.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 import { restartCountOf } from './labels.ts';
@@ -28,6 +27,7 @@ import { logLinkName, podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
 import type { ClusterView, EnsuredImage, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import { PodFiles } from './pod-files.ts';
 import type { ContainerStopper } from './stop-container.ts';
 import type { SyncContext } from './sync-context.ts';
 
@@ -54,10 +54,12 @@ type Made = { readonly config: Partially<ContainerConfig>; readonly restartCount
 export class ContainerStarter {
   readonly #deps: StarterDeps;
   readonly #facts: RuntimeFacts;
+  readonly #files: PodFiles;
 
   constructor(deps: StarterDeps, facts: RuntimeFacts) {
     this.#deps = deps;
     this.#facts = facts;
+    this.#files = new PodFiles(facts.rootDir);
   }
 
   /** Returns the container's id. Fails with ContainerStartError once its event is out. */
@@ -194,38 +196,18 @@ export class ContainerStarter {
     }
   }
 
-  /** Written in place: containers that run already have this very file mounted. */
   async #hostsFile({ pod, podIps }: SyncContext): Promise<string | undefined> {
     const hostNetwork = pod.spec.hostNetwork === true;
     if (!hostNetwork && podIps.length === 0) return undefined;
     const text = hostNetwork
       ? hostNetworkHostsFile(pod, await readFile(this.#facts.nodeHostsFile, 'utf8'))
       : hostsFile(pod, podIps, this.#facts.clusterDomain);
-    const dir = podDir(this.#facts.rootDir, pod.metadata.uid ?? '');
-    const path = join(dir, 'etc-hosts');
-    try {
-      await writeFile(path, text, { mode: 0o644 });
-    } catch (err) {
-      if (errnoOf(err) !== 'ENOENT') throw err;
-      await mkdir(dir, { recursive: true, mode: 0o750 });
-      await writeFile(path, text, { mode: 0o644 });
-    }
-    return path;
+    return this.#files.writeHosts(uidOf(pod), text);
   }
 
-  /** A fresh file for each start, writable by whoever the container runs as. */
   async #terminationLog(container: Container, { pod }: SyncContext): Promise<string | undefined> {
     if (!container.terminationMessagePath) return undefined;
-    const dir = join(podDir(this.#facts.rootDir, pod.metadata.uid ?? ''), 'containers', container.name);
-    await mkdir(dir, { recursive: true, mode: 0o750 });
-    const path = join(dir, randomBytes(4).toString('hex'));
-    const file = await open(path, 'wx', 0o666);
-    try {
-      await file.chmod(0o666);
-    } finally {
-      await file.close();
-    }
-    return path;
+    return this.#files.newTerminationLog(uidOf(pod), container.name);
   }
 
   async #subPaths(

@@ -1,5 +1,6 @@
 // What a container left behind when it ended: the tail of its termination message file, or of its log. Read once per
 // container, in the background of the worker, and remembered until the container is gone.
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { ContainerId } from '../core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
@@ -8,6 +9,7 @@ import { errnoOf, messageOf } from '../lib/errors.ts';
 const PATH = 'io.kubernetes.container.terminationMessagePath';
 const POLICY = 'io.kubernetes.container.terminationMessagePolicy';
 const MAX_FILE_BYTES = 4096;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** Reads the end of a container log, without the runtime's line prefixes. */
 export type LogTail = (path: string) => Promise<string>;
@@ -43,18 +45,22 @@ export class TerminationMessages {
   }
 }
 
+/** A pod may have mounted anything in this place: a pipe would make the open wait, a device or link mean another file. */
 async function tailOf(path: string): Promise<string> {
   try {
-    const file = await open(path, 'r');
+    const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
-      const { size } = await file.stat();
-      const length = Math.min(size, MAX_FILE_BYTES);
-      const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-      return buffer.toString('utf8');
+      const stat = await file.stat();
+      if (!stat.isFile()) return '';
+      const length = Math.min(stat.size, MAX_FILE_BYTES);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, stat.size - length);
+      return buffer.toString('utf8', 0, bytesRead);
     } finally {
       await file.close();
     }
   } catch (err) {
-    return errnoOf(err) === 'ENOENT' ? '' : `Error on reading termination log ${path}: ${messageOf(err)}`;
+    const errno = errnoOf(err);
+    if (errno === 'ENOENT' || errno === 'ELOOP') return '';
+    return `Error on reading termination log ${path}: ${messageOf(err)}`;
   }
 }

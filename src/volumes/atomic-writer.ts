@@ -6,7 +6,7 @@
 // found there is ever followed, so the worst it can do is to spoil its own volume until the next write.
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
-import { OpenDir } from './open-dir.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 
 export type PayloadFile = {
   readonly data: Uint8Array;

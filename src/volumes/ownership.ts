@@ -1,7 +1,7 @@
 // fsGroup: gives a volume to the pod's group. Children before their directory, so that an interrupted walk leaves the
 // root unmarked and is done again. Files are pinned by descriptor and links are never followed.
 import type { Stats } from 'node:fs';
-import { OpenDir } from './open-dir.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 
 export type Ownership = {
   readonly gid: number;

@@ -5,7 +5,7 @@ import { dirname, basename, join } from 'node:path';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import type { VolumeLayout } from './layout.ts';
-import { OpenDir } from './open-dir.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 
 const PRIVATE = 0o750;
 

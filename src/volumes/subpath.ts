@@ -9,9 +9,9 @@ import { withDeadline } from '../lib/abort.ts';
 import { partCommand } from '../lib/built.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
-import { pinBeneath } from './beneath.ts';
+import { makeBeneath } from '../host/files/beneath.ts';
 import { element, type VolumeLayout } from './layout.ts';
-import type { PinnedFile } from './open-dir.ts';
+import type { PinnedFile } from '../host/files/open-dir.ts';
 import { ensureDir } from './pod-dirs.ts';
 
 export type SubPathRequest = {
@@ -68,7 +68,7 @@ export class SubPaths {
     const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
     let source: PinnedFile;
     try {
-      source = await pinBeneath(await realpath(request.volumePath), request.subPath);
+      source = await makeBeneath(await realpath(request.volumePath), request.subPath);
     } catch (err) {
       const verb = errnoOf(err) === undefined ? 'prepare subPath' : 'create subPath directory';
       throw new KubeletError('invalid', `failed to ${verb} for ${mountName}`, { cause: err });

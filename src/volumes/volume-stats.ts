@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MountTable } from '../host/mounts/mount-table.ts';
 import { errnoOf } from '../lib/errors.ts';
-import { OpenDir } from './open-dir.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 
 export type VolumeUsage = {
   readonly usedBytes: number;

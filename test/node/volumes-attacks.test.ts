@@ -21,7 +21,7 @@ import type { Container, Pod, Volume } from '../../src/core/pod.ts';
 import { HostMounter, type UnmountOptions } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { AtomicWriter } from '../../src/volumes/atomic-writer.ts';
-import { OpenDir } from '../../src/volumes/open-dir.ts';
+import { OpenDir } from '../../src/host/files/open-dir.ts';
 import { giveToGroup } from '../../src/volumes/ownership.ts';
 import { Bench, podNamed } from './volumes-setup.ts';
 

@@ -9,7 +9,7 @@ import { bytesOf, toNumber } from '../../core/quantity.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { errnoOf } from '../../lib/errors.ts';
 import type { VolumeLayout } from '../layout.ts';
-import { OpenDir } from '../open-dir.ts';
+import { OpenDir } from '../../host/files/open-dir.ts';
 import { ensureDir } from '../pod-dirs.ts';
 
 export type Medium =

@@ -2,7 +2,7 @@
 // on the way open and takes one element at a time, without following links: a link is read and its target walked by the
 // same rules, `..` steps back along the held directories, and stepping above the volume or a link to an absolute path
 // ends the walk. A rename at any moment changes which file is found, never whether it is in the volume.
-import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { OpenDir, type PinnedFile } from './open-dir.ts';
 
 const MAX_LINKS = 40;
@@ -11,13 +11,19 @@ const escape = (path: string): KubeletError =>
   new KubeletError('denied', `subpath ${JSON.stringify(path)} not within volume path`);
 
 /**
- * Pins what `path` leads to beneath `root`; directories that are missing are made with the root's mode. The caller closes it. `root` itself is trusted up to its last element, which
- * for a hostPath may be a link the administrator made: pass it resolved.
+ * Pins what `path` leads to beneath `root`; directories that are missing are made with the root's mode. The caller
+ * closes it. `root` itself is trusted up to its last element, which for a hostPath may be a link the administrator made:
+ * pass it resolved.
  */
-export async function pinBeneath(root: string, path: string): Promise<PinnedFile> {
+export const makeBeneath = (root: string, path: string): Promise<PinnedFile> => walk(root, path, true);
+
+/** The same for what must be there already: fails with ENOENT when it is not. */
+export const findBeneath = (root: string, path: string): Promise<PinnedFile> => walk(root, path, false);
+
+async function walk(root: string, path: string, makeMissing: boolean): Promise<PinnedFile> {
   const held: OpenDir[] = [await OpenDir.open(root)];
   try {
-    return await new Walk(held, path).run();
+    return await new Walk(held, path, makeMissing).run();
   } finally {
     await Promise.all(held.map((dir) => dir.close()));
   }
@@ -26,12 +32,14 @@ export async function pinBeneath(root: string, path: string): Promise<PinnedFile
 class Walk {
   readonly #held: OpenDir[];
   readonly #path: string;
+  readonly #makeMissing: boolean;
   readonly #rest: string[];
   #links = 0;
 
-  constructor(held: OpenDir[], path: string) {
+  constructor(held: OpenDir[], path: string, makeMissing: boolean) {
     this.#held = held;
     this.#path = path;
+    this.#makeMissing = makeMissing;
     if (path.startsWith('/')) throw escape(path);
     this.#rest = elements(path);
     if (this.#rest.includes('..')) throw escape(path);
@@ -87,7 +95,7 @@ class Walk {
     try {
       return await this.#here.pin(name);
     } catch (err) {
-      if (errnoOf(err) !== 'ENOENT') throw err;
+      if (errnoOf(err) !== 'ENOENT' || !this.#makeMissing) throw err;
     }
     const mode = (await this.#held[0]?.stat())?.mode ?? 0o750;
     try {

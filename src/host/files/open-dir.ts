@@ -17,9 +17,9 @@ import {
   unlink,
   type FileHandle,
 } from 'node:fs/promises';
-import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 /** Not in Node's constants: names a file without opening it. */
 const O_PATH = 0o10000000;
 /** Holding a directory needs no permission to read it, which root may not have on a network filesystem. */
@@ -81,6 +81,50 @@ export class OpenDir {
     return made;
   }
 
+  /** The directory of this name, made if it is missing. A symlink in its place is refused. */
+  async ensureDir(name: string, mode: number): Promise<OpenDir> {
+    try {
+      return await this.openDir(name);
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+    }
+    try {
+      return await this.mkdir(name, mode);
+    } catch (err) {
+      if (errnoOf(err) !== 'EEXIST') throw err;
+      return this.openDir(name);
+    }
+  }
+
+  /**
+   * Gives a file new content in place: whoever has it mounted sees it. What is there under the name and is not a plain
+   * file is replaced, never written through.
+   */
+  async overwriteFile(name: string, data: string, mode: number): Promise<void> {
+    let file: FileHandle;
+    try {
+      file = await open(this.at(name), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+    } catch (err) {
+      const errno = errnoOf(err);
+      // ENXIO: a pipe nobody reads; ELOOP: a symlink.
+      if (errno === 'ENXIO' || errno === 'ELOOP') await this.#gone(unlink(this.at(name)));
+      else if (errno !== 'ENOENT') throw err;
+      return this.createFile(name, Buffer.from(data), mode);
+    }
+    try {
+      const stat = await file.stat();
+      if (stat.isFile() && stat.nlink === 1) {
+        await file.truncate(0);
+        await file.write(data, 0);
+        return;
+      }
+    } finally {
+      await file.close();
+    }
+    await this.#gone(unlink(this.at(name)));
+    await this.createFile(name, Buffer.from(data), mode);
+  }
+
   /** Creates a file that must not exist yet, with exactly this mode and, if given, this owner. */
   async createFile(name: string, data: Uint8Array, mode: number, uid?: number): Promise<void> {
     const file = await open(this.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
@@ -97,7 +141,7 @@ export class OpenDir {
   async readFile(name: string, maxBytes: number): Promise<Buffer | undefined> {
     const stat = await this.lstat(name);
     if (stat?.isFile() !== true || stat.size > maxBytes) return undefined;
-    const file = await open(this.at(name), O_RDONLY | O_NOFOLLOW | constants.O_NONBLOCK);
+    const file = await open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       return (await file.stat()).isFile() ? await file.readFile() : undefined;
     } finally {
@@ -230,6 +274,20 @@ export class PinnedFile {
 
   stat(): Promise<Stats> {
     return this.#handle.stat();
+  }
+
+  /** For reading what is pinned, whatever its name leads to by now. Opens nothing but regular files. */
+  async read(maxBytes: number): Promise<Buffer> {
+    const stat = await this.stat();
+    if (!stat.isFile()) throw new KubeletError('invalid', 'not a regular file');
+    if (stat.size > maxBytes) throw new KubeletError('exhausted', `larger than ${maxBytes} bytes`);
+    const file = await open(`/proc/self/fd/${this.#handle.fd}`, O_RDONLY);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(stat.size), 0, stat.size, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await file.close();
+    }
   }
 
   /** Not for symlinks: through /proc the kernel would follow them. */
