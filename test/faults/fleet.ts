@@ -1,7 +1,16 @@
 // A fleet of pods on a test node and what must hold for them whatever happens: each wanted one runs exactly once, what
 // ran goes on, readiness does not flap, and nothing of an unwanted one is left.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
 import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
@@ -12,6 +21,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import type { ObservedCall } from './cri-proxy.ts';
 
 const never = new AbortController().signal;
 const NAMESPACE = 'default';
@@ -77,8 +87,11 @@ export class Fleet {
   readonly members = new Map<string, Member>();
   /** Every time the API server showed a wanted steady pod going from ready to not ready. */
   readonly flaps: string[] = [];
+  /** Every time a restart count became smaller (static pods made anew with the same content begin again). */
+  readonly backwards: string[] = [];
   readonly #node: TestNode;
   readonly #stop = new AbortController();
+  readonly #restarts = new Map<string, number>();
   readonly #ready = new Map<string, boolean>();
   /** Steady pods that somebody troubled: going unready is right for them. */
   readonly excused = new Set<string>();
@@ -94,17 +107,31 @@ export class Fleet {
   }
 
   start(): void {
+    const keep = process.env['FAULT_LOG'];
+    if (keep !== undefined) {
+      writeFileSync(`${keep}.cri`, '');
+      this.#node.cri.observe = (call) => appendFileSync(`${keep}.cri`, lineOf(call));
+    }
     void this.reflector.run(this.#stop.signal);
   }
 
+  /** `FAULT_LOG` names where the kubelet's log and its CRI calls go for a closer look. */
   stop(): void {
     this.#stop.abort();
+    const keep = process.env['FAULT_LOG'];
+    if (keep !== undefined) copyFileSync(join(this.#node.dir, 'kubelet.log'), keep);
   }
 
   #seen(pod: Pod): void {
     const name = pod.metadata.name.replace(new RegExp(`-${NODE_NAME}$`), '');
     const member = this.members.get(name);
     const uid = pod.metadata.uid ?? '';
+    for (const { name: c, restartCount } of pod.status?.containerStatuses ?? []) {
+      const key = `${uid} ${c}`;
+      if (member?.isStatic === false && restartCount < (this.#restarts.get(key) ?? 0))
+        this.backwards.push(`${name}/${c}: ${briefly(pod)}`);
+      this.#restarts.set(key, restartCount);
+    }
     const ready = isReady(pod);
     const was = this.#ready.get(uid);
     this.#ready.set(uid, ready);
@@ -216,11 +243,18 @@ export class Fleet {
     return true;
   }
 
-  async untilConverged(why: string, timeoutMs = 30_000): Promise<void> {
-    let last = '';
+  async assertAlive(): Promise<void> {
+    if (this.#node.kubelet.crashed)
+      assert.fail(`the kubelet ended by itself: ${(await this.#node.log()).slice(-3000)}`);
+  }
+
+  /** Resolves to what was waited for longest. */
+  async untilConverged(why: string, timeoutMs = 30_000): Promise<string> {
+    let last = 'nothing';
     await until(
       `the fleet is as wanted ${why}`,
       async () => {
+        if (this.#node.kubelet.crashed) return true;
         const answer = await this.converged();
         if (answer === true) return true;
         last = answer;
@@ -230,6 +264,8 @@ export class Fleet {
     ).catch((err: unknown) => {
       throw new Error(`${err instanceof Error ? err.message : String(err)}: ${last}`);
     });
+    await this.assertAlive();
+    return last;
   }
 
   /** After all pods are gone: no sandbox, container, pod directory, mount or cgroup of any of them. */
@@ -254,6 +290,13 @@ export class Fleet {
 
 export const isReady = (pod: Pod): boolean =>
   pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+
+function lineOf({ call, tookMs, request, error }: ObservedCall): string {
+  const at = new Date(Date.now() - tookMs).toISOString().slice(11, 23);
+  const r = request as { config?: { metadata?: unknown }; containerId?: string; podSandboxId?: string };
+  const about = [r.podSandboxId, r.containerId, JSON.stringify(r.config?.metadata)].filter((x) => x !== undefined);
+  return `${at} +${Math.round(tookMs)} ${call} ${about.join(' ')} ${error ?? ''}\n`;
+}
 
 const briefly = ({ status, metadata }: Pod): string =>
   [

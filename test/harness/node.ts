@@ -2,7 +2,7 @@
 // with a recording of every CRI call between kubelet and runtime. Everything is below one temporary folder.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +13,7 @@ import { startTestApiServer, type ServedRequest, type TestApiServer } from './ap
 import { connectClient } from './connect-client.ts';
 import { startContainerd, type PrivateContainerd } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
+import { makeNodeFolder, removeNodeFolder } from './node-folder.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 
@@ -78,8 +79,8 @@ async function buildNode(
   undo: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
 ): Promise<TestNode> {
-  const dir = await mkdtemp('/tmp/kts-node-');
-  undo.push(() => rm(dir, { recursive: true, force: true }));
+  const dir = await makeNodeFolder();
+  undo.push(() => removeNodeFolder(dir));
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
   const [port, healthzPort] = [nextPort++, nextPort++];
   const cgroupRoot = `/kts-${process.pid}-${port}`;
@@ -199,6 +200,11 @@ export class KubeletProcess {
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** It ended without being told to. */
+  get crashed(): boolean {
+    return this.#child !== undefined && this.#child.exitCode !== null;
   }
 
   /** Starts the process; resolves when it answers on its health port (at once without one). */
