@@ -113,6 +113,20 @@ function openStatus(
 }
 
 describe('node status', () => {
+  it('does not call a Ready node not ready while a restarted kubelet settles in, but does soon', async () => {
+    const server = new NodeServer();
+    const first = openStatus(() => facts(), server);
+    await first.clock.advance(150);
+    await first.stop();
+    assert.equal(server.node?.status?.conditions?.[3]?.status, 'True');
+    const second = openStatus(() => facts(['runtime not asked yet']), server);
+    await second.clock.advance(1900);
+    assert.equal(server.node?.status?.conditions?.[3]?.status, 'True');
+    await second.clock.advance(200);
+    assert.equal(server.node?.status?.conditions?.[3]?.status, 'False');
+    await second.stop();
+  });
+
   it('registers, reports at once, turns Ready in the fast loop, then only every report period', async () => {
     let now = facts(['CSINode is not yet initialized']);
     const t = openStatus(() => now);

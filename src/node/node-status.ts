@@ -39,6 +39,8 @@ export type NodeStatusOptions = NodeOptions & { readonly updateMs: number; reado
 
 const FAST_MS = 100;
 const FAST_FOR_MS = 120_000;
+/** A restarted kubelet gets to know its runtime first: a node that is Ready must not be seen as not ready meanwhile. */
+const FIRST_CHECKS_MS = 2000;
 const JITTER = 0.04;
 const ATTEMPTS = 5;
 const OS_LABELS = ['kubernetes.io/os', 'kubernetes.io/arch', 'beta.kubernetes.io/os', 'beta.kubernetes.io/arch'];
@@ -76,6 +78,7 @@ export class NodeStatusReporter implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const startedAt = clock.monotonic();
+    const checkedAt = startedAt + FIRST_CHECKS_MS;
     let nextFullAt = startedAt;
     while (!signal.aborted) {
       this.#woken = false;
@@ -83,7 +86,8 @@ export class NodeStatusReporter implements Runnable {
       const due = clock.monotonic() >= nextFullAt;
       if (due) nextFullAt = clock.monotonic() + this.#o.updateMs * (1 + JITTER * clock.random());
       try {
-        await this.#round(due || !fast, signal);
+        const settlingIn = !this.#wasReady && clock.monotonic() < checkedAt;
+        if (!(await this.#round(due || !fast, settlingIn, signal)) && due) nextFullAt = checkedAt;
       } catch (err) {
         if (!signal.aborted) this.#deps.log.error('unable to update node status', { err });
       }
@@ -92,13 +96,15 @@ export class NodeStatusReporter implements Runnable {
     }
   }
 
-  /** While waiting for the first Ready only a round that can say Ready is worth a request. */
-  async #round(always: boolean, signal: AbortSignal): Promise<void> {
+  /** While waiting for the first Ready only a round that can say Ready is worth a request. False when nothing was said. */
+  async #round(always: boolean, settlingIn: boolean, signal: AbortSignal): Promise<boolean> {
     if (!this.#registered && this.#deps.registration !== undefined) await this.#deps.registration.register(signal);
     this.#registered = true;
     const facts = await this.#deps.facts(signal);
-    if (!always && facts.notReady.length > 0) return;
+    const worthIt = always && !(settlingIn && isShownReady(this.#deps.known.get()));
+    if (!worthIt && facts.notReady.length > 0) return false;
     await this.#update(facts, signal);
+    return true;
   }
 
   async #update(facts: NodeFacts, signal: AbortSignal): Promise<void> {
@@ -194,6 +200,9 @@ export class NodeStatusReporter implements Runnable {
     timer.cancel();
   }
 }
+
+const isShownReady = (node: Node | undefined): boolean =>
+  node?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
 
 const missingOsLabels = (node: Node, facts: NodeFacts): Record<string, string> => {
   const wanted: Record<string, string> = {
