@@ -7,12 +7,12 @@ import { PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { until } from '../harness/node.ts';
-import { conditionOf, container, isTrue, Scene, shell, statusOf } from './scene.ts';
+import { AT_ONCE, conditionOf, container, isTrue, Scene, shell, statusOf } from './scene.ts';
 
 const KUBELET_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
 
 export function lifecycleSuite(scene: () => Scene): void {
-  describe('pod lifecycle', { concurrency: true }, () => {
+  describe('pod lifecycle', { concurrency: AT_ONCE }, () => {
     startsAndEnds(scene);
     restarts(scene);
     finishedPods(scene);
@@ -204,7 +204,7 @@ function finishedPods(scene: () => Scene): void {
       assert.equal(await s.output(made), 'done\n');
       assert.equal(await s.isGone(name), false, 'finished pods stay');
       await s.delete(name);
-      await s.gone(name, 3000);
+      await s.gone(name);
     });
 
   it('activeDeadlineSeconds ends a pod for good', async () => {
@@ -235,10 +235,10 @@ function others(scene: () => Scene): void {
     const set = (value: string): Promise<Pod> =>
       s.patch(PODS, 'gated', { status: { conditions: [{ type, status: value, reason: 'Mine' }] } }, 'status');
     await set('True');
-    const open = await s.ready('gated', 5000);
+    const open = await s.ready('gated');
     assert.equal(conditionOf(open, type)?.reason, 'Mine');
     await set('False');
-    await s.until('gated', 'is unready again', (p) => !isTrue(p, 'Ready'), 5000);
+    await s.until('gated', 'is unready again', (p) => !isTrue(p, 'Ready'));
     await s.delete('gated');
     await s.gone('gated');
   });
@@ -289,19 +289,15 @@ function deletions(scene: () => Scene): void {
     const made = await s.pod('forced', {});
     await s.ready('forced');
     await s.delete('forced', { gracePeriodSeconds: 0 });
-    await s.gone('forced', 2000);
+    await s.gone('forced', 5000);
     const uid = made.metadata.uid ?? '';
-    await until(
-      'its containers are gone',
-      async () => {
-        const { containers } = await s.node.containerd.runtime.listContainers(
-          { filter: { labelSelector: { 'io.kubernetes.pod.uid': uid }, state: { state: 1 } } },
-          new AbortController().signal,
-        );
-        return containers.length === 0;
-      },
-      10_000,
-    );
+    await until('its containers are gone', async () => {
+      const { containers } = await s.node.containerd.runtime.listContainers(
+        { filter: { labelSelector: { 'io.kubernetes.pod.uid': uid }, state: { state: 1 } } },
+        new AbortController().signal,
+      );
+      return containers.length === 0;
+    });
   });
 
   it('a pod may come back under its name while the old one is ending', async () => {

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startNode, type TestNode } from '../harness/node.ts';
+import { imagesAndEventsSuite } from './images-and-events.ts';
 import { lifecycleSuite } from './lifecycle.ts';
+import { objectsSuite } from './objects.ts';
 import { Scene } from './scene.ts';
+import { workloadsSuite } from './workloads.ts';
 
 let node: TestNode;
 let scene: Scene;
@@ -19,6 +22,9 @@ after(async () => {
 
 describe('one node', { concurrency: true }, () => {
   lifecycleSuite(() => scene);
+  objectsSuite(() => scene);
+  imagesAndEventsSuite(() => scene);
+  workloadsSuite(() => scene);
 });
 
 it('was never refused anything', async () => {

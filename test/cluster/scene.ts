@@ -14,6 +14,11 @@ import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
 export const never = new AbortController().signal;
 export const NAMESPACES: Resource<KubeObject> = { base: '/api/v1', plural: 'namespaces' };
 
+/** How many tests of a suite go on at the same time: more only wait for each other. */
+export const AT_ONCE = 5;
+/** Generous: machines that run tests are busy. What must be quick is measured where it matters. */
+const PATIENCE_MS = 60_000;
+
 /** Ends at once when asked to. */
 export const SERVE = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 1000 & wait $!; done'];
 export const shell = (script: string): readonly string[] => ['sh', '-c', script];
@@ -90,7 +95,7 @@ export class Scene {
     return this.node.client.get(PODS, { namespace: this.namespace, name }, never);
   }
 
-  async until(name: string, what: string, check: (pod: Pod) => boolean, timeoutMs = 30_000): Promise<Pod> {
+  async until(name: string, what: string, check: (pod: Pod) => boolean, timeoutMs = PATIENCE_MS): Promise<Pod> {
     let last: Pod | undefined;
     const look = async (): Promise<Pod | false> => {
       last = await this.read(name);
@@ -113,7 +118,7 @@ export class Scene {
     return this.node.client.delete(PODS, { namespace: this.namespace, name }, options, never);
   }
 
-  async gone(name: string, timeoutMs = 20_000): Promise<void> {
+  async gone(name: string, timeoutMs = PATIENCE_MS): Promise<void> {
     await until(`${name} is gone`, () => this.isGone(name), timeoutMs);
   }
 
@@ -135,7 +140,7 @@ export class Scene {
   event(pod: Pod, reason: string, check: (event: KubeEvent) => boolean = () => true): Promise<KubeEvent> {
     const find = async (): Promise<KubeEvent | undefined> =>
       (await this.events(pod.metadata.uid ?? '')).find((e) => e.reason === reason && check(e));
-    return until(`${pod.metadata.name} has an event ${reason}`, find, 20_000);
+    return until(`${pod.metadata.name} has an event ${reason}`, find, PATIENCE_MS);
   }
 
   /** What a container wrote, without the stamps. */

@@ -223,7 +223,7 @@ export class KubeletProcess {
       stdio: ['ignore', out, out],
     });
     if (healthzPort === undefined) return;
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 1200; i++) {
       if (this.#child.exitCode !== null)
         throw new Error(`kubelet ended: ${await readFile(join(this.#dir, 'kubelet.log'), 'utf8')}`);
       const up = await fetch(`http://127.0.0.1:${healthzPort}/healthz`).then(

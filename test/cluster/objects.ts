@@ -1,0 +1,249 @@
+// What pods use of other objects: config maps, secrets, service account tokens, services, runtime classes.
+import assert from 'node:assert/strict';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pod } from '../../src/core/pod.ts';
+import { CONFIG_MAPS, RUNTIME_CLASSES, SECRETS, SERVICES, TOKEN_REVIEWS } from '../../src/kube/resources.ts';
+import { NODE_NAME, until } from '../harness/node.ts';
+import { AT_ONCE, container, never, Scene, shell, statusOf } from './scene.ts';
+
+/** How long a change takes to reach a mounted volume: the best of a few, the node is busy with other things. */
+const CHANGE_WITHIN_MS = 1500;
+const CHANGES = 3;
+const ISSUER = 'https://kubernetes.default.svc.cluster.local';
+
+/** A file of a mounted volume, read on the host. */
+const fileOf = (s: Scene, pod: Pod, plugin: string, path: string): string =>
+  join(s.node.dir, 'kubelet', 'pods', pod.metadata.uid ?? '', 'volumes', `kubernetes.io~${plugin}`, path);
+
+async function comesToSay(path: string, wanted: string): Promise<number> {
+  const from = performance.now();
+  const read = async (): Promise<boolean> => (await readFile(path, 'utf8')) === wanted;
+  await until(`${path} says ${wanted}`, read);
+  return performance.now() - from;
+}
+
+/** Changes the object a few times and says how quickly the best of them was in the file. */
+async function quickestChange(path: string, change: (value: string) => Promise<unknown>): Promise<number> {
+  const took: number[] = [];
+  for (let i = 1; i <= CHANGES; i++) {
+    await change(`value ${i}`);
+    took.push(await comesToSay(path, `value ${i}`));
+  }
+  return Math.round(Math.min(...took));
+}
+
+export function objectsSuite(scene: () => Scene): void {
+  describe('objects of pods', { concurrency: AT_ONCE }, () => {
+    changes(scene);
+    missing(scene);
+    tokens(scene);
+    services(scene);
+    runtimeClasses(scene);
+  });
+}
+
+function changes(scene: () => Scene): void {
+  it('a changed config map reaches the volume at once, the environment never', async (t) => {
+    const s = scene();
+    await s.configMap('settings', { color: 'blue' });
+    const env = [{ name: 'COLOR', valueFrom: { configMapKeyRef: { name: 'settings', key: 'color' } } }];
+    const command = shell('echo "$COLOR"; trap "exit 0" TERM; sleep 1000 & wait');
+    const volumeMounts = [
+      { name: 'conf', mountPath: '/conf' },
+      { name: 'conf', mountPath: '/one', subPath: 'color' },
+    ];
+    await s.pod('configured', {
+      volumes: [{ name: 'conf', configMap: { name: 'settings' } }],
+      containers: [container('main', { command, env, volumeMounts })],
+    });
+    const pod = await s.ready('configured');
+    const file = fileOf(s, pod, 'configmap', 'conf/color');
+    assert.equal(await readFile(file, 'utf8'), 'blue');
+    const ms = await quickestChange(file, (color) => s.patch(CONFIG_MAPS, 'settings', { data: { color, size: 'L' } }));
+    t.diagnostic(`a change was in the volume after ${ms} ms`);
+    assert.ok(ms < CHANGE_WITHIN_MS, `${ms} ms`);
+    assert.equal(await s.exec(pod, 'cat /conf/color /conf/size /one'), 'value 3Lblue', 'a subPath stays as it was');
+    assert.equal(await s.exec(pod, 'tr "\\0" "\\n" < /proc/1/environ | grep ^COLOR'), 'COLOR=blue\n');
+    assert.equal(await s.output(pod), 'blue\n');
+    assert.equal(statusOf(await s.read('configured'), 'main')?.restartCount, 0);
+  });
+
+  it('a changed secret reaches its volume at once, with the modes asked for', async (t) => {
+    const s = scene();
+    await s.secret('keys', { key: 'old' });
+    await s.pod('with-keys', {
+      volumes: [{ name: 'keys', secret: { secretName: 'keys', defaultMode: 0o400 } }],
+      containers: [container('main', { volumeMounts: [{ name: 'keys', mountPath: '/keys', readOnly: true }] })],
+    });
+    const pod = await s.ready('with-keys');
+    const file = fileOf(s, pod, 'secret', 'keys/key');
+    assert.equal(await readFile(file, 'utf8'), 'old');
+    assert.equal((await stat(file)).mode & 0o777, 0o400);
+    const ms = await quickestChange(file, (key) => s.patch(SECRETS, 'keys', { data: { key: btoa(key) } }));
+    t.diagnostic(`a change was in the volume after ${ms} ms`);
+    assert.ok(ms < CHANGE_WITHIN_MS, `${ms} ms`);
+  });
+
+  it('an immutable secret is kept as it was, whatever comes after it', async () => {
+    const s = scene();
+    await s.secret('fixed', { key: 'first' }, { immutable: true });
+    await s.pod('with-fixed', {
+      volumes: [{ name: 'fixed', secret: { secretName: 'fixed' } }],
+      containers: [container('main', { volumeMounts: [{ name: 'fixed', mountPath: '/fixed' }] })],
+    });
+    const pod = await s.ready('with-fixed');
+    await assert.rejects(s.patch(SECRETS, 'fixed', { data: { key: 'eA==' } }), /immutable/);
+    await s.node.client.delete(SECRETS, { namespace: s.namespace, name: 'fixed' }, {}, never);
+    await s.secret('fixed', { key: 'second' }, { immutable: true });
+    await sleep(1500);
+    assert.equal(await readFile(fileOf(s, pod, 'secret', 'fixed/key'), 'utf8'), 'first');
+  });
+
+  it('an optional config map that comes later is mounted then', async () => {
+    const s = scene();
+    await s.pod('optional', {
+      volumes: [{ name: 'conf', configMap: { name: 'maybe', optional: true } }],
+      containers: [container('main', { volumeMounts: [{ name: 'conf', mountPath: '/conf' }] })],
+    });
+    const pod = await s.ready('optional');
+    await s.configMap('maybe', { here: 'yes' });
+    await comesToSay(fileOf(s, pod, 'configmap', 'conf/here'), 'yes');
+  });
+}
+
+function missing(scene: () => Scene): void {
+  it('a pod whose volume needs a missing secret says so, and starts when it comes', async () => {
+    const s = scene();
+    const made = await s.pod('waits', {
+      volumes: [{ name: 'v', secret: { secretName: 'late' } }],
+      containers: [container('main', { volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
+    });
+    const event = await s.event(made, 'FailedMount');
+    assert.equal(event.message, 'MountVolume.SetUp failed for volume "v" : secret "late" not found');
+    assert.equal(statusOf(await s.read('waits'), 'main')?.state.waiting?.reason, 'ContainerCreating');
+    await s.secret('late', { a: 'b' });
+    const pod = await s.ready('waits');
+    assert.equal(await s.exec(pod, 'cat /v/a'), 'b');
+  });
+
+  it('a container whose environment needs a missing secret says so, and starts when it comes', async () => {
+    const s = scene();
+    const env = [{ name: 'A', valueFrom: { secretKeyRef: { name: 'late-env', key: 'a' } } }];
+    const made = await s.pod('waits-env', { containers: [container('main', { env })] });
+    const waiting = await s.until(
+      'waits-env',
+      'waits for the secret',
+      (p) => statusOf(p, 'main')?.state.waiting?.reason === 'CreateContainerConfigError',
+    );
+    assert.equal(statusOf(waiting, 'main')?.state.waiting?.message, 'secret "late-env" not found');
+    const event = await s.event(made, 'Failed');
+    assert.equal(event.message, 'Error: secret "late-env" not found');
+    await s.secret('late-env', { a: 'b' });
+    const pod = await s.ready('waits-env');
+    assert.equal(statusOf(pod, 'main')?.restartCount, 0);
+  });
+}
+
+type Claims = {
+  readonly aud: readonly string[];
+  readonly exp: number;
+  readonly iat: number;
+  readonly 'kubernetes.io': {
+    readonly namespace: string;
+    readonly pod: { readonly name: string; readonly uid: string };
+    readonly serviceaccount: { readonly name: string };
+    readonly node?: { readonly name: string };
+  };
+};
+const claimsOf = (token: string): Claims =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims;
+
+function tokens(scene: () => Scene): void {
+  it('every pod gets a token bound to it, the CA and its namespace', async () => {
+    const s = scene();
+    await s.pod('identified', { automountServiceAccountToken: true });
+    const pod = await s.ready('identified');
+    const mount = '/var/run/secrets/kubernetes.io/serviceaccount';
+    const token = await s.exec(pod, `cat ${mount}/token`);
+    const claims = claimsOf(token);
+    assert.deepEqual(claims.aud, [ISSUER]);
+    const bound = claims['kubernetes.io'];
+    assert.deepEqual(bound.pod, { name: 'identified', uid: pod.metadata.uid });
+    assert.equal(bound.serviceaccount.name, 'default');
+    assert.equal(bound.node?.name, NODE_NAME);
+    assert.equal(await s.exec(pod, `cat ${mount}/namespace`), s.namespace);
+    assert.equal(await s.exec(pod, `cat ${mount}/ca.crt`), s.node.api.caPem);
+    const review = async (): Promise<boolean> => {
+      const { status } = await s.node.client.create(TOKEN_REVIEWS, {}, { spec: { token } }, never);
+      return status?.authenticated === true;
+    };
+    assert.equal(await review(), true);
+    await s.delete('identified', { gracePeriodSeconds: 0 });
+    await until('the token dies with its pod', async () => !(await review()), 15_000);
+  });
+
+  it('a projected token has the audience and the life asked for', async () => {
+    const s = scene();
+    const source = { serviceAccountToken: { path: 'vault', audience: 'vault', expirationSeconds: 600 } };
+    await s.pod('to-vault', {
+      volumes: [{ name: 'token', projected: { sources: [source], defaultMode: 0o440 } }],
+      containers: [container('main', { volumeMounts: [{ name: 'token', mountPath: '/token' }] })],
+    });
+    const pod = await s.ready('to-vault');
+    const claims = claimsOf(await s.exec(pod, 'cat /token/vault'));
+    assert.deepEqual(claims.aud, ['vault']);
+    assert.equal(claims.exp - claims.iat, 600);
+    const { mode } = await stat(fileOf(s, pod, 'projected', 'token/vault'));
+    assert.equal(mode & 0o777, 0o440);
+  });
+}
+
+function services(scene: () => Scene): void {
+  it('a pod finds the services of its namespace and the API server in its environment', async () => {
+    const s = scene();
+    const service = await s.create(SERVICES, 'db', { spec: { ports: [{ name: 'sql', port: 5432 }] } });
+    const containers = [container('main', { command: shell('env; trap "exit 0" TERM; sleep 1000 & wait') })];
+    const variables = async (name: string, enableServiceLinks: boolean): Promise<readonly string[]> => {
+      await s.pod(name, { enableServiceLinks, containers });
+      const pod = await s.ready(name);
+      return (await s.output(pod)).split('\n');
+    };
+    const [linked, alone] = await Promise.all([variables('linked', true), variables('unlinked', false)]);
+    const { clusterIP } = service.spec ?? {};
+    assert.ok(linked.includes(`DB_SERVICE_HOST=${clusterIP}`), linked.join('\n'));
+    assert.ok(linked.includes('DB_SERVICE_PORT_SQL=5432'));
+    assert.ok(linked.includes(`DB_PORT_5432_TCP=tcp://${clusterIP}:5432`));
+    assert.ok(!alone.some((v) => v.startsWith('DB_')), alone.join('\n'));
+    for (const env of [linked, alone]) assert.ok(env.includes('KUBERNETES_SERVICE_HOST=10.96.0.1'), env.join('\n'));
+  });
+}
+
+function runtimeClasses(scene: () => Scene): void {
+  it('runs a pod with the handler of its runtime class', async () => {
+    const s = scene();
+    await s.node.client.create(RUNTIME_CLASSES, {}, { metadata: { name: 'plain' }, handler: 'runc' }, never);
+    await s.pod('classy', { runtimeClassName: 'plain' });
+    const pod = await s.ready('classy');
+    const uid = pod.metadata.uid ?? '';
+    const { items } = await s.node.containerd.runtime.listPodSandbox(
+      { filter: { labelSelector: { 'io.kubernetes.pod.uid': uid } } },
+      never,
+    );
+    assert.deepEqual(
+      items.map((i) => i.runtimeHandler),
+      ['runc'],
+    );
+  });
+
+  it('says that the runtime has no such handler', async () => {
+    const s = scene();
+    await s.node.client.create(RUNTIME_CLASSES, {}, { metadata: { name: 'odd' }, handler: 'no-such' }, never);
+    const made = await s.pod('unhandled', { runtimeClassName: 'odd' });
+    const { message } = await s.event(made, 'FailedCreatePodSandBox');
+    assert.match(message ?? '', /^Failed to create pod sandbox: .*no runtime for "no-such" is configured/);
+    await s.delete('unhandled', { gracePeriodSeconds: 0 });
+  });
+}

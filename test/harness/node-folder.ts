@@ -1,0 +1,28 @@
+// The folder of a test node: named after its process, so that what a killed run left behind can be told and removed.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const PARENT = '/tmp';
+const PREFIX = 'kts-node-';
+
+export async function makeNodeFolder(): Promise<string> {
+  for (const name of await readdir(PARENT)) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await removeNodeFolder(join(PARENT, name));
+  }
+  return mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
+}
+
+/** Pods that still ran leave their volumes mounted. */
+export async function removeNodeFolder(dir: string): Promise<void> {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) =>
+      (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8))),
+    )
+    .filter((point) => point.startsWith(`${dir}/`));
+  for (const point of mounts.reverse()) execFileSync('umount', ['-l', point]);
+  await rm(dir, { recursive: true, force: true, maxRetries: 3 });
+}
