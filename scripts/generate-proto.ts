@@ -26,6 +26,7 @@ const SCALARS: Record<string, string> = {
   uint32: 'number',
   uint64: 'number',
   double: 'number',
+  fixed64: 'bigint',
 };
 
 const camel = (name: string): string => name.replace(/_([a-zA-Z0-9])/g, (_, c: string) => c.toUpperCase());

@@ -14,6 +14,7 @@ import { buildServer } from './assembly/server.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
+import { isReady } from './assembly/tracing.ts';
 import { buildUpkeep } from './assembly/upkeep.ts';
 import { buildVolumes, type Volumes } from './assembly/volumes.ts';
 import type { KubeletConfig } from './config/config-fields.ts';
@@ -71,6 +72,7 @@ export async function runKubelet(options: KubeletOptions, signal: AbortSignal): 
       ),
     );
   if (base.config.runOnce) return runNode(base, options, signal);
+  if (base.traceExport !== undefined) parts.push(base.traceExport);
   parts.push({ name: 'node', run: (stop) => runNode(base, options, stop) });
   await supervise(parts, log, signal);
 }
@@ -124,6 +126,7 @@ async function buildNode(
     onChange: (uid) => {
       cluster.statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
+      if (base.flags.kubeconfig === '' && isReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },
     shown: (pod) => cluster.mirrorStatus(pod),
   });

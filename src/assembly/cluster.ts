@@ -29,6 +29,7 @@ import type { ClusterPort, ObjectChange } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
+import { tracedStatuses } from './tracing.ts';
 
 export type ClusterDeps = {
   readonly base: Foundation;
@@ -75,7 +76,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   });
   const keeper = new MirrorKeeper({ mirrors, desired: store, clock, log });
   const sync = new StatusSync({
-    client: api.main,
+    client: tracedStatuses(base.tracer, api.main),
     statuses: deps.statuses,
     watched: feed.reflector.store,
     mayBeRunning: deps.mayBeRunning,

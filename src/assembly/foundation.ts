@@ -3,11 +3,14 @@ import { hostname } from 'node:os';
 import type { KubeletConfig } from '../config/config-fields.ts';
 import type { FeatureGates } from '../config/feature-gates.ts';
 import type { KubeletFlags } from '../config/flags.ts';
+import { KUBELET_VERSION } from '../config/version.ts';
 import type { ConfigUpdates } from '../config/updates.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
+import { OtlpExporter } from '../trace/otlp-exporter.ts';
+import { PodTracer } from '../trace/pod-tracer.ts';
 
 export type Foundation = {
   readonly config: KubeletConfig;
@@ -19,6 +22,10 @@ export type Foundation = {
   /** Served apart, on /metrics/probes. */
   readonly probeRegistry: Registry;
   readonly nodeName: string;
+  /** What each pod's start waits for. */
+  readonly tracer: PodTracer;
+  /** Where `tracing` is configured. */
+  readonly traceExport: OtlpExporter | undefined;
   /** The configuration as it changes; parts that read it here follow a SIGHUP. */
   readonly updates: ConfigUpdates;
 };
@@ -33,12 +40,32 @@ export function live<T>(
   return read(updates);
 }
 
-export const buildFoundation = (parts: Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName'>): Foundation => ({
-  ...parts,
-  registry: new Registry(),
-  probeRegistry: new Registry(),
-  nodeName: nodeNameOf(parts.flags.hostnameOverride),
-});
+/** With this verbosity every finished waterfall is in the log. */
+const WATERFALL_LEVEL = 4;
+
+type Given = Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport'>;
+
+export function buildFoundation(parts: Given): Foundation {
+  const nodeName = nodeNameOf(parts.flags.hostnameOverride);
+  const traceExport = exporterOf(parts, nodeName);
+  const tracer = new PodTracer({
+    clock: parts.clock,
+    onFinished: (waterfall) => {
+      traceExport?.offer(waterfall);
+      if (parts.log.enabled(WATERFALL_LEVEL)) parts.log.debug('waterfall', { waterfall: JSON.stringify(waterfall) });
+    },
+  });
+  return { ...parts, registry: new Registry(), probeRegistry: new Registry(), nodeName, tracer, traceExport };
+}
+
+function exporterOf({ config, clock, log }: Given, nodeName: string): OtlpExporter | undefined {
+  const rate = config.tracing?.samplingRatePerMillion ?? 0;
+  if (config.tracing === undefined || rate <= 0) return undefined;
+  return new OtlpExporter(
+    { clock, log: log.child({ component: 'tracing' }) },
+    { endpoint: config.tracing.endpoint ?? '', samplingRatePerMillion: rate, nodeName, version: KUBELET_VERSION },
+  );
+}
 
 function nodeNameOf(override: string): string {
   const name = (override.trim() === '' ? hostname() : override).trim().toLowerCase();

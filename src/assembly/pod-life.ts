@@ -1,4 +1,5 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
+import { availableParallelism } from 'node:os';
 import { podUid, type ContainerId, type PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
 import { emptySnapshot, hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
@@ -34,6 +35,7 @@ import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
 import { pullSecretsOf } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
+import { beginTrace, tracedSteps, tracedSurroundings, tracedTurns } from './tracing.ts';
 import type { Volumes } from './volumes.ts';
 
 export type PodLifeDeps = {
@@ -64,15 +66,19 @@ export type PodLife = {
   readonly parts: readonly Runnable[];
 };
 
+/** Measured on two cores with `npm run bench burst-50`: more only makes everybody wait for everybody. */
+const STARTS_AT_ONCE = Number(process.env['KTS_TURNS'] ?? Math.max(4, 2 * availableParallelism()));
+const TURN_MS = 1000;
+
 export function buildPodLife(deps: PodLifeDeps): PodLife {
   const { base, edge, cluster, statuses, store, podMetrics } = deps;
-  const { clock } = base;
+  const { clock, tracer } = base;
   const cache = edge.observer.cache;
   const startErrors = new StartErrors();
   const status = statusWriter(deps, startErrors);
   const observed = {
     get: (uid: PodUid) => cache.get(uid),
-    refresh: (uid: PodUid, signal: AbortSignal) => cache.refresh(uid, signal),
+    refresh: (uid: PodUid, signal: AbortSignal) => tracer.span('observe', () => cache.refresh(uid, signal)),
   };
   const runtime = runtimePort(deps);
   const steps = {
@@ -80,9 +86,9 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       observed,
       status,
       startErrors,
-      surroundings: surroundingsOf(deps),
+      surroundings: tracedSurroundings(tracer, surroundingsOf(deps)),
       runtime,
-      turns: new StartTurns(clock, { atOnce: Number(process.env['KTS_TURNS'] ?? 4), holdMs: 1000 }),
+      turns: tracedTurns(tracer, new StartTurns(clock, { atOnce: STARTS_AT_ONCE, holdMs: TURN_MS })),
       events: cluster.events,
       clock,
     }),
@@ -92,7 +98,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const adopted = adoption(deps);
   const workers = new PodWorkers(
     {
-      steps: {
+      steps: tracedSteps(tracer, {
         sync: async (pod, signal) => {
           await adopted(pod, signal);
           return podMetrics.step('sync', uidOf(pod), pod, () => steps.sync.sync(pod, signal));
@@ -101,7 +107,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
           podMetrics.step('kill', target.uid, target.pod, () => steps.terminate.terminate(target, state, signal)),
         finish: (target, signal) =>
           podMetrics.step('terminated', target.uid, target.pod, () => steps.finish.finish(target, signal)),
-      },
+      }),
       desired: { get: (uid) => deps.resizing.allocated(store.get(uid)) },
       isAlive: (uid) => isAlive(cache.get(uid)),
       onTerminated: (uid) => cluster.statusChanged(uid),
@@ -120,12 +126,12 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     workers,
     status: statuses,
     admission: {
-      admit: (pod, active, signal) =>
-        deps.admit(
-          pod,
-          active.map((p) => deps.resizing.allocated(p)),
-          signal,
-        ),
+      admit: (pod, active, signal) => {
+        // What runs already, from before a restart, is adopted, not started.
+        if (cache.get(uidOf(pod)) === undefined) beginTrace(tracer, 'start', pod);
+        const allocated = active.map((p) => deps.resizing.allocated(p));
+        return tracer.spanOf(uidOf(pod), 'admit', () => deps.admit(pod, allocated, signal));
+      },
     },
     resizes: { admitted: (pod) => deps.resizing.admitted(pod), offer: (pod) => deps.resizing.resizes.offer(pod) },
     onRemoved: () => housekeeping.wake(),
@@ -330,6 +336,7 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
     dropStatuses: (known) => {
       for (const [uid] of statuses.all()) if (!known.has(uid)) statuses.delete(uid);
       probes.keepOnly(known);
+      base.tracer.keepOnly(known);
       deps.resizing.retain(known);
     },
     removeDirectories: async (inUse, signal) => {

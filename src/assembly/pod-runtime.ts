@@ -17,6 +17,7 @@ import type { PodMetrics } from '../stats/pod-metrics.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
+import { tracedImages } from './tracing.ts';
 import type { Volumes } from './volumes.ts';
 
 const IDS_PER_POD = 65_536;
@@ -43,12 +44,12 @@ export async function buildPodRuntime(
   const range = await subordinateIds({ idsPerPod, maxPods: config.maxPods }, signal);
   const userns = new UserNamespaces({ rootDir: flags.rootDir, idsPerPod, maxPods: config.maxPods, range });
   await userns.restore(await volumes.podDirs.list());
+  const traced = tracedImages(base.tracer, images.puller);
   const runtime = new PodRuntime(
     {
       cri: edge.cri.runtime,
       images: {
-        ensure: (request, stop) =>
-          around.podMetrics.pulling(uidOf(request.pod), () => images.puller.ensure(request, stop)),
+        ensure: (request, stop) => around.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
       volumes: volumes.manager,
       resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: around.hooks, resize: around.resize },

@@ -16,6 +16,7 @@ import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
 import { NodeResources } from '../resources/node-resources.ts';
 import type { Foundation } from './foundation.ts';
+import { tracedCalls } from './tracing.ts';
 
 export type RuntimeEdge = {
   readonly cri: CriConnection;
@@ -35,7 +36,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     timeoutMs: config.runtimeRequestTimeoutMs,
-    around: criMetrics(clock, registry),
+    around: tracedCalls(base.tracer, criMetrics(clock, registry)),
   });
   const [version, driver, sandboxImage] = await Promise.all([
     validateCri(cri, signal),

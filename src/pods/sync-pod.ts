@@ -9,7 +9,6 @@ import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { StartErrors } from './start-errors.ts';
-import type { StartTurns } from './start-turns.ts';
 
 export type RuntimeSyncResult = {
   /** Something was created, started, stopped or removed: the pod must be observed again. */
@@ -31,10 +30,20 @@ export type SyncPodDeps = {
   readonly startErrors: StartErrors;
   readonly surroundings: Surroundings;
   readonly runtime: PodRuntimePort;
-  readonly turns: StartTurns;
+  readonly turns: Turns;
   readonly events: EventRecorder;
   readonly clock: Clock;
 };
+
+/** Orders the beginnings of pods; StartTurns fits. */
+export interface Turns {
+  run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
+}
+
+/** Orders the beginnings of pods; StartTurns fits. */
+export interface Turns {
+  run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
+}
 
 /** What a pod needs around it before its containers can run. */
 export interface Surroundings {

@@ -2,7 +2,7 @@
 // proto3 rules: absent scalars are zero values, absent messages are undefined, zero values are not sent.
 
 export type ScalarType =
-  'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'double' | 'enum' | 'bigint64';
+  'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'double' | 'fixed64' | 'enum' | 'bigint64';
 
 /** `[number, jsName, type, repeated?]`; `type` is a scalar, a message, or a map of string to string. */
 export type FieldSpec = {
@@ -36,7 +36,7 @@ const FIXED32 = 5;
 const wireTypeOf = (type: FieldSpec['type']): number =>
   typeof type !== 'string' || type === 'string' || type === 'bytes' || type === 'map'
     ? BYTES
-    : type === 'double'
+    : type === 'double' || type === 'fixed64'
       ? FIXED64
       : VARINT;
 
@@ -73,6 +73,11 @@ class Writer {
   double(value: number): void {
     this.#reserve(8);
     this.#length = this.#buffer.writeDoubleLE(value, this.#length);
+  }
+
+  fixed64(value: bigint): void {
+    this.#reserve(8);
+    this.#length = this.#buffer.writeBigUInt64LE(value, this.#length);
   }
 
   string(value: string): void {
@@ -157,6 +162,8 @@ function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
       return w.varint(value === true ? 1 : 0);
     case 'double':
       return w.double(value as number);
+    case 'fixed64':
+      return w.fixed64(value as bigint);
     case 'bigint64':
       return w.varint64(value as bigint);
     case 'int32':
@@ -220,6 +227,11 @@ class Reader {
   double(): number {
     const at = this.#skip(8);
     return this.#buffer.readDoubleLE(at);
+  }
+
+  fixed64(): bigint {
+    const at = this.#skip(8);
+    return this.#buffer.readBigUInt64LE(at);
   }
 
   string(): string {
@@ -288,6 +300,7 @@ function zeroOf(field: FieldSpec): unknown {
     case 'bool':
       return false;
     case 'bigint64':
+    case 'fixed64':
       return 0n;
     default:
       return typeof field.type === 'string' ? 0 : undefined;
@@ -349,6 +362,8 @@ function readScalar(r: Reader, type: ScalarType): unknown {
       return r.varint() !== 0;
     case 'double':
       return r.double();
+    case 'fixed64':
+      return r.fixed64();
     case 'int32':
       return Number(BigInt.asIntN(32, r.varint64()));
     case 'enum':

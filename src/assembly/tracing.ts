@@ -1,0 +1,85 @@
+// Where the time of pods is taken: the ports between the parts, wrapped. The parts themselves know nothing of it.
+import type { PodUid } from '../core/ids.ts';
+import { podUid } from '../core/ids.ts';
+import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
+import type { Around } from '../cri/services.ts';
+import type { PodClient } from '../status/status-sync.ts';
+import type { WorkerSteps } from '../pods/pod-workers.ts';
+import type { Surroundings, Turns } from '../pods/sync-pod.ts';
+import type { PodTracer } from '../trace/pod-tracer.ts';
+import type { Kind } from '../trace/waterfall.ts';
+
+/** CRI calls under their own names. */
+export const tracedCalls =
+  (tracer: PodTracer, around: Around): Around =>
+  (verb, call) =>
+    around(verb, () => tracer.span(verb, call));
+
+export const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
+  tracer.begin(kind, { uid: uidOf(pod), namespace: namespaceOf(pod), name: pod.metadata.name });
+
+export const tracedSurroundings = (tracer: PodTracer, around: Surroundings): Surroundings => ({
+  ...around,
+  ensureCgroup: (pod, signal) => tracer.span('cgroup', () => around.ensureCgroup(pod, signal)),
+  ensureDirectories: (pod) => tracer.span('directories', () => around.ensureDirectories(pod)),
+  mountVolumes: (pod, signal) => tracer.span('volumes', () => around.mountVolumes(pod, signal)),
+});
+
+export const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
+  run: (signal, start) => {
+    const begun = Promise.withResolvers<void>();
+    void tracer.span('turn', () => begun.promise);
+    return turns
+      .run(signal, () => {
+        begun.resolve();
+        return start();
+      })
+      .finally(begun.resolve);
+  },
+});
+
+/** Everything a worker does for a pod belongs to that pod; its first step towards an end begins the trace of its stop. */
+export const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({
+  sync: (pod, signal) => tracer.during(uidOf(pod), () => steps.sync(pod, signal)),
+  terminate: (target, state, signal) => {
+    if (target.pod !== undefined) beginTrace(tracer, 'stop', target.pod);
+    return tracer.during(target.uid, () => tracer.span('terminate', () => steps.terminate(target, state, signal)));
+  },
+  finish: (target, signal) =>
+    tracer.during(target.uid, () => tracer.span('finish', () => steps.finish(target, signal))),
+});
+
+interface Images<Request, Answer> {
+  ensure(request: Request, signal: AbortSignal): Promise<Answer>;
+}
+
+export const tracedImages = <Request extends { readonly image: string }, Answer>(
+  tracer: PodTracer,
+  images: Images<Request, Answer>,
+): Images<Request, Answer> => ({
+  ensure: (request, signal) => tracer.span('image', () => images.ensure(request, signal), request.image),
+});
+
+/** A start is over when the API server has heard that the pod is Ready, a stop when the pod is gone there. */
+export const tracedStatuses = (tracer: PodTracer, client: PodClient): PodClient => ({
+  get: (resource, where, signal) => client.get(resource, where, signal),
+  patch: async (resource, where, body, signal) => {
+    const answer = await tracer.spanOf(uidIn(body), 'status', () => client.patch(resource, where, body, signal));
+    const pod = answer as Pod;
+    if (isReady(pod)) tracer.finish('start', ownerOf(pod));
+    return answer;
+  },
+  delete: async (resource, where, options, signal) => {
+    const uid = podUid(options.preconditions?.uid ?? '');
+    await tracer.spanOf(uid, 'delete', () => client.delete(resource, where, options, signal));
+    tracer.finish('stop', uid);
+  },
+});
+
+export const isReady = (pod: Pick<Pod, 'status'>): boolean =>
+  pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+
+/** A mirror speaks for its static pod. */
+const ownerOf = (pod: Pod): PodUid => podUid(pod.metadata.annotations?.[CONFIG_MIRROR] ?? pod.metadata.uid ?? '');
+
+const uidIn = (patch: object): PodUid => podUid((patch as { metadata?: { uid?: string } }).metadata?.uid ?? '');
