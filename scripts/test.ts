@@ -3,6 +3,7 @@
 // instead of everything.
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { ensurePackages } from './system-packages.ts';
 
 const MINUTE = 60_000;
 const run = (command: string, args: readonly string[]): boolean =>
@@ -20,6 +21,7 @@ const test = (files: readonly string[], ...options: readonly string[]): boolean 
 const named = process.argv.slice(2);
 if (named.length > 0) process.exit(test(named, '--test-concurrency=1') ? 0 : 1);
 
+await ensurePackages();
 const checked = run('sh', ['scripts/run', 'check']);
 const unit = test(globSync('src/**/*.test.ts').sort());
 const whole = test(globSync('test/**/*.test.ts').sort(), '--test-concurrency=1');

@@ -1,0 +1,43 @@
+// What the tests need from the distribution. On Debian and its relatives missing pieces are installed, said in one line;
+// elsewhere they are named.
+import { existsSync } from 'node:fs';
+import { canInstall, installPackages } from '../src/devcluster/cli/packages.ts';
+
+/** A file that each package brings. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  containerd: ['/usr/bin/containerd', '/usr/local/bin/containerd'],
+  runc: ['/usr/sbin/runc', '/usr/bin/runc', '/usr/local/sbin/runc'],
+  'containernetworking-plugins': ['/usr/lib/cni/bridge', '/opt/cni/bin/bridge'],
+  'busybox-static': ['/bin/busybox', '/usr/bin/busybox'],
+  iptables: ['/usr/sbin/iptables', '/sbin/iptables'],
+  iproute2: ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip', '/bin/ip'],
+  e2fsprogs: ['/usr/sbin/mkfs.ext4', '/sbin/mkfs.ext4'],
+  'kubernetes-client': ['/usr/bin/kubectl', '/usr/local/bin/kubectl'],
+  'qemu-system-x86': ['/usr/bin/qemu-system-x86_64'],
+  fuse3: ['/usr/bin/fusermount3'],
+  python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
+};
+
+export const missingPackages = (): string[] =>
+  Object.keys(NEEDED).filter((name) => !(NEEDED[name] ?? []).some((path) => existsSync(path)));
+
+/** One package at a time that fails is told and left to the tests that need it; they say so when they are skipped. */
+export async function ensurePackages(): Promise<void> {
+  const missing = missingPackages();
+  if (missing.length === 0) return;
+  if (!canInstall()) {
+    console.error(
+      `kubelet-ts: missing for the tests: ${missing.join(' ')}; on Debian: apt-get install ${missing.join(' ')}`,
+    );
+    return;
+  }
+  const tell = (line: string): void => console.error(`kubelet-ts: ${line}`);
+  const never = new AbortController().signal;
+  try {
+    await installPackages(missing, tell, never);
+  } catch {
+    // One of them does not fit this machine: the others are still wanted.
+    for (const name of missing)
+      await installPackages([name], tell, never).catch((err: unknown) => tell(`${name}: ${String(err)}`));
+  }
+}
