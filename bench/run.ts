@@ -17,6 +17,7 @@ import { startUp } from './scenarios/start-up.ts';
 import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
 import { loadAverage } from './statistics.ts';
+import { tracesIn } from './traces.ts';
 import { startWorld, type World } from './world.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -43,6 +44,7 @@ ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
   --source     measure the TypeScript as it is instead of the bundle
   --executable measure the single executable
   --cpu-prof   a CPU profile of every kubelet process in bench/profiles
+  --trace      where the time goes, from the kubelet's own waterfalls
   --json       only JSON on standard output
 `;
 
@@ -51,6 +53,7 @@ type Options = {
   readonly quick: boolean;
   readonly json: boolean;
   readonly profiles: string | undefined;
+  readonly trace: boolean;
   readonly form: 'source' | 'bundle' | 'executable';
 };
 
@@ -61,6 +64,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
     options: {
       source: { type: 'boolean' },
       executable: { type: 'boolean' },
+      trace: { type: 'boolean' },
       quick: { type: 'boolean' },
       json: { type: 'boolean' },
       'cpu-prof': { type: 'boolean' },
@@ -74,7 +78,14 @@ function readOptions(argv: readonly string[]): Options | undefined {
     positionals.length > 0 ? positionals.includes(name) : !quick || !LONG.has(name);
   const profiles = values['cpu-prof'] === true ? join(import.meta.dirname, 'profiles') : undefined;
   const form = values.source === true ? 'source' : values.executable === true ? 'executable' : 'bundle';
-  return { form, chosen: SCENARIOS.filter((s) => wanted(s.name)), quick, json: values.json === true, profiles };
+  return {
+    form,
+    trace: values.trace === true,
+    chosen: SCENARIOS.filter((s) => wanted(s.name)),
+    quick,
+    json: values.json === true,
+    profiles,
+  };
 }
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -131,12 +142,14 @@ async function run(options: Options, dist: string): Promise<void> {
   const world = await startWorld({
     command,
     env,
+    flags: options.trace ? ['-v=4'] : [],
     ...(options.profiles === undefined ? {} : { profiles: options.profiles }),
   });
   const interrupted = new Promise<never>((_, reject) => process.once('SIGINT', () => reject(new Error('interrupted'))));
   let rows: Row[];
   try {
     rows = await Promise.race([measure(world, options, command, env), interrupted]);
+    if (options.trace) say(`\n${tracesIn(world.log)}\n`);
   } finally {
     await world.stop();
   }

@@ -24,6 +24,7 @@ export type WorldOptions = {
   /** Where profiles go. */
   readonly profiles?: string;
   readonly env?: NodeJS.ProcessEnv;
+  readonly flags?: readonly string[];
 };
 
 export interface World {
@@ -36,6 +37,8 @@ export interface World {
   readonly floor: Floor;
   readonly pods: PodWatch;
   readonly kubelet: Kubelet;
+  /** The kubelet's log file. */
+  readonly log: string;
   stop(): Promise<void>;
 }
 
@@ -88,7 +91,7 @@ async function build(
   await pods.start();
   undo.push(() => pods.stop());
   const floor = new Floor(bare.runtime, dir, cgroupRoot);
-  return { dir, manifests, containerd, bare, client, floor, pods, kubelet, stop };
+  return { dir, manifests, containerd, bare, client, floor, pods, kubelet, log: join(dir, 'kubelet.log'), stop };
 }
 
 async function startApi(dir: string): Promise<ChildProcess> {
@@ -156,6 +159,7 @@ export class Kubelet {
       `--root-dir=${join(this.#dir, 'kubelet')}`,
       `--cert-dir=${join(this.#dir, 'pki')}`,
       `--hostname-override=${NODE_NAME}`,
+      ...(this.#o.flags ?? []),
     ];
     this.#child = spawn(this.#o.command, flags, {
       stdio: ['ignore', log, log],
