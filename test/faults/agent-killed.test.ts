@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startNode, until, type TestNode } from '../harness/node.ts';
-import { Fleet, randomFrom, type RunningContainer } from './fleet.ts';
+import { Fleet, randomFrom } from './fleet.ts';
 
 const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 50);
 const SEED = Number(process.env['SEED'] ?? 1);
@@ -64,16 +64,6 @@ describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
     return name;
   }
 
-  const steadyContainers = async (except: ReadonlySet<string>): Promise<RunningContainer[]> => {
-    const steady = new Set(
-      fleet
-        .steady()
-        .map((m) => m.name)
-        .filter((name) => !except.has(name)),
-    );
-    return [...(await fleet.running()).values()].flat().filter((c) => steady.has(c.key.split('/')[0] ?? ''));
-  };
-
   it('starts all kinds of pods', async () => {
     for (let slot = 0; slot < SLOTS; slot++) await fill(slot);
     await fleet.untilConverged('at first');
@@ -87,7 +77,7 @@ describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
       const troubled = new Set<string>();
       for (let n = 1 + random(3); n > 0; n--) troubled.add(await act());
       await sleep(random(700));
-      const before_ = await steadyContainers(troubled);
+      const running = await fleet.steadyContainers(troubled);
       await node.kubelet.kill('SIGKILL');
       await node.kubelet.start();
       const begun = performance.now();
@@ -95,13 +85,13 @@ describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
       const ms = Math.round(performance.now() - begun);
       if (ms > slowest.ms) slowest = { ms, what };
       await fleet.assertNothingTwice();
-      const now = new Map((await steadyContainers(troubled)).map((c) => [c.key, c]));
-      for (const c of before_)
-        assert.deepEqual(now.get(c.key), c, `${c.key} did not go on over kill ${round} (seed ${SEED})`);
+      await fleet.assertWentOn(running, `over kill ${round} (seed ${SEED})`, troubled);
       assert.deepEqual(fleet.flaps, [], `readiness flapped in round ${round} (seed ${SEED})`);
     }
     t.diagnostic(`slowest: ${slowest.ms} ms, at the end ${slowest.what}`);
   });
+
+  it('keeps the node Ready', () => assert.deepEqual(fleet.nodeFlaps, []));
 
   it('counts restarts on, never back', () => assert.deepEqual(fleet.backwards, []));
 

@@ -12,10 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import type { Node } from '../../src/core/node.ts';
 import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
 import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
-import { PODS } from '../../src/kube/resources.ts';
+import { NODES, PODS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -87,22 +88,30 @@ export class Fleet {
   readonly members = new Map<string, Member>();
   /** Every time the API server showed a wanted steady pod going from ready to not ready. */
   readonly flaps: string[] = [];
+  /** Every time the node was seen not ready. */
+  readonly nodeFlaps: string[] = [];
   /** Every time a restart count became smaller (static pods made anew with the same content begin again). */
   readonly backwards: string[] = [];
   readonly #node: TestNode;
   readonly #stop = new AbortController();
+  #nodeWasReady = false;
   readonly #restarts = new Map<string, number>();
   readonly #ready = new Map<string, boolean>();
   /** Steady pods that somebody troubled: going unready is right for them. */
   readonly excused = new Set<string>();
-  readonly reflector: Reflector<Pod>;
+  readonly #pods: Reflector<Pod>;
+  readonly #nodes: Reflector<Node>;
 
   constructor(node: TestNode) {
     this.#node = node;
     const deps = { client: node.client, clock: systemClock, log: silentLogger };
-    this.reflector = new Reflector<Pod>(deps, { name: 'fleet', resource: PODS, namespace: NAMESPACE });
-    this.reflector.subscribe((changes) => {
+    this.#pods = new Reflector<Pod>(deps, { name: 'fleet', resource: PODS, namespace: NAMESPACE });
+    this.#pods.subscribe((changes) => {
       for (const { after } of changes) if (after !== undefined) this.#seen(after);
+    });
+    this.#nodes = new Reflector<Node>(deps, { name: 'fleet-node', resource: NODES });
+    this.#nodes.subscribe((changes) => {
+      for (const { after } of changes) if (after !== undefined) this.#nodeSeen(after);
     });
   }
 
@@ -112,7 +121,8 @@ export class Fleet {
       writeFileSync(`${keep}.cri`, '');
       this.#node.cri.observe = (call) => appendFileSync(`${keep}.cri`, lineOf(call));
     }
-    void this.reflector.run(this.#stop.signal);
+    void this.#pods.run(this.#stop.signal);
+    void this.#nodes.run(this.#stop.signal);
   }
 
   /** `FAULT_LOG` names where the kubelet's log and its CRI calls go for a closer look. */
@@ -120,6 +130,12 @@ export class Fleet {
     this.#stop.abort();
     const keep = process.env['FAULT_LOG'];
     if (keep !== undefined) copyFileSync(join(this.#node.dir, 'kubelet.log'), keep);
+  }
+
+  #nodeSeen(node: Node): void {
+    const ready = node.status?.conditions?.find((c) => c.type === 'Ready');
+    if (ready?.status === 'True') this.#nodeWasReady = true;
+    else if (this.#nodeWasReady) this.nodeFlaps.push(`${ready?.status}: ${ready?.message}`);
   }
 
   #seen(pod: Pod): void {
@@ -198,6 +214,23 @@ export class Fleet {
       found.set(key, [...(found.get(key) ?? []), { id: c.id, startedAt: status?.startedAt ?? 0n, key }]);
     }
     return found;
+  }
+
+  /** What runs of the steady pods. */
+  async steadyContainers(except: ReadonlySet<string> = new Set()): Promise<RunningContainer[]> {
+    const steady = new Set(this.steady().map((m) => m.name));
+    for (const name of except) steady.delete(name);
+    return [...(await this.running()).values()].flat().filter((c) => steady.has(c.key.split('/')[0] ?? ''));
+  }
+
+  /** Everything in `before` still runs, with the same ids and start times. */
+  async assertWentOn(
+    before: readonly RunningContainer[],
+    why: string,
+    except: ReadonlySet<string> = new Set(),
+  ): Promise<void> {
+    const now = new Map((await this.steadyContainers(except)).map((c) => [c.key, c]));
+    for (const c of before) assert.deepEqual(now.get(c.key), c, `${c.key} did not go on ${why}`);
   }
 
   /** Nothing runs twice: one ready sandbox per pod name, one running container per name, no attempt used twice. */
