@@ -1,0 +1,105 @@
+// The API server goes away and comes back, ten times for a moment and once for long, under pods of which some crash: the
+// node goes on by itself, nothing is lost or restarted, and afterwards the API server learns everything at once.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startNode, until, type TestNode } from '../harness/node.ts';
+import { Fleet, isReady, randomFrom } from './fleet.ts';
+
+const PODS = Number(process.env['FAULT_PODS'] ?? 30);
+const SHORT = Number(process.env['FAULT_ROUNDS'] ?? 10);
+const AWAY_MS = 45_000;
+const READY_WITHIN_MS = 3000;
+const SEED = Number(process.env['SEED'] ?? 1);
+const KINDS = ['plain', 'ready', 'plain', 'two', 'plain', 'sidecar', 'plain', 'plain', 'crash', 'plain'];
+const never = new AbortController().signal;
+
+describe(`API server away under ${PODS} pods`, () => {
+  let node: TestNode;
+  let fleet: Fleet;
+
+  before(async () => {
+    node = await startNode({ config: 'crashLoopBackOff: {maxContainerRestartPeriod: 2s}' });
+    fleet = new Fleet(node);
+    fleet.start();
+    for (let i = 0; i < PODS; i++) await fleet.create(`p${i}`, KINDS[i % KINDS.length] ?? 'plain', i % 7 === 6);
+    await fleet.untilConverged('at first', 90_000);
+  });
+
+  after(async () => {
+    await node?.api.start();
+    fleet?.stop();
+    await node?.stop();
+  });
+
+  it(`goes on over ${SHORT} short absences`, async () => {
+    const random = randomFrom(SEED);
+    const running = await fleet.steadyContainers();
+    for (let i = 0; i < SHORT; i++) {
+      await node.api.stop();
+      await sleep(random(600));
+      await node.api.start();
+      await sleep(random(400));
+    }
+    await fleet.untilConverged('after short absences');
+    await fleet.assertWentOn(running, 'over short absences');
+    await fleet.assertNothingTwice();
+    assert.deepEqual(fleet.flaps, []);
+  });
+
+  it('learns of pods created and deleted between absences', async () => {
+    await fleet.create('between', 'plain', false);
+    await node.api.stop();
+    await node.api.start();
+    await fleet.untilConverged('with a new pod');
+    await fleet.remove('between');
+    await node.api.stop();
+    await node.api.start();
+    await fleet.untilConverged('without it');
+  });
+
+  it(`goes on by itself for ${AWAY_MS / 1000} s, then catches up`, async (t) => {
+    const running = await fleet.steadyContainers(new Set(['p0']));
+    const restarts = await restartsOf(node);
+    const execs = node.cri.counts.get('ExecSync') ?? 0;
+    await node.api.stop();
+    const gone = performance.now();
+    const [victim] = (await fleet.running()).get('p0/main') ?? [];
+    fleet.excused.add('p0');
+    await node.containerd.runtime.stopContainer({ containerId: victim?.id ?? '', timeout: 0 }, never);
+    await until('p0 was restarted without an API server', async () => {
+      const [now] = (await fleet.running()).get('p0/main') ?? [];
+      return now !== undefined && now.id !== victim?.id;
+    });
+    await sleep(Math.max(0, AWAY_MS - (performance.now() - gone)));
+    assert.ok((await restartsOf(node)) > restarts + 3, 'crashing containers were restarted meanwhile');
+    assert.ok((node.cri.counts.get('ExecSync') ?? 0) > execs + 20, 'probes went on meanwhile');
+    await node.api.start();
+    const back = performance.now();
+    await fleet.create('fresh', 'plain', false);
+    await until('the new pod is ready', async () => {
+      const pod = await fleet.shown('fresh');
+      return pod !== undefined && isReady(pod);
+    });
+    const tookMs = Math.round(performance.now() - back);
+    t.diagnostic(`a pod created when the API server was back was ready after ${tookMs} ms`);
+    assert.ok(tookMs < READY_WITHIN_MS, `took ${tookMs} ms`);
+    await fleet.untilConverged('after the long absence');
+    await fleet.assertWentOn(running, 'over the long absence', new Set(['p0']));
+    await fleet.assertNothingTwice();
+    assert.equal((await fleet.shown('p0'))?.status?.containerStatuses?.[0]?.restartCount, 1);
+    assert.deepEqual(fleet.flaps, []);
+    assert.deepEqual(fleet.backwards, []);
+  });
+});
+
+/** How often containers were started again, all in all, as the runtime counts. */
+async function restartsOf(node: TestNode): Promise<number> {
+  const { containers } = await node.containerd.runtime.listContainers({}, never);
+  const attempts = new Map<string, number>();
+  for (const { labels, metadata } of containers) {
+    const key = `${labels['io.kubernetes.pod.uid']}/${metadata?.name}`;
+    attempts.set(key, Math.max(attempts.get(key) ?? 0, metadata?.attempt ?? 0));
+  }
+  return [...attempts.values()].reduce((sum, n) => sum + n, 0);
+}
