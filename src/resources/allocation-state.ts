@@ -1,43 +1,34 @@
 // The allocations of all pods, kept in `<root>/allocated_pods_state` in upstream's format: a pod that was admitted keeps
 // what it was granted over a restart of the agent.
-import { readFile } from 'node:fs/promises';
+import { formatState, parseState } from '../core/go-json.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod, type ResourceRequirements } from '../core/pod.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { errnoOf } from '../lib/errors.ts';
+import { LatestFile } from '../lib/latest-file.ts';
 import type { Logger } from '../lib/logger.ts';
 import { allocationOf, differs, withAllocation, type Allocation } from './allocation.ts';
 
-type Entries = Record<
-  string,
-  { ContainerResources?: Record<string, ResourceRequirements>; PodLevelResources?: ResourceRequirements }
->;
+type Entry = {
+  readonly ContainerResources?: Readonly<Record<string, ResourceRequirements>>;
+  readonly PodLevelResources?: ResourceRequirements;
+};
 
 export class AllocationState {
-  readonly #log: Logger;
-  readonly #file: string;
+  readonly #file: LatestFile;
   readonly #pods = new Map<string, Allocation>();
-  #dirty = false;
-  #writing: Promise<void> | undefined;
 
   constructor(deps: { readonly log: Logger }, options: { readonly file: string }) {
-    this.#log = deps.log;
-    this.#file = options.file;
+    this.#file = new LatestFile(deps, { path: options.file, content: () => formatAllocations(this.#pods) });
   }
 
-  /** Reads what an earlier run left. A file that cannot be understood counts as absent. */
-  async load(): Promise<void> {
-    try {
-      const entries = parseAllocations(await readFile(this.#file, 'utf8'));
-      for (const [uid, { ContainerResources = {}, PodLevelResources }] of Object.entries(entries))
+  /** Reads what an earlier run left. */
+  load(): Promise<void> {
+    return this.#file.load((text) => {
+      for (const [uid, { ContainerResources = {}, PodLevelResources }] of Object.entries(parseState<Entry>(text)))
         this.#pods.set(uid, {
           containers: ContainerResources,
           ...(PodLevelResources !== undefined && { pod: PodLevelResources }),
         });
-    } catch (err) {
-      if (errnoOf(err) !== 'ENOENT')
-        this.#log.warn('record of granted resources not readable', { file: this.#file, err });
-    }
+    });
   }
 
   /** The pod as it was granted; as it is where nothing was granted yet. */
@@ -57,58 +48,24 @@ export class AllocationState {
   /** Grants what the pod asks for. */
   grant(pod: Pod): void {
     this.#pods.set(uidOf(pod), allocationOf(pod));
-    this.#changed();
+    this.#file.changed();
   }
 
   retain(alive: ReadonlySet<string>): void {
     const gone = [...this.#pods.keys()].filter((uid) => !alive.has(uid));
     for (const uid of gone) this.#pods.delete(uid);
-    if (gone.length > 0) this.#changed();
+    if (gone.length > 0) this.#file.changed();
   }
 
-  /** Resolves when everything granted so far is on disk, or was given up with an error in the log. */
-  async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
-  }
-
-  /** Changes while a write is under way go into one more write. */
-  #changed(): void {
-    this.#dirty = true;
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
-  }
-
-  async #write(): Promise<void> {
-    while (this.#dirty) {
-      this.#dirty = false;
-      try {
-        await writeFileAtomic(this.#file, formatAllocations(this.#pods), 0o600);
-      } catch (err) {
-        this.#log.error('record of granted resources not written', { file: this.#file, err });
-      }
-    }
+  /** Resolves when everything granted so far is on disk, or was given up. */
+  flush(): Promise<void> {
+    return this.#file.flush();
   }
 }
 
 export function formatAllocations(pods: ReadonlyMap<string, Allocation>): string {
-  const entries: Entries = {};
+  const entries: Record<string, Entry> = {};
   for (const [uid, { containers, pod }] of pods)
     entries[uid] = { ContainerResources: containers, ...(pod !== undefined && { PodLevelResources: pod }) };
-  const data = goJson({ entries });
-  return goJson({ data, checksum: checksum(data) });
-}
-
-export function parseAllocations(text: string): Entries {
-  const { data, checksum: sum } = JSON.parse(text) as { data?: unknown; checksum?: unknown };
-  if (typeof data !== 'string' || sum !== checksum(data)) throw new Error('checksum does not match');
-  return (JSON.parse(data) as { entries?: Entries }).entries ?? {};
-}
-
-const goJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-
-/** FNV-1a over the data as upstream prints it. */
-function checksum(data: string): number {
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(`(string)${data}`)) hash = Math.imul(hash ^ byte, 0x01000193);
-  return hash >>> 0;
+  return formatState(entries);
 }

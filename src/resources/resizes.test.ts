@@ -3,13 +3,14 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parseState } from '../core/go-json.ts';
 import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import { podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { AllocationState, formatAllocations, parseAllocations } from './allocation-state.ts';
+import { AllocationState, formatAllocations } from './allocation-state.ts';
 import { allocationOf, differs, withAllocation } from './allocation.ts';
 import { Resizes } from './resizes.ts';
 
@@ -52,7 +53,7 @@ test('allocations survive a restart, broken files do not hurt', async () => {
   assert.equal(second.isResized(pod('b', '1', { resources: { limits: { cpu: '3' } } })), true);
   second.retain(new Set(['a']));
   await second.flush();
-  assert.deepEqual(Object.keys(parseAllocations(await readFile(file, 'utf8'))), ['a']);
+  assert.deepEqual(Object.keys(parseState(await readFile(file, 'utf8'))), ['a']);
   await writeFile(file, '{"data":"{}","checksum":1}');
   const third = new AllocationState({ log: silentLogger }, { file });
   await third.load();
@@ -64,7 +65,7 @@ test('the record has the form others read', () => {
   const text = formatAllocations(new Map([['u', allocationOf(pod('u', '1'))]]));
   const { data } = JSON.parse(text) as { data: string };
   assert.equal(data, '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"1","example.com/x":"1"}}}}}}');
-  assert.throws(() => parseAllocations(text.replace('"cpu', '"CPU')), /checksum|JSON/);
+  assert.throws(() => parseState(text.replace('"cpu', '"CPU')), /checksum|JSON/);
 });
 
 /** Pods on a node of two processors. */

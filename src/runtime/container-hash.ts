@@ -1,14 +1,5 @@
 // The hash by which a running container is known to be the one the spec asks for. Only the name and the image count.
-import { goJson } from './go-json.ts';
-
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
-
-export function fnv1a32(text: string): number {
-  let hash = FNV_OFFSET;
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME);
-  return hash >>> 0;
-}
+import { fnv1a32, goJson } from '../core/go-json.ts';
 
 /** Lowercase hex without padding, over the printed byte list of `{"image":…,"name":…}`. */
 export function containerHash(container: { readonly name: string; readonly image?: string }): string {

@@ -1,7 +1,7 @@
 // Labels and annotations on sandboxes and containers. They carry what must survive a restart of the agent.
 import { namespaceOf, type Container, type ContainerPort, type LifecycleHandler, type Pod } from '../core/pod.ts';
+import { goJson } from '../core/go-json.ts';
 import { containerHash } from './container-hash.ts';
-import { goJson } from './go-json.ts';
 
 export const POD_NAME = 'io.kubernetes.pod.name';
 export const POD_NAMESPACE = 'io.kubernetes.pod.namespace';
