@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { podUid, type PodUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
+import { VolumeMeasuring, type MeasuredVolume } from './volume-figures.ts';
+
+const never = new AbortController().signal;
+const measured = (usedBytes: number): MeasuredVolume => ({
+  usedBytes,
+  inodesUsed: 1,
+  capacityBytes: 100,
+  availableBytes: 50,
+  inodes: 10,
+  inodesFree: 5,
+});
+const pod = (uid: string, volumes: object[]): Pod =>
+  ({ metadata: { name: `p-${uid}`, namespace: 'ns', uid }, spec: { containers: [], volumes } }) as unknown as Pod;
+
+function setup(pods: Pod[], volumes: Record<string, number>) {
+  const clock = new ManualClock(undefined, () => 0.5);
+  const walks: PodUid[] = [];
+  const measuring = new VolumeMeasuring(
+    {
+      pods: () => pods,
+      measure: (uid) => {
+        walks.push(uid);
+        return Promise.resolve(new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])));
+      },
+      durations: new Registry().histogram('d', 'h', ['metric_source']),
+      clock,
+      log: silentLogger,
+    },
+    { periodMs: 60_000 },
+  );
+  return { clock, walks, measuring };
+}
+
+test('each pod is measured at once, then every period with its jitter', async () => {
+  const { clock, walks, measuring } = setup([pod('a', [{ name: 'v', emptyDir: {} }])], { v: 7 });
+  await measuring.measureDue(never);
+  await measuring.measureDue(never);
+  assert.equal(walks.length, 1);
+  assert.equal(measuring.of(podUid('a'))?.ephemeral[0]?.usedBytes, 7);
+  await clock.advance(89_000);
+  await measuring.measureDue(never);
+  assert.equal(walks.length, 1, 'one and a half periods are not over');
+  await clock.advance(2000);
+  await measuring.measureDue(never);
+  assert.equal(walks.length, 2);
+});
+
+test('only what is on the disk and dies with the pod is ephemeral storage', async () => {
+  const volumes = [
+    { name: 'disk', emptyDir: {} },
+    { name: 'memory', emptyDir: { medium: 'Memory' } },
+    { name: 'config', configMap: { name: 'x' } },
+    { name: 'secret', secret: { secretName: 'x' } },
+    { name: 'claim', persistentVolumeClaim: { claimName: 'data' } },
+    { name: 'generic', ephemeral: {} },
+    { name: 'unmeasured', emptyDir: {} },
+  ];
+  const sizes = { disk: 1, memory: 2, config: 3, secret: 4, claim: 5, generic: 6 };
+  const { measuring } = setup([pod('a', volumes)], sizes);
+  await measuring.measureDue(never);
+  const found = measuring.of(podUid('a'));
+  assert.deepEqual(
+    found?.ephemeral.map((v) => v.name),
+    ['disk', 'config'],
+  );
+  assert.deepEqual(
+    found?.others.map((v) => [v.name, v.pvcRef?.name]),
+    [
+      ['memory', undefined],
+      ['secret', undefined],
+      ['claim', 'data'],
+      ['generic', 'p-a-generic'],
+    ],
+  );
+});
+
+test('a pod that left is forgotten', async () => {
+  const pods = [pod('a', [{ name: 'v', emptyDir: {} }])];
+  const { measuring } = setup(pods, { v: 7 });
+  await measuring.measureDue(never);
+  pods.length = 0;
+  await measuring.measureDue(never);
+  assert.equal(measuring.all().size, 0);
+});
