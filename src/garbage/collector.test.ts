@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { containerId, podUid, sandboxId, type ContainerId } from '../core/ids.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
 import { emptySnapshot } from '../core/snapshot.ts';
 import { systemClock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -168,29 +169,9 @@ describe('garbage collector', () => {
   it('removes all dead containers of one pod', async () => {
     const { runtime, collector } = setup();
     runtime.list = [container('a', 'p'), container('b', 'p', 'running')];
-    const observed = (id: string, state: 'exited' | 'running') => ({
-      id: containerId(id),
-      name: 'c',
-      sandboxId: sandboxId('s'),
-      attempt: 0,
-      state,
-      createdAt: 1n,
-      startedAt: 0n,
-      finishedAt: 0n,
-      exitCode: 0,
-      reason: '',
-      message: '',
-      image: '',
-      imageRef: '',
-      imageId: '',
-      labels: {},
-      annotations: {},
-      logPath: '',
-      mounts: [],
-    });
     const snapshot = {
       ...emptySnapshot(podUid('p'), 'p', 'ns'),
-      containers: [observed('a', 'exited'), observed('b', 'running')],
+      containers: [observedContainer('c', { id: 'a', state: 'exited' }), observedContainer('c', { id: 'b' })],
     };
     await collector.removeContainersOf(snapshot, signal);
     assert.deepEqual(runtime.calls, ['remove a']);

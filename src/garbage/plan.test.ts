@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { containerId, podUid, sandboxId } from '../core/ids.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
 import { emptySnapshot, type ObservedContainer } from '../core/snapshot.ts';
 import {
   DEFAULT_POLICY,
@@ -106,26 +107,8 @@ describe('log directories', () => {
 });
 
 describe('pruning one pod', () => {
-  const one = (name: string, second: number, state: ObservedContainer['state'] = 'exited'): ObservedContainer => ({
-    id: containerId(`${name}@${second}`),
-    name,
-    sandboxId: sandboxId('s'),
-    attempt: second,
-    state,
-    createdAt: BigInt(second),
-    startedAt: 0n,
-    finishedAt: 0n,
-    exitCode: 0,
-    reason: '',
-    message: '',
-    image: '',
-    imageRef: '',
-    imageId: '',
-    labels: {},
-    annotations: {},
-    logPath: '',
-    mounts: [],
-  });
+  const one = (name: string, second: number, state: ObservedContainer['state'] = 'exited'): ObservedContainer =>
+    observedContainer(name, { id: `${name}@${second}`, attempt: second, state, createdAt: BigInt(second) });
   const snapshot = {
     ...emptySnapshot(podUid('u'), 'p', 'ns'),
     containers: [one('a', 4, 'running'), one('a', 3), one('a', 2), one('b', 2), one('b', 1), one('c', 1, 'created')],

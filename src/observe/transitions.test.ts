@@ -1,29 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { containerId, podUid, sandboxId } from '../core/ids.ts';
+import { podUid, sandboxId } from '../core/ids.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
 import { emptySnapshot, type ObservedContainer, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
 import { sameObservation, transitions } from './transitions.ts';
 
-const container = (state: ObservedState, id = 'c'): ObservedContainer => ({
-  id: containerId(id),
-  name: 'web',
-  sandboxId: sandboxId('s'),
-  attempt: 0,
-  state,
-  createdAt: 1n,
-  startedAt: 0n,
-  finishedAt: 0n,
-  exitCode: 0,
-  reason: '',
-  message: '',
-  image: '',
-  imageRef: '',
-  imageId: '',
-  labels: {},
-  annotations: {},
-  logPath: '',
-  mounts: [],
-});
+const container = (state: ObservedState, id = 'c'): ObservedContainer => observedContainer('web', { id, state });
 const pod = (containers: readonly ObservedContainer[], ready?: boolean): PodSnapshot => ({
   ...emptySnapshot(podUid('u'), 'p', 'n', 1),
   containers,

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CriRuntime } from '../cri/services.ts';
-import { containerId, podUid, sandboxId } from '../core/ids.ts';
+import { podUid } from '../core/ids.ts';
 import type { Container, Pod, ResourceRequirements } from '../core/pod.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { facts, silentLog } from '../../test/golden/fixture.ts';
 import { ActuatedState } from './actuated-state.ts';
@@ -30,26 +31,7 @@ const running = (...names: string[]): PodSnapshot => ({
   sandboxes: [],
   ips: [],
   version: 1,
-  containers: names.map((name) => ({
-    id: containerId(name),
-    name,
-    sandboxId: sandboxId('s'),
-    attempt: 0,
-    state: 'running' as const,
-    createdAt: 1n,
-    startedAt: 1n,
-    finishedAt: 0n,
-    exitCode: 0,
-    reason: '',
-    message: '',
-    image: '',
-    imageRef: '',
-    imageId: '',
-    labels: {},
-    annotations: {},
-    logPath: '',
-    mounts: [],
-  })),
+  containers: names.map((name) => observedContainer(name, { startedAt: 1n })),
 });
 
 const steps = (pod: Pod, actuated: Record<string, ResourceRequirements>, restarting: string[] = []): string[] =>

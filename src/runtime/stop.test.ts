@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CriRuntime } from '../cri/services.ts';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
-import { containerId, podUid, sandboxId } from '../core/ids.ts';
+import { podUid, sandboxId } from '../core/ids.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
@@ -18,27 +19,8 @@ const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> =
   spec: { containers: [{ name: 'a' }], ...spec },
 });
 
-const seen = (name: string, more: Partial<ObservedContainer> = {}): ObservedContainer => ({
-  id: containerId(name),
-  name,
-  sandboxId: sandboxId('s'),
-  attempt: 0,
-  state: 'running',
-  createdAt: 1n,
-  startedAt: 1n,
-  finishedAt: 0n,
-  exitCode: 0,
-  reason: '',
-  message: '',
-  image: '',
-  imageRef: '',
-  imageId: '',
-  labels: {},
-  annotations: {},
-  logPath: '',
-  mounts: [],
-  ...more,
-});
+const seen = (name: string, more: Partial<ObservedContainer> = {}): ObservedContainer =>
+  observedContainer(name, { startedAt: 1n, ...more });
 
 const snapshotOf = (...containers: ObservedContainer[]): PodSnapshot => ({
   uid: podUid('u'),

@@ -1,8 +1,9 @@
 // The planner's rows, written short: `a running`, `a exited 1`, `a#7 created`; newest first.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
+import { podUid, sandboxId } from '../../src/core/ids.ts';
 import type { Container, Pod, PodSpec, ResourceRequirements } from '../../src/core/pod.ts';
+import { observedContainer } from '../../src/core/snapshot.fixture.ts';
 import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../../src/core/snapshot.ts';
 import { containerHash } from '../../src/runtime/container-hash.ts';
 import { planPod } from '../../src/runtime/plan.ts';
@@ -23,26 +24,17 @@ export const podOf = (spec: Partial<PodSpec>, metadata: Partial<Pod['metadata']>
 function seen(text: string, createdAt: number): ObservedContainer {
   const [who = '', state = '', code = '0', reason = ''] = text.split(' ');
   const [name = '', id = who] = who.split('#');
-  return {
-    id: containerId(`${id}`),
-    name,
-    sandboxId: sandboxId('s'),
-    attempt: 0,
+  return observedContainer(name, {
+    id,
     state: state as ObservedContainer['state'],
     createdAt: BigInt(createdAt),
     startedAt: 1n,
     finishedAt: 2n,
     exitCode: Number(code),
     reason,
-    message: '',
     image: IMAGE,
-    imageRef: '',
-    imageId: '',
-    labels: {},
     annotations: reason === 'foreign' ? {} : { 'io.kubernetes.container.hash': containerHash({ name, image: IMAGE }) },
-    logPath: '',
-    mounts: [],
-  };
+  });
 }
 
 export const READY: ObservedSandbox = {

@@ -1,8 +1,9 @@
 // Arbitrary pods and what a runtime may show of them, valid and odd alike.
 import fc from 'fast-check';
-import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
+import { podUid, sandboxId } from '../../src/core/ids.ts';
 import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
 import { containersOf } from '../../src/core/pod.ts';
+import { observedContainer } from '../../src/core/snapshot.fixture.ts';
 import type { ObservedContainer, PodSnapshot } from '../../src/core/snapshot.ts';
 import { containerHash } from '../../src/runtime/container-hash.ts';
 
@@ -220,21 +221,14 @@ const observed = (
   { name, image = '' }: Container,
   { changed, ...seen }: Pick<ObservedContainer, 'state' | 'exitCode' | 'reason'> & { changed: boolean },
   n: number,
-): ObservedContainer => ({
-  ...seen,
-  id: containerId(`${name}-${n}`),
-  name,
-  sandboxId: sandboxId('s0'),
-  attempt: 1 - n,
-  createdAt: BigInt(10 - n),
-  startedAt: 1n,
-  finishedAt: 2n,
-  message: '',
-  image: '',
-  imageRef: '',
-  imageId: '',
-  labels: {},
-  annotations: { 'io.kubernetes.container.hash': changed ? '0' : containerHash({ name, image }) },
-  logPath: '',
-  mounts: [],
-});
+): ObservedContainer =>
+  observedContainer(name, {
+    ...seen,
+    id: `${name}-${n}`,
+    sandboxId: sandboxId('s0'),
+    attempt: 1 - n,
+    createdAt: BigInt(10 - n),
+    startedAt: 1n,
+    finishedAt: 2n,
+    annotations: { 'io.kubernetes.container.hash': changed ? '0' : containerHash({ name, image }) },
+  });

@@ -2,6 +2,7 @@
 // every changing call, and shows its state as the snapshots that the planner reads.
 import type { CriRuntime } from '../../src/cri/services.ts';
 import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
+import { observedContainer } from '../../src/core/snapshot.fixture.ts';
 import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../../src/core/snapshot.ts';
 import type { ManualClock } from '../../src/lib/manual-clock.ts';
 import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
@@ -117,26 +118,17 @@ export class ScriptedRuntime {
       annotations: Record<string, string>;
     };
     const id = containerId(`container-${this.#containers.length + 1}`);
-    this.#containers.push({
-      id,
-      name: config.metadata.name,
-      sandboxId: sandboxId(String(r['podSandboxId'])),
-      attempt: config.metadata.attempt,
-      state: 'created',
-      createdAt: this.#clock.nowNanos(),
-      startedAt: 0n,
-      finishedAt: 0n,
-      exitCode: 0,
-      reason: '',
-      message: '',
-      image: '',
-      imageRef: '',
-      imageId: '',
-      labels: config.labels,
-      annotations: config.annotations,
-      logPath: '',
-      mounts: [],
-    });
+    this.#containers.push(
+      observedContainer(config.metadata.name, {
+        id,
+        sandboxId: sandboxId(String(r['podSandboxId'])),
+        attempt: config.metadata.attempt,
+        state: 'created',
+        createdAt: this.#clock.nowNanos(),
+        labels: config.labels,
+        annotations: config.annotations,
+      }),
+    );
     return { containerId: id };
   }
 
