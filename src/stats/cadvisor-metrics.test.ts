@@ -93,7 +93,7 @@ test('pressure and device traffic of v2', () => {
 
 test('every family comes once, sorted, with its header', () => {
   const text = page(v1({ ...CPU, ...MEMORY }), { ...v1(CPU), labels: { ...labels, id: '/' } });
-  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
   assert.deepEqual(names, [...names].sort());
   assert.equal(new Set(names).size, names.length);
   assert.equal([...text.matchAll(/^# HELP /gm)].length, names.length);

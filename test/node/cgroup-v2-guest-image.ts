@@ -88,10 +88,10 @@ const padded = (data: Buffer): Buffer => Buffer.concat([data, Buffer.alloc((4 - 
 const merged = (path: string): string => path.replace(/^\/(bin|sbin|lib|lib64)\//, '/usr/$1/');
 
 const TESTS =
-  'cd /project && node --test --test-force-exit --test-reporter=tap test/node/resources.test.ts test/node/resources-oom.test.ts';
+  'cd /project && node --test --test-force-exit --test-reporter=tap test/node/resources.test.ts test/node/resources-oom.test.ts test/node/stats-cgroup.test.ts';
 const END = 'echo "guest: tests ended with $?"; echo o > /proc/sysrq-trigger; sleep 10';
 
-/** Runs the resource tests as the machine's first process would start them; prints TAP on the console. */
+/** Runs the resource and statistics tests as the machine's first process would start them; prints TAP on the console. */
 export function buildImage(driver: 'cgroupfs' | 'systemd'): string {
   const path = join(CACHE, `${driver}-${process.pid}.cpio`);
   const archive = new Archive(path);

@@ -29,7 +29,7 @@ export function parseExposition(text: string): ReadonlyMap<string, Family> {
     else {
       const series = readSample(line, where);
       assert.ok(current !== undefined && belongs(series.name, current, families.get(current)?.type), where);
-      const key = `${series.name}{${JSON.stringify(Object.entries(series.labels).sort())}}`;
+      const key = `${series.name}${identity(series.labels)}`;
       assert.ok(!seen.has(key), `twice: ${where}`);
       seen.add(key);
       families.get(current)?.series.push(series);
@@ -107,11 +107,8 @@ function closed(name: string, { type, help, series }: Open): Family {
 function checkHistogram(name: string, series: readonly Series[]): void {
   const groups = new Map<string, Series[]>();
   for (const s of series) {
-    const key = JSON.stringify(
-      Object.entries(s.labels)
-        .filter(([label]) => label !== 'le')
-        .sort(),
-    );
+    const { le: _, ...rest } = s.labels;
+    const key = identity(rest);
     groups.set(key, [...(groups.get(key) ?? []), s]);
   }
   for (const [key, group] of groups) {
@@ -129,6 +126,13 @@ function checkHistogram(name: string, series: readonly Series[]): void {
     }
   }
 }
+
+/** The same for the same labels in any order. */
+const identity = (labels: Readonly<Record<string, string>>): string =>
+  Object.keys(labels)
+    .sort()
+    .map((name) => `${name}=${JSON.stringify(labels[name])}`)
+    .join();
 
 const labelNames = ({ labels }: Series): readonly string[] => Object.keys(labels).sort();
 

@@ -91,9 +91,8 @@ async function file(controller: string, name: string): Promise<string> {
     layout.version === 2
       ? layout.mountPoint
       : (layout.hierarchies.find((h) => h.controllers.includes(controller))?.mountPoint ?? '');
-  const { name: id } = (await page('/metrics/cadvisor'))
-    .get('container_last_seen')
-    ?.series.find((s) => s.labels['container'] === 'c')?.labels as { name: string };
+  const seen = (await page('/metrics/cadvisor')).get('container_last_seen')?.series ?? [];
+  const id = seen.find((s) => s.labels['container'] === 'c')?.labels['name'] ?? 'unknown';
   return readFile(join(mount, node.cgroupRoot, 'kubepods', `pod${UID}`, id, name), 'utf8');
 }
 const cpuSecondsInFile = async (): Promise<number> => Number(await file('cpuacct', 'cpuacct.usage')) / 1e9;
