@@ -234,7 +234,8 @@ export class StatusSync implements Runnable {
     try {
       return await this.#deps.client.get(PODS, { namespace: namespaceOf(pod), name: pod.metadata.name }, signal);
     } catch (err) {
-      if (isFault(err, 'notFound')) return undefined;
+      // A node may not even ask about a pod that the API server no longer knows to be on it.
+      if (isFault(err, 'notFound') || (isFault(err, 'denied') && err.detail['status'] === 403)) return undefined;
       throw err;
     }
   }

@@ -78,7 +78,7 @@ function pods(store: ObjectStore, info: RequestInfo, node: string): Verdict {
   if (info.subresource !== '') return no('');
   if (info.verb === 'get') {
     const pod = store.get('pods', keyOf(info.namespace, info.name));
-    return when(pod === undefined || textAt(pod.object, 'spec', 'nodeName') === node, noRelation(node));
+    return when(pod !== undefined && textAt(pod.object, 'spec', 'nodeName') === node, noRelation(node));
   }
   if (info.verb !== 'list' && info.verb !== 'watch') return no('');
   const own = info.fieldTerms.some((t) => t.field === 'spec.nodeName' && t.equal && t.value === node);

@@ -1,0 +1,171 @@
+// The kubelet goes and comes back: what changed meanwhile is caught up with, what did not change goes on untouched.
+import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { Pod } from '../../src/core/pod.ts';
+import { ContainerState } from '../../src/cri/gen/cri.ts';
+import { NODES } from '../../src/kube/resources.ts';
+import { isFault } from '../../src/lib/errors.ts';
+import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import { nodeReady, readLease, readNode, untilNode } from './node-view.ts';
+import { container, never, Scene, statusOf } from './scene.ts';
+
+const PATIENCE_MS = 60_000;
+
+const manifest = (name: string): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: { terminationGracePeriodSeconds: 1, containers: [container('main')] },
+  });
+
+async function runningOf(node: TestNode, uid: string): Promise<number> {
+  const filter = {
+    labelSelector: { 'io.kubernetes.pod.uid': uid },
+    state: { state: ContainerState.CONTAINER_RUNNING },
+  };
+  return (await node.containerd.runtime.listContainers({ filter }, never)).containers.length;
+}
+
+const containerOf = (pod: Pod): string => statusOf(pod, 'main')?.containerID ?? '';
+
+export function restartSuite(node: () => TestNode): void {
+  describe('restarts', () => {
+    staticPods(node);
+    restarted(node);
+    deletedNode(node);
+    offline(node);
+  });
+}
+
+function staticPods(node: () => TestNode): void {
+  it('mirrors a static pod, again when the mirror is deleted, and not the container', async () => {
+    const n = node();
+    writeFileSync(join(n.manifests, 'web.json'), manifest('web'));
+    const s = await Scene.open(n, 'default');
+    const name = `web-${NODE_NAME}`;
+    const known = async (): Promise<Pod | undefined> => {
+      try {
+        return await s.read(name);
+      } catch (err) {
+        if (isFault(err, 'notFound')) return undefined;
+        throw err;
+      }
+    };
+    await until('there is a mirror', known, PATIENCE_MS);
+    const mirror = await s.ready(name);
+    assert.equal(mirror.metadata.annotations?.['kubernetes.io/config.source'], 'file');
+    assert.equal(mirror.metadata.ownerReferences?.[0]?.uid, (await readNode(n)).metadata.uid);
+    await s.delete(name);
+    const again = await until(
+      'there is a new mirror',
+      async () => {
+        const pod = await known();
+        return pod !== undefined && pod.metadata.uid !== mirror.metadata.uid && pod;
+      },
+      PATIENCE_MS,
+    );
+    assert.equal(
+      again.metadata.annotations?.['kubernetes.io/config.mirror'],
+      mirror.metadata.annotations['kubernetes.io/config.mirror'],
+    );
+    assert.equal(containerOf(await s.ready(name)), containerOf(mirror));
+  });
+}
+
+function restarted(node: () => TestNode): void {
+  it('catches up with deletions and leaves running pods alone; an existing node is reconciled', async () => {
+    const n = node();
+    const s = await Scene.open(n, 'restarts');
+    const [, gently, forced] = await Promise.all(['stays', 'gently', 'forced'].map((name) => s.pod(name, {})));
+    const [stays] = await Promise.all(['stays', 'gently', 'forced'].map((name) => s.ready(name)));
+    writeFileSync(join(n.manifests, 'brief.json'), manifest('brief'));
+    const d = await Scene.open(n, 'default');
+    const brief = await until('the mirror is ready', () => d.ready(`brief-${NODE_NAME}`, 1000), PATIENCE_MS);
+    await n.kubelet.kill('SIGTERM');
+    await s.delete('gently');
+    await s.delete('forced', { gracePeriodSeconds: 0 });
+    rmSync(join(n.manifests, 'brief.json'));
+    const labels = { 'kubernetes.io/hostname': 'wrong', 'example.com/team': 'blue', 'example.com/mine': 'yes' };
+    await n.client.patch(NODES, { name: NODE_NAME }, { metadata: { labels } }, never);
+    const late = await s.pod('late', {});
+    n.kubelet.flags = n.kubelet.flags.map((f) => f.replace('team=red', 'team=green'));
+    await n.kubelet.start(n.healthzPort);
+
+    await s.gone('gently');
+    await d.gone(`brief-${NODE_NAME}`);
+    const hashOf = (pod: Pod): string => pod.metadata.annotations?.['kubernetes.io/config.hash'] ?? '';
+    for (const uid of [gently?.metadata.uid ?? '', forced?.metadata.uid ?? '', hashOf(brief)])
+      await until('its containers are gone', async () => (await runningOf(n, uid)) === 0, PATIENCE_MS);
+    await s.ready('late');
+    assert.ok(late.metadata.uid !== undefined);
+    const kept = await s.read('stays');
+    assert.equal(containerOf(kept), stays === undefined ? '' : containerOf(stays));
+    assert.equal(statusOf(kept, 'main')?.restartCount, 0);
+    const seen = await untilNode(
+      n,
+      'has its own host name again',
+      ({ metadata }) => metadata.labels?.['kubernetes.io/hostname'] === NODE_NAME,
+    );
+    assert.equal(seen.metadata.labels?.['example.com/team'], 'blue', 'labels of an existing node stay');
+    assert.equal(seen.metadata.labels['example.com/mine'], 'yes');
+    assert.ok(seen.spec?.taints?.some((t) => t.key === 'example.com/fresh'));
+  });
+}
+
+function deletedNode(node: () => TestNode): void {
+  it('registers anew after its Node was deleted, with lease and mirrors', async () => {
+    const n = node();
+    const before = await readNode(n);
+    const s = await Scene.open(n, 'default');
+    const name = `web-${NODE_NAME}`;
+    const containerBefore = containerOf(await s.ready(name));
+    await n.client.delete(NODES, { name: NODE_NAME }, {}, never);
+    await n.kubelet.kill('SIGTERM');
+    await n.kubelet.start(n.healthzPort);
+    const again = await nodeReady(n);
+    assert.notEqual(again.metadata.uid, before.metadata.uid);
+    assert.equal(again.metadata.labels?.['example.com/team'], 'green', 'a new node has the labels of now');
+    await until(
+      'the mirror belongs to the new node',
+      async () => {
+        const pod = await s.read(name);
+        return pod.metadata.ownerReferences?.[0]?.uid === again.metadata.uid;
+      },
+      PATIENCE_MS,
+    );
+    assert.equal(containerOf(await s.ready(name)), containerBefore);
+    if (n.api.hasControllers)
+      await until(
+        'the lease belongs to the new node',
+        async () => (await readLease(n))?.metadata.ownerReferences?.[0]?.uid === again.metadata.uid,
+        PATIENCE_MS,
+      );
+  });
+}
+
+function offline(node: () => TestNode): void {
+  it('brings its pods back after a reboot without the API server, and reports them when that is back', async () => {
+    const n = node();
+    const s = await Scene.open(n, 'offline');
+    const made = await s.pod('remembered', {});
+    const before = await s.ready('remembered');
+    const uid = made.metadata.uid ?? '';
+    await n.kubelet.kill('SIGKILL');
+    await n.api.stop();
+    const { items } = await n.containerd.runtime.listPodSandbox({}, never);
+    for (const { id } of items) {
+      await n.containerd.runtime.stopPodSandbox({ podSandboxId: id }, never);
+      await n.containerd.runtime.removePodSandbox({ podSandboxId: id }, never);
+    }
+    await n.kubelet.start(n.healthzPort);
+    await until('the pod runs again', async () => (await runningOf(n, uid)) === 1, PATIENCE_MS);
+    await n.api.start();
+    const pod = await s.until('remembered', 'is reported', (p) => containerOf(p) !== containerOf(before));
+    assert.equal(pod.metadata.uid, uid);
+    await s.ready('remembered');
+    await nodeReady(n);
+  });
+}
