@@ -14,7 +14,6 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   e2fsprogs: ['/usr/sbin/mkfs.ext4', '/sbin/mkfs.ext4'],
   'kubernetes-client': ['/usr/bin/kubectl', '/usr/local/bin/kubectl'],
   'qemu-system-x86': ['/usr/bin/qemu-system-x86_64'],
-  fuse3: ['/usr/bin/fusermount3'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 
