@@ -123,9 +123,10 @@ export class GarbageCollector implements Runnable {
     return this.#removeOf(snapshot, planPrune(snapshot, keep, only), signal);
   }
 
-  /** Every dead container of a pod: its content is to go. */
+  /** Every container of a pod that does not run, also those that were never started: nobody will use them again. */
   removeContainersOf(snapshot: PodSnapshot, signal: AbortSignal): Promise<Collected> {
-    return this.#removeOf(snapshot, planPrune(snapshot, 0), signal);
+    const ids = snapshot.containers.filter((c) => c.state !== 'running').map((c) => c.id);
+    return this.#removeOf(snapshot, ids, signal);
   }
 
   #removeOf(snapshot: PodSnapshot, ids: readonly ContainerId[], signal: AbortSignal): Promise<Collected> {

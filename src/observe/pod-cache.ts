@@ -5,7 +5,7 @@ import type { PodUid } from '../core/ids.ts';
 import { emptySnapshot, type PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import { Backoff } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
@@ -36,7 +36,11 @@ export type UnreadablePod = {
   readonly error: string;
 };
 
-type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & { backoff: Backoff; retryAt: number };
+type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & {
+  readonly backoff: Backoff;
+  retryAt: number;
+  timer: Timer | undefined;
+};
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
 
 export class PodCache {
@@ -130,13 +134,14 @@ export class PodCache {
 
   /** Gives up all reads under way; the cache answers from what it has. */
   close(): void {
+    for (const { timer } of this.#troubled.values()) timer?.cancel();
     this.#lifetime.abort(new KubeletError('cancelled', 'the pod cache is closed'));
   }
 
   #staleAgainst(listing: Listing): PodUid[] {
     const now = this.#deps.clock.monotonic();
     const uids = new Set([...listing.pods.keys(), ...this.#pods.keys()]);
-    for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#troubled.delete(uid);
+    for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#forgive(uid);
     return [...uids].filter((uid) => {
       if (this.#inTurn.has(uid)) return false;
       const trouble = this.#troubled.get(uid);
@@ -248,17 +253,27 @@ export class PodCache {
         error: '',
         backoff: new Backoff({ baseMs: 1000, maxMs: 60_000 }),
         retryAt: 0,
+        timer: undefined,
       };
       this.#troubled.set(uid, trouble);
-      log.warn('pod set aside: the runtime cannot describe it', { uid, err });
+      const pod = previous === undefined ? {} : { pod: `${previous.namespace}/${previous.name}` };
+      log.warn('pod set aside: the runtime cannot describe it', { ...pod, uid, err });
     }
     trouble.error = messageOf(err);
     const now = clock.monotonic();
-    trouble.retryAt = now + trouble.backoff.failed(now);
+    const waitMs = trouble.backoff.failed(now);
+    trouble.retryAt = now + waitMs;
+    trouble.timer?.cancel();
+    trouble.timer = clock.after(waitMs, () => void this.#request(uid).catch(() => undefined)); // #failed takes note
   }
 
   #recovered(uid: PodUid): void {
-    if (this.#troubled.delete(uid)) this.#deps.log.info('pod can be read again', { uid });
+    if (this.#forgive(uid)) this.#deps.log.info('pod can be read again', { uid });
+  }
+
+  #forgive(uid: PodUid): boolean {
+    this.#troubled.get(uid)?.timer?.cancel();
+    return this.#troubled.delete(uid);
   }
 }
 
