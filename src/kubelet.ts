@@ -72,6 +72,7 @@ export async function runKubelet(options: KubeletOptions, signal: AbortSignal): 
       ),
     );
   if (base.config.runOnce) return runNode(base, options, signal);
+  parts.push(base.memory);
   if (base.traceExport !== undefined) parts.push(base.traceExport);
   parts.push({ name: 'node', run: (stop) => runNode(base, options, stop) });
   await supervise(parts, log, signal);
@@ -126,6 +127,7 @@ async function buildNode(
     onChange: (uid) => {
       cluster.statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
+      base.memory.touch();
       if (base.flags.kubeconfig === '' && isReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },
     shown: (pod) => cluster.mirrorStatus(pod),

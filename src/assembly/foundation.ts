@@ -5,6 +5,7 @@ import type { FeatureGates } from '../config/feature-gates.ts';
 import type { KubeletFlags } from '../config/flags.ts';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { ConfigUpdates } from '../config/updates.ts';
+import { QuietMemory } from '../host/process/quiet-memory.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -24,6 +25,7 @@ export type Foundation = {
   readonly nodeName: string;
   /** What each pod's start waits for. */
   readonly tracer: PodTracer;
+  readonly memory: QuietMemory;
   /** Where `tracing` is configured. */
   readonly traceExport: OtlpExporter | undefined;
   /** The configuration as it changes; parts that read it here follow a SIGHUP. */
@@ -43,7 +45,7 @@ export function live<T>(
 /** With this verbosity every finished waterfall is in the log. */
 const WATERFALL_LEVEL = 4;
 
-type Given = Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport'>;
+type Given = Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport' | 'memory'>;
 
 export function buildFoundation(parts: Given): Foundation {
   const nodeName = nodeNameOf(parts.flags.hostnameOverride);
@@ -55,7 +57,8 @@ export function buildFoundation(parts: Given): Foundation {
       if (parts.log.enabled(WATERFALL_LEVEL)) parts.log.debug('waterfall', { waterfall: JSON.stringify(waterfall) });
     },
   });
-  return { ...parts, registry: new Registry(), probeRegistry: new Registry(), nodeName, tracer, traceExport };
+  const memory = new QuietMemory({ clock: parts.clock, log: parts.log.child({ component: 'memory' }) });
+  return { ...parts, registry: new Registry(), probeRegistry: new Registry(), nodeName, tracer, traceExport, memory };
 }
 
 function exporterOf({ config, clock, log }: Given, nodeName: string): OtlpExporter | undefined {

@@ -117,8 +117,10 @@ export class SyncPod {
   }
 
   async #start(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
+    const rest = this.#prepareRest(pod, signal);
+    rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
     if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
-    await this.#prepareRest(pod, signal);
+    await rest;
     this.#deps.surroundings.addProbes(pod);
     return this.#runtime(pod, snapshot, signal);
   }

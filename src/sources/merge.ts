@@ -34,6 +34,10 @@ export function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], 
     }
     names.add(fullName(pod));
     const old = before.get(uid);
+    if (old !== undefined && isUntouched(old, pod)) {
+      known.set(uid, old);
+      continue;
+    }
     const marked = withMarks(pod, source, old?.metadata.annotations?.[CONFIG_SEEN] ?? seen);
     known.set(uid, marked);
     const op = old === undefined ? 'ADD' : changeOf(old, marked);
@@ -42,6 +46,10 @@ export function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], 
   for (const [uid, pod] of before) if (!known.has(uid)) changes.REMOVE.push(pod);
   return { known, changes, duplicates };
 }
+
+/** The very object of last time: a set of many pods comes again for every change of one. */
+const isUntouched = (old: Pod, now: Pod): boolean =>
+  old.spec === now.spec && old.status === now.status && old.metadata.resourceVersion === now.metadata.resourceVersion;
 
 const withMarks = (pod: Pod, source: string, seen: string): Pod => ({
   ...pod,

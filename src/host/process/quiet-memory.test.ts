@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { silentLogger } from '../../lib/logger.ts';
+import { ManualClock } from '../../lib/manual-clock.ts';
+import { QuietMemory } from './quiet-memory.ts';
+
+it('collects once after the start, then only after a busy time that left something behind', async () => {
+  const clock = new ManualClock();
+  let [resident, collected] = [100e6, 0];
+  const memory = new QuietMemory({
+    clock,
+    log: silentLogger,
+    residentBytes: () => resident,
+    collect: () => {
+      collected++;
+      resident = 80e6;
+    },
+  });
+  const stop = new AbortController();
+  const running = memory.run(stop.signal);
+  await clock.advance(10_000);
+  assert.equal(collected, 1, 'the start is over');
+  memory.touch();
+  resident = 90e6;
+  await clock.advance(20_000);
+  assert.equal(collected, 1, 'hardly grown');
+  memory.touch();
+  resident = 120e6;
+  for (let i = 0; i < 5; i++) {
+    await clock.advance(6000);
+    memory.touch();
+  }
+  assert.equal(collected, 1, 'still busy');
+  await clock.advance(10_000);
+  assert.equal(collected, 2);
+  await clock.advance(600_000);
+  assert.equal(collected, 2, 'nothing happened since');
+  stop.abort();
+  await running;
+});
+
+it('really collects', async () => {
+  const clock = new ManualClock();
+  const memory = new QuietMemory({ clock, log: silentLogger });
+  const gone = new WeakRef({ big: Buffer.alloc(1000) });
+  const stop = new AbortController();
+  const running = memory.run(stop.signal);
+  await new Promise(setImmediate);
+  await clock.advance(10_000);
+  assert.equal(gone.deref(), undefined);
+  stop.abort();
+  await running;
+});

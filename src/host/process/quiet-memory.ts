@@ -1,0 +1,65 @@
+// Gives memory back after a busy time. V8 keeps what a burst made it take, for the next one; a node agent is quiet for
+// hours in between, so once nothing has happened for a while and memory has grown, everything is collected at once.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/logger.ts';
+
+export type QuietMemoryDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly residentBytes?: () => number;
+  readonly collect?: () => void;
+};
+
+const QUIET_MS = 10_000;
+/** Less is not worth the compiled code that goes with it. */
+const GROWN_BYTES = 16e6;
+
+export class QuietMemory {
+  readonly name = 'quiet-memory';
+  readonly #deps: Required<QuietMemoryDeps>;
+  #timer: Timer | undefined;
+  #low: number;
+  #last = 0;
+
+  constructor(deps: QuietMemoryDeps) {
+    this.#deps = { residentBytes: () => process.memoryUsage.rss(), collect: collectAll, ...deps };
+    this.#low = Infinity;
+  }
+
+  /** Something is going on. Cheap: called for every step of every pod. */
+  touch(): void {
+    this.#last = this.#deps.clock.monotonic();
+    this.#timer ??= this.#deps.clock.after(QUIET_MS, () => this.#look());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.touch();
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    this.#timer?.cancel();
+  }
+
+  #look(): void {
+    const { clock, log, residentBytes, collect } = this.#deps;
+    this.#timer = undefined;
+    const quietMs = clock.monotonic() - this.#last;
+    if (quietMs < QUIET_MS) {
+      this.#timer = clock.after(QUIET_MS - quietMs, () => this.#look());
+      return;
+    }
+    const before = residentBytes();
+    if (this.#low === Infinity || before - this.#low >= GROWN_BYTES) {
+      collect();
+      log.debug('memory given back', { beforeBytes: before, afterBytes: residentBytes() });
+      this.#low = residentBytes();
+    }
+  }
+}
+
+/** V8 offers this to those who ask for it by a flag; asked here, the flag concerns nobody else. */
+function collectAll(): void {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
