@@ -83,6 +83,8 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     clock,
     log: base.log.child({ component: 'status-sync' }),
   });
+  if (flags.podCheckpoint)
+    watched.services.subscribe(() => checkpoint.servicesChanged([...watched.services.store.values()]));
   feed.reflector.subscribe((changes) => {
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
@@ -109,7 +111,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
     serviceAccountOf: (pod, stop) => serviceAccountOf(api, tokens, pod, stop),
-    services: () => (watched.services.synced ? [...watched.services.store.values()] : undefined),
+    services: () => (watched.services.synced ? [...watched.services.store.values()] : checkpoint.services),
     runtimeHandler: async (className, signal) => handlerOf(watched.runtimeClasses, className, signal),
     register: (pod) => {
       watched.secrets.register(pod);

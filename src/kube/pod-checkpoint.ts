@@ -1,6 +1,8 @@
-// The last known API pods on disk, so that a machine that boots without a control plane can bring them back. Opt-in.
+// The last known API pods on disk, and the services their environment is made of, so that a machine that boots without a
+// control plane can bring them back. Opt-in.
 // The file may hold secrets that people put into pod specs: it is readable by root only.
 import { readFile } from 'node:fs/promises';
+import type { Service } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -11,7 +13,12 @@ import type { Runnable } from '../lib/supervise.ts';
 export type PodCheckpointDeps = { clock: Clock; log: Logger };
 export type PodCheckpointOptions = { path: string; nodeName: string };
 
-type Content = { readonly version: 1; readonly node: string; readonly pods: readonly Pod[] };
+type Content = {
+  readonly version: 1;
+  readonly node: string;
+  readonly pods: readonly Pod[];
+  readonly services?: readonly Service[];
+};
 
 /** Changes come in bursts; one write takes them all. */
 const SETTLE_MS = 250;
@@ -20,7 +27,10 @@ export class PodCheckpoint implements Runnable {
   readonly name = 'pod-checkpoint';
   readonly #deps: PodCheckpointDeps;
   readonly #o: PodCheckpointOptions;
-  #pending: readonly Pod[] | undefined;
+  /** Undefined until the API server has said what it has: a file is never overwritten with less than that. */
+  #pods: readonly Pod[] | undefined;
+  #services: readonly Service[] | undefined;
+  #isDirty = false;
   #wake: () => void = () => undefined;
 
   constructor(deps: PodCheckpointDeps, options: PodCheckpointOptions) {
@@ -33,7 +43,10 @@ export class PodCheckpoint implements Runnable {
     const { path, nodeName } = this.#o;
     try {
       const content = JSON.parse(await readFile(path, 'utf8')) as Content;
-      if (content.version === 1 && content.node === nodeName && Array.isArray(content.pods)) return content.pods;
+      if (content.version === 1 && content.node === nodeName && Array.isArray(content.pods)) {
+        this.#services ??= content.services;
+        return content.pods;
+      }
       this.#deps.log.warn('pod checkpoint is of another node or version, ignoring it', { path });
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT') this.#deps.log.warn('pod checkpoint is unreadable, ignoring it', { path, err });
@@ -43,23 +56,39 @@ export class PodCheckpoint implements Runnable {
 
   /** The full set, as the API server has it. Written a moment later. */
   changed(pods: readonly Pod[]): void {
-    this.#pending = pods;
+    this.#pods = pods;
+    this.#isDirty = true;
     this.#wake();
+  }
+
+  servicesChanged(services: readonly Service[]): void {
+    this.#services = services;
+    this.#isDirty = this.#pods !== undefined;
+    this.#wake();
+  }
+
+  /** As last known: from the API server, else from the file once that was read. */
+  get services(): readonly Service[] | undefined {
+    return this.#services;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (this.#pending === undefined) await this.#nextChange(signal);
+      if (!this.#isDirty) await this.#nextChange(signal);
       await this.#deps.clock.sleep(SETTLE_MS, signal);
       await this.#write();
     }
   }
 
   async #write(): Promise<void> {
-    const pods = this.#pending;
-    if (pods === undefined) return;
-    this.#pending = undefined;
-    const content: Content = { version: 1, node: this.#o.nodeName, pods: pods.map(slim) };
+    if (!this.#isDirty || this.#pods === undefined) return;
+    this.#isDirty = false;
+    const content: Content = {
+      version: 1,
+      node: this.#o.nodeName,
+      pods: this.#pods.map(slim),
+      ...(this.#services === undefined ? {} : { services: this.#services.map(slim) }),
+    };
     try {
       await writeFileAtomic(this.#o.path, JSON.stringify(content), 0o600);
     } catch (err) {
@@ -80,7 +109,7 @@ export class PodCheckpoint implements Runnable {
   }
 }
 
-const slim = (pod: Pod): Pod => {
-  const { managedFields: _, ...metadata } = pod.metadata;
-  return { ...pod, metadata };
+const slim = <T extends Pod | Service>(object: T): T => {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 };

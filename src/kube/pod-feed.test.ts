@@ -27,17 +27,34 @@ describe('PodCheckpoint', () => {
     assert.equal(await checkpoint.load(), undefined);
     const end = new AbortController();
     const running = checkpoint.run(end.signal);
+    checkpoint.servicesChanged([{ metadata: { name: 'db', namespace: 'ns', managedFields: [{}] } }]);
     checkpoint.changed([pod]);
     end.abort(); // a change before the stop is still written
     await running;
     assert.equal((await stat(path)).mode & 0o777, 0o600);
     assert.ok(!(await readFile(path, 'utf8')).includes('managedFields'));
     assert.equal((await checkpoint.load())?.[0]?.metadata.uid, 'U');
+    const next = new PodCheckpoint({ clock: systemClock, log }, { path, nodeName: 'n1' });
+    assert.equal(next.services, undefined);
+    await next.load();
+    assert.deepEqual(next.services, [{ metadata: { name: 'db', namespace: 'ns' } }]);
     const other = new PodCheckpoint({ clock: systemClock, log }, { path, nodeName: 'n2' });
     assert.equal(await other.load(), undefined);
     await writeFile(path, '{"version":1,');
     assert.equal(await checkpoint.load(), undefined, 'a damaged file is no reason to fail');
   });
+});
+
+it('keeps the pods of the file when only the services are known anew', async () => {
+  const path = join(dir, 'services-first.json');
+  await writeFile(path, JSON.stringify({ version: 1, node: 'n1', pods: [pod] }));
+  const checkpoint = new PodCheckpoint({ clock: systemClock, log }, { path, nodeName: 'n1' });
+  const end = new AbortController();
+  const running = checkpoint.run(end.signal);
+  checkpoint.servicesChanged([]);
+  end.abort();
+  await running;
+  assert.equal((await checkpoint.load())?.length, 1);
 });
 
 describe('PodFeed', () => {
