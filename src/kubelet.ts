@@ -132,7 +132,8 @@ async function buildNode(
     },
     shown: (pod) => cluster.mirrorStatus(pod),
   });
-  const later: Later = { store, statuses, objects, volumes: () => volumes, life: () => life, sources: () => sources };
+  const made = { store, statuses, objects, podMetrics };
+  const later: Later = { ...made, volumes: () => volumes, life: () => life, sources: () => sources };
   const cluster: ClusterPort = await buildClusterPort(base, edge, later, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
@@ -189,7 +190,7 @@ async function buildNode(
       if (sources.merged.sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
   });
-  const stats = await buildStats({ base, edge, volumes, store, life });
+  const stats = await buildStats({ base, edge, volumes, store, statuses, life });
   const known = { base, edge, cluster, store, statuses, sources, active };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
@@ -231,6 +232,7 @@ async function buildNode(
 
 type Later = {
   readonly store: PodStore;
+  readonly podMetrics: PodMetrics;
   readonly statuses: StatusStore;
   readonly objects: LocalObjectStore;
   readonly volumes: () => Volumes;
@@ -260,6 +262,7 @@ function buildClusterPort(
       mayBeRunning: (uid) =>
         mayHaveRunningContainers(later.life().workers.stateOf(uid), later.life().housekeeping.synced),
       volumesInUse: () => later.volumes().manager.volumesInUse(),
+      onStatusSynced: (uid) => later.podMetrics.statusSynced(uid),
     },
     signal,
   );

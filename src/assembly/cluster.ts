@@ -39,6 +39,7 @@ export type ClusterDeps = {
   readonly onObjectChange: ObjectChange;
   readonly onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
   readonly mayBeRunning: (uid: PodUid) => boolean;
+  readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;
 };
@@ -80,6 +81,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     statuses: deps.statuses,
     watched: feed.reflector.store,
     mayBeRunning: deps.mayBeRunning,
+    onSynced: deps.onStatusSynced,
     clock,
     log: base.log.child({ component: 'status-sync' }),
   });

@@ -12,7 +12,9 @@ import { NodeLease } from '../node/lease.ts';
 import { NetworkRules } from '../node/network-rules.ts';
 import { initialNode, type ImageFact, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
 import { NodeStatusReporter } from '../node/node-status.ts';
-import { NodeRegistration } from '../node/registration.ts';
+import { NodeRegistration, type NodeClient } from '../node/registration.ts';
+import { readBootMs } from '../host/proc.ts';
+import { NodeStartup } from '../stats/node-startup.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
@@ -91,10 +93,17 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     return latest;
   };
   const resetConnections = (): void => api.transport.resetConnections();
-  const registration = new NodeRegistration({ client: api.main, known, facts, events, clock, log }, options);
+  const startup = new NodeStartup(clock, base.registry, {
+    bootMs: await readBootMs(),
+    startedMs: performance.timeOrigin,
+  });
+  const registration = new NodeRegistration(
+    { client: timedNodes(api.main, startup), known, facts, events, clock, log },
+    options,
+  );
   const status = new NodeStatusReporter(
     {
-      client: api.heartbeat,
+      client: timedNodes(api.heartbeat, startup),
       known,
       ...(config.registerNode ? { registration } : {}),
       facts,
@@ -120,6 +129,16 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     nodeIps: () => (latest?.addresses ?? []).filter((a) => a.type === 'InternalIP').map((a) => a.address),
   };
 }
+
+const timedNodes = (client: NodeClient, startup: NodeStartup): NodeClient => ({
+  get: (resource, where, signal) => client.get(resource, where, signal),
+  create: (resource, where, body, signal) => startup.creating(() => client.create(resource, where, body, signal)),
+  patch: async (resource, where, body, signal) => {
+    const answer = await client.patch(resource, where, body, signal);
+    startup.answered(answer as Node);
+    return answer;
+  },
+});
 
 /** Runtimes that make their own network configuration need the node's pod range. */
 async function setPodCidr({ edge, base }: NodeReportingDeps, podCidr: string): Promise<void> {

@@ -112,6 +112,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       isAlive: (uid) => isAlive(cache.get(uid)),
       onTerminated: (uid) => cluster.statusChanged(uid),
       onFinished: () => housekeeping.wake(),
+      onRestarted: (pod) => podMetrics.restarted(pod),
       clock,
       log: base.log.child({ component: 'pod-workers' }),
     },
@@ -143,6 +144,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     workers,
     observed: cache,
     leftovers: leftoversOf(deps),
+    onOrphan: () => podMetrics.orphaned(),
     clock,
     log: base.log.child({ component: 'housekeeping' }),
   });

@@ -23,6 +23,7 @@ import { registerProcessMetrics, registerProcessStart } from '../stats/process-m
 import { SandboxImages } from '../stats/sandbox-images.ts';
 import { StatsProvider } from '../stats/stats-provider.ts';
 import { VolumeMeasuring } from '../stats/volume-figures.ts';
+import type { StatusStore } from '../status/status-store.ts';
 import type { Foundation } from './foundation.ts';
 import type { PodLife } from './pod-life.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -42,6 +43,7 @@ export type StatsDeps = {
   readonly edge: RuntimeEdge;
   readonly volumes: Volumes;
   readonly store: PodStore;
+  readonly statuses: StatusStore;
   readonly life: PodLife;
 };
 
@@ -135,7 +137,7 @@ async function readMachineReading(host: HostReadings): Promise<MachineReading> {
   return { facts, topology, machineId, systemUuid, bootId, osImage };
 }
 
-function registerMetrics({ base, edge, store, life }: StatsDeps, provider: StatsProvider): void {
+function registerMetrics({ base, edge, store, statuses, life }: StatsDeps, provider: StatsProvider): void {
   const { registry, probeRegistry, nodeName, gates } = base;
   registerKubeletMetrics(
     {
@@ -143,6 +145,7 @@ function registerMetrics({ base, edge, store, life }: StatsDeps, provider: Stats
       store,
       workers: () => life.workers,
       active: () => life.changes.active(),
+      statusOf: (uid) => statuses.statusOf(uid),
       snapshots: () => edge.observer.cache.all(),
       summary: () => provider.latest,
     },

@@ -14,6 +14,8 @@ export type HousekeepingDeps = {
   readonly workers: PodWorkers;
   readonly observed: { all(): Iterable<PodSnapshot> };
   readonly leftovers: Leftovers;
+  /** A running pod was found that no source and no worker knows. */
+  readonly onOrphan?: (uid: PodUid) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -127,6 +129,7 @@ export class Housekeeping {
   #claim(uid: PodUid): void {
     const { workers } = this.#deps;
     this.#deps.log.info('stopping a pod that no source knows', { uid });
+    this.#deps.onOrphan?.(uid);
     workers.stop(uid, { deleted: true, graceSeconds: 1 });
   }
 }

@@ -30,6 +30,8 @@ export type PodWorkersDeps = {
   readonly onTerminated: (uid: PodUid) => void;
   /** A worker came to its end: what is left of its pod can be cleared away. */
   readonly onFinished: (uid: PodUid) => void;
+  /** A pod whose UID came back while it was being stopped starts over. */
+  readonly onRestarted?: (pod: Pod) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -149,7 +151,9 @@ export class PodWorkers {
     this.#workers.delete(uid);
     this.#static.release(uid);
     const pod = this.#deps.desired.get(uid);
-    if (worker.restart && pod !== undefined) this.ensure(pod);
+    if (!worker.restart || pod === undefined) return;
+    this.#deps.onRestarted?.(pod);
+    this.ensure(pod);
   }
 
   #create(uid: PodUid, pod: Pod | undefined): Worker {

@@ -47,6 +47,7 @@ export class HookRunner {
     if (handler.httpGet !== undefined) return this.#http(handler.httpGet, target, signal);
     if (handler.sleep !== undefined) {
       await this.#deps.kit.clock.sleep(handler.sleep.seconds * 1000, signal);
+      if (signal.aborted) this.#deps.kit.metrics.hookSleepCutShort();
       return signal.throwIfAborted();
     }
     throw new KubeletError('invalid', 'invalid handler');
@@ -92,6 +93,7 @@ export class HookRunner {
       plain.protocol = 'http:';
       const { Authorization: _, authorization: __, ...rest } = headers;
       await this.#deps.kit.http.get(plain, rest, signal);
+      this.#deps.kit.metrics.hookFellBackToHttp();
       this.#deps.events.pod(
         target.pod,
         'Warning',

@@ -48,5 +48,42 @@ export function runtimeMetrics(registry: Registry): RuntimeMetrics {
     sandboxFailed: (handler) => sandboxErrors.inc({ runtime_handler: handler }),
     containerStarting: (type) => containers.inc({ container_type: type }),
     containerFailed: (type, reason) => containerErrors.inc({ container_type: type, code: reason }),
+    ...imageVolumeMetrics(registry),
+    ...hookMetrics(registry),
   };
+}
+
+type Part<K extends keyof RuntimeMetrics> = Pick<RuntimeMetrics, K>;
+
+function imageVolumeMetrics(registry: Registry): Part<'imageVolumes'> {
+  const imageVolumes = registry.counter(
+    'kubelet_image_volume_requested_total',
+    '[BETA] Number of requested image volumes.',
+  );
+  const imageVolumesMounted = registry.counter(
+    'kubelet_image_volume_mounted_succeed_total',
+    '[BETA] Number of successful image volume mounts.',
+  );
+  const imageVolumesFailed = registry.counter(
+    'kubelet_image_volume_mounted_errors_total',
+    '[BETA] Number of failed image volume mounts.',
+  );
+  return {
+    imageVolumes: (requested, mounted, failed) => {
+      imageVolumes.inc({}, requested);
+      (failed ? imageVolumesFailed : imageVolumesMounted).inc({}, mounted);
+    },
+  };
+}
+
+function hookMetrics(registry: Registry): Part<'hookFellBackToHttp' | 'hookSleepCutShort'> {
+  const fallbacks = registry.counter(
+    'kubelet_lifecycle_handler_http_fallbacks_total',
+    '[ALPHA] The number of times lifecycle handlers successfully fell back to http from https.',
+  );
+  const shortSleeps = registry.counter(
+    'kubelet_sleep_action_terminated_early_total',
+    '[ALPHA] The number of times lifecycle sleep handler got terminated before it finishes',
+  );
+  return { hookFellBackToHttp: () => fallbacks.inc(), hookSleepCutShort: () => shortSleeps.inc() };
 }

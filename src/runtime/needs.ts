@@ -93,6 +93,10 @@ export interface RuntimeMetrics {
   sandboxFailed(handler: string): void;
   containerStarting(type: ContainerType): void;
   containerFailed(type: ContainerType, reason: WaitingReason): void;
+  /** Of one start of a container: image volumes of its pod, how many of them it mounts, and whether that failed. */
+  imageVolumes(requested: number, mounted: number, failed: boolean): void;
+  hookFellBackToHttp(): void;
+  hookSleepCutShort(): void;
 }
 
 /** Sends a lifecycle hook's request; resolves with the body's start whatever the status is. */

@@ -74,6 +74,9 @@ const TYPE: Record<ContainerKind, ContainerType> = {
 
 const LEFTOVER_RETRY_MS = 500;
 
+/** How a runtime begins its complaint about an image volume it could not mount. */
+const IMAGE_VOLUME_FAILED = 'ImageVolumeMountFailed';
+
 const AFTER_CREATE: readonly WaitingReason[] = [
   'CreateContainerError',
   'PreStartHookError',
@@ -363,6 +366,7 @@ export class PodSync {
       const image = ready ?? this.#ensure(entry, context, signal);
       await doers.starter.start(entry, image, context, signal);
       this.#ledger.started(step.name);
+      this.#countImageVolumes(entry, false);
       return 'next';
     } catch (err) {
       signal.throwIfAborted();
@@ -371,11 +375,19 @@ export class PodSync {
           ? err
           : new ContainerStartError('CreateContainerConfigError', fullErrorText(err), err);
       kit.metrics.containerFailed(TYPE[entry.kind], fault.reason);
+      this.#countImageVolumes(entry, fault.message.startsWith(IMAGE_VOLUME_FAILED));
       // From its creation on the runtime holds something that the next look must see.
       if (AFTER_CREATE.includes(fault.reason)) this.#ledger.acted();
       this.#ledger.notStarted(step.name, fault, retryAtOf(fault));
       return step.blocks ? 'stop' : 'next';
     }
+  }
+
+  #countImageVolumes({ container }: PodContainer, failed: boolean): void {
+    const volumes = this.#context?.imageVolumes;
+    if (volumes === undefined || volumes.size === 0) return;
+    const mounted = (container.volumeMounts ?? []).filter(({ name }) => volumes.has(name)).length;
+    this.#parts.kit.metrics.imageVolumes(volumes.size, mounted, failed);
   }
 
   /** False when it cannot be removed yet: a start that was cut off may still be under way in the runtime. */

@@ -1,7 +1,7 @@
 // The kubelet's own figures that are counted when somebody asks: pods and containers by state, what this build is and
 // which of its features are on, sizes of logs and claimed volumes.
 import type { PodUid } from '../core/ids.ts';
-import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
+import { isStaticPod, uidOf, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Labels, Registry } from '../lib/metrics.ts';
 import type { Summary, VolumeFigures } from './summary-types.ts';
@@ -23,6 +23,7 @@ export type KubeletMetricsDeps = {
   };
   readonly workers: () => Workers;
   readonly active: () => readonly Pod[];
+  readonly statusOf: (uid: PodUid) => PodStatus | undefined;
   readonly snapshots: () => readonly PodSnapshot[];
   /** The latest that was made, however old. */
   readonly summary: () => Summary | undefined;
@@ -45,7 +46,7 @@ export function registerKubeletMetrics(deps: KubeletMetricsDeps, facts: KubeletF
   registerSizes(deps);
 }
 
-function registerPods({ registry, store, workers, active }: KubeletMetricsDeps): void {
+function registerPods({ registry, store, workers, active, statusOf }: KubeletMetricsDeps): void {
   const gauge = gaugesOf(registry);
   gauge(
     'kubelet_desired_pods',
@@ -72,7 +73,23 @@ function registerPods({ registry, store, workers, active }: KubeletMetricsDeps):
     '[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.',
     () => [[{}, store.all().reduce((n, pod) => n + (pod.spec.ephemeralContainers?.length ?? 0), 0)]],
   );
+  gauge('kubelet_pod_in_progress_resizes', '[ALPHA] Number of in-progress resizes for pods.', () => [
+    [{}, resizes(store.all(), statusOf, 'PodResizeInProgress').length],
+  ]);
+  gauge('kubelet_pod_pending_resizes', '[ALPHA] Number of pending resizes for pods.', () =>
+    byReason(resizes(store.all(), statusOf, 'PodResizePending')),
+  );
 }
+
+/** Resizes that wait and resizes under way, as the pods' own conditions say. */
+const resizes = (pods: readonly Pod[], statusOf: KubeletMetricsDeps['statusOf'], type: string): PodCondition[] =>
+  pods.flatMap((pod) => (statusOf(uidOf(pod))?.conditions ?? []).filter((c) => c.type === type && c.status === 'True'));
+
+const byReason = (conditions: readonly PodCondition[]): readonly Sample[] =>
+  ['Deferred', 'Infeasible'].flatMap((reason): Sample[] => {
+    const count = conditions.filter((c) => c.reason === reason).length;
+    return count === 0 ? [] : [[{ reason: reason.toLowerCase() }, count]];
+  });
 
 const byOrigin = (pods: readonly Pod[]): readonly Sample[] => {
   const ofStatic = pods.filter(isStaticPod).length;

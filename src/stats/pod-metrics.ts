@@ -12,11 +12,8 @@ import {
 } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
-import { exponentialBuckets, type Counter, type Gauge, type Histogram, type Registry } from '../lib/metrics.ts';
-
-const START_BUCKETS = [
-  0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
-];
+import type { Registry } from '../lib/metrics.ts';
+import { podFamilies, type PodFamilies } from './pod-families.ts';
 
 export type WorkerOperation = 'create' | 'update' | 'sync' | 'kill' | 'terminated';
 
@@ -32,6 +29,8 @@ type Known = {
   pulls: number;
   pullingSince: number;
   started: boolean;
+  /** Since when a new status waits to be told. */
+  untoldSince: number | undefined;
   /** Gone at its source; forgotten once its worker is through with it, too. */
   removed: boolean;
   finished: boolean;
@@ -39,63 +38,31 @@ type Known = {
 
 export class PodMetrics {
   readonly #clock: Clock;
+  readonly #families: PodFamilies;
   readonly #pods = new Map<PodUid, Known>();
-  readonly #workerDuration: Histogram;
-  readonly #workerStart: Histogram;
-  readonly #containersPerPod: Histogram;
-  readonly #startDuration: Histogram;
-  readonly #startSli: Histogram;
-  readonly #startTotal: Histogram;
-  readonly #firstNetwork: Gauge;
-  readonly #terminated: Counter;
   #networkSeen = false;
 
   constructor(clock: Clock, registry: Registry) {
     this.#clock = clock;
-    this.#workerDuration = registry.histogram(
-      'kubelet_pod_worker_duration_seconds',
-      '[ALPHA] Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync',
-      ['operation_type'],
-    );
-    this.#workerStart = registry.histogram(
-      'kubelet_pod_worker_start_duration_seconds',
-      '[ALPHA] Duration in seconds from kubelet seeing a pod to starting a worker.',
-    );
-    this.#containersPerPod = registry.histogram(
-      'kubelet_containers_per_pod_count',
-      '[ALPHA] The number of containers per pod.',
-      [],
-      exponentialBuckets(1, 2, 5),
-    );
-    this.#startDuration = registry.histogram(
-      'kubelet_pod_start_duration_seconds',
-      '[ALPHA] Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run',
-      [],
-      START_BUCKETS,
-    );
-    const measured =
-      'measured from pod creation timestamp to when all its containers are reported as started and observed via watch';
-    this.#startSli = registry.histogram(
-      'kubelet_pod_start_sli_duration_seconds',
-      `[ALPHA] Duration in seconds to start a pod, excluding time to pull images and run init containers, ${measured}`,
-      [],
-      START_BUCKETS,
-    );
-    this.#startTotal = registry.histogram(
-      'kubelet_pod_start_total_duration_seconds',
-      `[ALPHA] Duration in seconds to start a pod since creation, including time to pull images and run init containers, ${measured}`,
-      [],
-      START_BUCKETS,
-    );
-    this.#firstNetwork = registry.gauge(
-      'kubelet_first_network_pod_start_sli_duration_seconds',
-      `[INTERNAL] Duration in seconds to start the first network pod, excluding time to pull images and run init containers, ${measured}`,
-    );
-    this.#terminated = registry.counter(
-      'kubelet_terminated_containers_total',
-      '[ALPHA] Cumulative number of container terminations.',
-      ['container_type', 'exit_code', 'reason'],
-    );
+    this.#families = podFamilies(registry);
+  }
+
+  /** The API server knows the pod's status now. */
+  statusSynced(uid: PodUid): void {
+    const known = this.#pods.get(uid);
+    if (known?.untoldSince === undefined) return;
+    this.#families.statusSync.observe((this.#clock.monotonic() - known.untoldSince) / 1000);
+    known.untoldSince = undefined;
+  }
+
+  /** The runtime had a pod that nobody knows. */
+  orphaned(): void {
+    this.#families.orphans.inc();
+  }
+
+  /** The same UID came back after its pod was stopped. */
+  restarted(pod: Pod): void {
+    this.#families.restarts.inc({ static: isStaticPod(pod) ? 'true' : '' });
   }
 
   /** A change of the sources. */
@@ -116,8 +83,9 @@ export class PodMetrics {
     const { pod, status } = told;
     const before = known.status;
     known.status = status;
+    known.untoldSince ??= this.#clock.monotonic();
     const phase = (before ?? pod.status)?.phase ?? 'Pending';
-    if (phase === 'Pending' && status.phase === 'Running') this.#startDuration.observe(this.#sinceSeen(pod));
+    if (phase === 'Pending' && status.phase === 'Running') this.#families.startDuration.observe(this.#sinceSeen(pod));
     this.#countTerminations(before, status);
   }
 
@@ -133,7 +101,7 @@ export class PodMetrics {
     try {
       return await work();
     } finally {
-      this.#workerDuration.observe((this.#clock.monotonic() - start) / 1000, { operation_type: operation });
+      this.#families.workerDuration.observe((this.#clock.monotonic() - start) / 1000, { operation_type: operation });
       if (kind === 'terminated') this.#finished(uid);
     }
   }
@@ -178,8 +146,8 @@ export class PodMetrics {
     known.synced = pod;
     if (before === pod) return 'sync';
     if (before !== undefined) return 'update';
-    this.#workerStart.observe(this.#sinceSeen(pod));
-    this.#containersPerPod.observe(pod.spec.containers.length);
+    this.#families.workerStart.observe(this.#sinceSeen(pod));
+    this.#families.containersPerPod.observe(pod.spec.containers.length);
     return 'create';
   }
 
@@ -197,13 +165,13 @@ export class PodMetrics {
     known.started = true;
     const createdMs = parseTimeMs(pod.metadata.creationTimestamp);
     const totalMs = this.#clock.now() - createdMs;
-    this.#startTotal.observe(totalMs / 1000);
+    this.#families.startTotal.observe(totalMs / 1000);
     if (isStateful(pod)) return;
     const sli = Math.max(0, totalMs - known.pullingMs - initMs(pod.status)) / 1000;
-    this.#startSli.observe(sli);
+    this.#families.startSli.observe(sli);
     if (this.#networkSeen || pod.spec.hostNetwork === true) return;
     this.#networkSeen = true;
-    this.#firstNetwork.set(sli);
+    this.#families.firstNetwork.set(sli);
   }
 
   /** Seconds since the source showed the pod first. */
@@ -220,7 +188,11 @@ export class PodMetrics {
     ] as const;
     for (const [container_type, old, now] of lists)
       for (const ended of newlyTerminated(old ?? [], now ?? []))
-        this.#terminated.inc({ container_type, exit_code: String(ended.exitCode), reason: ended.reason ?? '' });
+        this.#families.terminated.inc({
+          container_type,
+          exit_code: String(ended.exitCode),
+          reason: ended.reason ?? '',
+        });
   }
 }
 
@@ -230,6 +202,7 @@ const newcomer = (): Known => ({
   pulls: 0,
   pullingSince: 0,
   started: false,
+  untoldSince: undefined,
   removed: false,
   finished: false,
 });

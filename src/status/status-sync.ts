@@ -59,6 +59,8 @@ export type StatusSyncDeps = {
   watched: WatchedPods;
   /** Whether a pod's containers may still be running: its final phase is withheld then. */
   mayBeRunning: (uid: PodUid) => boolean;
+  /** What should be shown of this pod is shown now. */
+  onSynced?: (uid: PodUid) => void;
   clock: Clock;
   log: Logger;
 };
@@ -136,6 +138,7 @@ export class StatusSync implements Runnable {
     if (signal === undefined || signal.aborted) return;
     try {
       await this.#sync(uid, signal);
+      this.#deps.onSynced?.(uid);
       this.#retries.get(uid)?.timer?.cancel();
       this.#retries.delete(uid);
     } catch (err) {

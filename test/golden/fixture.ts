@@ -46,6 +46,9 @@ export const fakeKit = (clock: Clock, root: string): Kit & { userns: UserNamespa
   metrics: {
     podStarting: () => undefined,
     podFailed: () => undefined,
+    imageVolumes: () => undefined,
+    hookFellBackToHttp: () => undefined,
+    hookSleepCutShort: () => undefined,
     sandboxRan: () => undefined,
     sandboxFailed: () => undefined,
     containerStarting: () => undefined,
