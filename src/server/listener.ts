@@ -192,7 +192,13 @@ export class Listener implements Runnable {
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    response.assignSocket(socket as Socket);
+    try {
+      response.assignSocket(socket as Socket);
+    } catch {
+      // An earlier request on this connection is not answered yet: nobody who means well sends the next one so soon.
+      socket.destroy();
+      return;
+    }
     response.on('finish', () => {
       if (response.socket === null) return;
       response.detachSocket(socket as Socket);

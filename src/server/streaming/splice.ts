@@ -16,14 +16,19 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: SpliceOptions, s
       b.destroy();
     };
     let idle = new IdleTimer(clock, idleMs, destroyBoth);
-    const closed = (other: Duplex) => (): void => {
+    // Once a side is done the rest is given a short time: nobody should wait for hours for a peer that left.
+    const hurry = (): void => {
       idle.stop();
+      idle = new IdleTimer(clock, LINGER_MS, destroyBoth);
+    };
+    const closed = (other: Duplex) => (): void => {
+      hurry();
       if (--open > 0) {
         // Nobody is left to read what the other side sends; what is on the way to it may still arrive.
-        idle = new IdleTimer(clock, LINGER_MS, destroyBoth);
         other.end(() => other.destroy());
         return;
       }
+      idle.stop();
       signal.removeEventListener('abort', destroyBoth);
       resolve();
     };
@@ -32,7 +37,9 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: SpliceOptions, s
       [b, a],
     ] as const) {
       one.on('error', destroyBoth);
-      one.once('close', closed(other));
+      one.once('end', hurry);
+      if (one.closed) queueMicrotask(closed(other));
+      else one.once('close', closed(other));
       one.on('data', () => idle.touch());
       one.pipe(other);
     }

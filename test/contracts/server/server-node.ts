@@ -5,7 +5,7 @@ import type { Pod } from '../../../src/core/pod.ts';
 import { PODS, type Resource } from '../../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
 import { startNode, until, type NodeOptions, type TestNode } from '../../harness/node.ts';
-import type { Credential, Target } from './http-client.ts';
+import { send, type Credential, type Target } from './http-client.ts';
 
 const never = new AbortController().signal;
 export const NAMESPACE = 'golden';
@@ -36,11 +36,16 @@ export async function startServerNode(options: NodeOptions = {}): Promise<Server
     notAfterMs: Date.now() + hour,
   });
   const admin = { cert: pem, key: pem };
-  const host = '127.0.0.1';
+  const host = await until('the main port is open', async () => {
+    const log = await node.log();
+    return log.includes('"listening" listener="server"') && addressOf(log);
+  });
+  const main = { host, port: node.port, tls: true, as: admin };
+  await until('the main port answers', async () => (await send(main, 'GET', '/nosuch')).status === 404);
   return {
     node,
     admin,
-    main: { host, port: node.port, tls: true, as: admin },
+    main,
     readOnly: { host, port: readOnlyPort, tls: false },
     health: { host, port: node.healthzPort, tls: false },
     async stop() {
@@ -49,6 +54,10 @@ export async function startServerNode(options: NodeOptions = {}): Promise<Server
     },
   };
 }
+
+/** Where the server says it listens. */
+const addressOf = (log: string): string =>
+  /"listening" listener="server" address="([^"]+)"/.exec(log)?.[1] ?? '127.0.0.1';
 
 /** Volumes of pods that were never taken down would stay mounted. */
 async function removePods(node: TestNode): Promise<void> {

@@ -1,0 +1,351 @@
+// The pure parts by tables, and one port with a few routes and thousands of odd requests.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { buildGuard, loopbackOnly } from './access.ts';
+import { answerHealth } from './health-checks.ts';
+import { Listener } from './listener.ts';
+import { logContainerOf } from './log-container.ts';
+import { parseLogQuery } from './log-query.ts';
+import { journalArguments, parseNodeLogQuery } from './node-log-query.ts';
+import { methodLabel, pathLabel } from './request-metrics.ts';
+import { cleanPath, exactly, joined, match, resolve } from './router.ts';
+import { byteRange } from './routes/log-files.ts';
+import { findOwner } from './standalone-access.ts';
+import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
+import { tlsSettings } from './tls-settings.ts';
+
+const params = (text: string): URLSearchParams => new URLSearchParams(text);
+
+describe('paths', () => {
+  const endpoint = joined([
+    exactly('/metrics', () => undefined),
+    {
+      roots: [{ prefix: '/logs', slashOnly: true }],
+      routes: [{ path: '/logs/{path...}', methods: ['GET'], handle: () => undefined }],
+    },
+    { roots: [{ prefix: '/run' }], routes: [{ path: '/run/{a}/{b}', methods: ['POST'], handle: () => undefined }] },
+  ]);
+  const table: readonly (readonly [string, string, string])[] = [
+    ['GET', '/metrics', 'route'],
+    ['PATCH', '/metrics', 'route'],
+    ['GET', '/metrics/', 'unknown'],
+    ['GET', '/metricsx', 'unknown'],
+    ['GET', '/logs', 'redirect'],
+    ['GET', '/logs/', 'route'],
+    ['GET', '/logs/a/b', 'route'],
+    ['POST', '/logs/a', 'wrongMethod'],
+    ['POST', '/run/a/b', 'route'],
+    ['POST', '/run/a', 'noRoute'],
+    ['POST', '/run/a/%zz', 'noRoute'],
+    ['POST', '/run//b', 'noRoute'],
+    ['GET', '/', 'unknown'],
+  ];
+  for (const [method, path, kind] of table)
+    it(`${method} ${path} → ${kind}`, () => assert.equal(resolve(endpoint, method, path).kind, kind));
+
+  it('dots are resolved, escapes decoded once', () => {
+    assert.equal(cleanPath('/logs/../../etc/passwd'), '/etc/passwd');
+    assert.equal(cleanPath('/logs/./a/..'), '/logs/');
+    assert.deepEqual(match('/x/{a}', '/x/%252e'), { a: '%2e' });
+  });
+
+  it('labels come from a closed list', () => {
+    assert.deepEqual(
+      ['/exec/a/b/c', '/metrics/cadvisor', '/metrics/x', '/', '/constructor', '/healthz/log'].map(pathLabel),
+      ['exec', 'metrics/cadvisor', 'other', 'other', 'other', 'healthz'],
+    );
+    assert.deepEqual(['GET', 'BREW'].map(methodLabel), ['GET', 'other']);
+  });
+});
+
+describe('log queries', () => {
+  const table: readonly (readonly [string, boolean, number | object])[] = [
+    ['', false, { follow: false, previous: false, timestamps: false }],
+    ['follow=true&previous=1&timestamps', false, { follow: true, previous: true, timestamps: true }],
+    ['follow=false&previous=0', false, { follow: false, previous: false, timestamps: false }],
+    ['tail=all&tailLines=x', false, { follow: false, previous: false, timestamps: false }],
+    ['tail=5', false, { follow: false, previous: false, timestamps: false, tailLines: 5 }],
+    ['tailLines=x', false, 400],
+    ['tailLines=', false, 400],
+    ['tailLines=9223372036854775808', false, 400],
+    ['sinceTime=yesterday', false, 400],
+    ['tailLines=-1', false, 422],
+    ['limitBytes=0', false, 422],
+    ['sinceSeconds=0', false, 422],
+    ['sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z', false, 422],
+    ['stream=Stdout', false, 400],
+    ['stream=Both', false, 422],
+    ['stream=Stdout&tailLines=1', true, 422],
+    ['stream=Stderr', true, { follow: false, previous: false, timestamps: false, stream: 'Stderr' }],
+    ['sinceSeconds=10', false, { follow: false, previous: false, timestamps: false, sinceNanos: 90_000_000_000n }],
+    [
+      'sinceTime=1970-01-01T00:00:01.000000001Z',
+      false,
+      { follow: false, previous: false, timestamps: false, sinceNanos: 1_000_000_001n },
+    ],
+  ];
+  for (const [query, split, want] of table)
+    it(`${query} ${split ? '(split streams)' : ''}`, () => {
+      const got = parseLogQuery(params(query), split, 100_000);
+      assert.deepEqual(got.ok ? got.options : got.status, want);
+    });
+});
+
+describe('whose log', () => {
+  const terminated = { exitCode: 0, containerID: 'containerd://old' };
+  const pod = (state: object, lastState: object = {}): Pod =>
+    ({
+      metadata: { name: 'p' },
+      spec: { containers: [] },
+      status: { containerStatuses: [{ name: 'c', state, lastState, containerID: 'containerd://now' }] },
+    }) as unknown as Pod;
+  const table: readonly (readonly [string, Pod, boolean, string])[] = [
+    ['running', pod({ running: {} }), false, 'now'],
+    ['ended', pod({ terminated: { exitCode: 1, containerID: 'containerd://now' } }), false, 'now'],
+    ['ended before it began', pod({ terminated: { exitCode: 1 } }, { terminated }), false, 'old'],
+    ['ended, nothing known', pod({ terminated: { exitCode: 1 } }), false, 'container "c" in pod "p" is terminated'],
+    ['waiting to restart', pod({ waiting: { reason: 'CrashLoopBackOff' } }, { terminated }), false, 'old'],
+    [
+      'pulling',
+      pod({ waiting: { reason: 'ErrImagePull' } }),
+      false,
+      'container "c" in pod "p" is waiting to start: image can\'t be pulled',
+    ],
+    [
+      'backing off',
+      pod({ waiting: { reason: 'ImagePullBackOff' } }),
+      false,
+      'container "c" in pod "p" is waiting to start: trying and failing to pull image',
+    ],
+    [
+      'creating',
+      pod({ waiting: { reason: 'ContainerCreating' } }),
+      false,
+      'container "c" in pod "p" is waiting to start: ContainerCreating',
+    ],
+    ['no state', pod({}), false, 'container "c" in pod "p" is waiting to start - no logs yet'],
+    ['previous', pod({ running: {} }, { terminated }), true, 'old'],
+    ['no previous', pod({ running: {} }), true, 'previous terminated container "c" in pod "p" not found'],
+  ];
+  for (const [what, p, previous, want] of table)
+    it(what, () => {
+      const got = logContainerOf(p, 'c', previous);
+      assert.equal(got.ok ? got.containerId : got.why, want);
+    });
+});
+
+describe('node log queries', () => {
+  const statusOf = (query: string): number => {
+    const got = parseNodeLogQuery(params(query));
+    return got.ok ? 200 : got.status;
+  };
+  const table: readonly (readonly [string, number])[] = [
+    ['query=kubelet', 200],
+    ['query=kubelet&query=containerd&boot=-1&tailLines=10&pattern=err.*', 200],
+    ['query=/foo.log', 200],
+    ['boot=0', 406],
+    ['query=/a&query=/b', 406],
+    ['query=/a&query=b', 406],
+    ['query=/a&boot=0', 406],
+    ['query=a&query=b&query=c&query=d&query=e', 406],
+    ['query=a;reboot', 406],
+    ['query=$(reboot)', 406],
+    [`query=${'a'.repeat(257)}`, 406],
+    ['query=a&boot=1', 406],
+    ['query=a&tailLines=100001', 406],
+    ['query=a&sinceTime=2026-01-02T00:00:00Z&untilTime=2026-01-01T00:00:00Z', 406],
+    ['query=a&pattern=(', 406],
+    ['query=a&boot=x', 400],
+    ['query=a&sinceTime=now', 400],
+  ];
+  for (const [query, want] of table) it(query.slice(0, 60), () => assert.equal(statusOf(query), want));
+
+  it('become arguments, never words of a shell', () => {
+    const text = 'query=kubelet&query=-x&sinceTime=2026-01-02T03:04:05Z&tailLines=3&pattern=a b&boot=-1';
+    const parsed = parseNodeLogQuery(params(text));
+    assert.ok(parsed.ok);
+    assert.deepEqual(journalArguments(parsed.query), [
+      '--utc',
+      '--no-pager',
+      '--output=short-precise',
+      '--since=2026-01-02 03:04:05',
+      '--pager-end',
+      '--lines=3',
+      '--unit=kubelet',
+      '--unit=-x',
+      '--grep=a b',
+      '--boot',
+      '-1',
+    ]);
+  });
+});
+
+describe('small decisions', () => {
+  it('stream options', () => {
+    assert.deepEqual(streamOptions(params('input=1&output=1&error=1&tty=1')), {
+      stdin: true,
+      stdout: true,
+      stderr: false,
+      tty: true,
+    });
+    assert.throws(() => streamOptions(params('error=1&tty=1')), /at least 1 of stdin/);
+    assert.throws(() => streamOptions(params('output=true')), /at least 1 of stdin/);
+  });
+
+  it('forwarded ports', () => {
+    const socket = { headers: { connection: 'Upgrade', upgrade: 'websocket' } } as IncomingMessage;
+    const spdy = { headers: { connection: 'Upgrade', upgrade: 'SPDY/3.1' } } as IncomingMessage;
+    assert.deepEqual(forwardedPorts(spdy, params('')), []);
+    assert.deepEqual(forwardedPorts(socket, params('port=80,443&port=8080')), [80, 443, 8080]);
+    for (const [query, why] of [
+      ['', /"port" is required/],
+      ['port=', /cannot be empty/],
+      ['port=x', /unable to parse "x" as a port/],
+      ['port=0', /must be > 0/],
+      ['port=65536', /value out of range/],
+    ] as const)
+      assert.throws(() => forwardedPorts(socket, params(query)), why);
+  });
+
+  it('byte ranges', () => {
+    assert.deepEqual(byteRange('bytes=0-3', 10), { from: 0, to: 4 });
+    assert.deepEqual(byteRange('bytes=-3', 10), { from: 7, to: 10 });
+    assert.deepEqual(byteRange('bytes=5-', 10), { from: 5, to: 10 });
+    assert.equal(byteRange('bytes=10-', 10), 'unsatisfiable');
+    assert.equal(byteRange('bytes=0-1,3-4', 10), undefined);
+  });
+
+  it('health in words', () => {
+    const checks = [
+      { name: 'ping', failing: () => undefined },
+      { name: 'log', failing: () => 'stuck' },
+    ];
+    assert.deepEqual(answerHealth(checks, params('')), {
+      ok: false,
+      body: '[+]ping ok\n[-]log failed: reason withheld\nhealthz check failed\n',
+    });
+    assert.deepEqual(answerHealth(checks, params('exclude=log')), { ok: true, body: 'ok' });
+  });
+
+  it('TLS names', () => {
+    const none = { minVersion: '', cipherSuites: [], curves: [] };
+    assert.deepEqual(tlsSettings(none), { minVersion: 'TLSv1.2' });
+    const some = tlsSettings({
+      minVersion: 'VersionTLS13',
+      cipherSuites: ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'],
+      curves: [29, 23],
+    });
+    assert.match(some.ciphers ?? '', /:ECDHE-RSA-AES128-GCM-SHA256$/);
+    assert.equal(some.ecdhCurve, 'X25519:prime256v1');
+    assert.throws(() => tlsSettings({ ...none, cipherSuites: ['toString'] }));
+  });
+
+  it('configurations with which nobody could be let in', () => {
+    const cluster = {
+      tokens: { authenticate: async () => undefined },
+      access: { authorize: async () => ({ allowed: false }) },
+    };
+    const o = { nodeName: 'n', clientCa: false, webhookAuthentication: false, anonymous: false, mode: 'Webhook' };
+    assert.throws(() => buildGuard({ cluster }, o), /^KubeletError: no authentication method configured$/);
+    assert.throws(
+      () => buildGuard({ cluster }, { ...o, anonymous: true, mode: '' }),
+      /no authorization mode specified/,
+    );
+    assert.throws(
+      () => buildGuard({ cluster }, { ...o, anonymous: true, mode: 'ABAC' }),
+      /unknown authorization mode ABAC/,
+    );
+    assert.equal(loopbackOnly(o, true), true);
+    assert.equal(loopbackOnly({ ...o, clientCa: true }, true), false);
+    assert.equal(loopbackOnly(o, false), false);
+  });
+
+  it('whose connection it is, by the tables of the kernel', () => {
+    const table = [
+      '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
+      '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1',
+      '   1: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 2 1',
+    ].join('\n');
+    assert.equal(findOwner(table, '127.0.0.1', 0xd431), 1000);
+    assert.equal(findOwner(table, '::ffff:127.0.0.1', 8080), 0);
+    assert.equal(findOwner(table, '127.0.0.1', 1), undefined);
+  });
+});
+
+describe('a port', () => {
+  const stop = new AbortController();
+  let listener: Listener;
+  let done: Promise<void>;
+  let upgrades = 0;
+  before(async () => {
+    const endpoint = joined([
+      exactly('/ok', ({ response }) => void response.end('ok')),
+      exactly('/throws', () => {
+        throw new Error('no');
+      }),
+      {
+        roots: [{ prefix: '/up' }],
+        routes: [
+          {
+            path: '/up/{x}',
+            upgrades: true,
+            handle: ({ upgrade, response }) => {
+              upgrades++;
+              if (upgrade === undefined) return void response.end('plain');
+              response.writeHead(400).end('no');
+            },
+          },
+        ],
+      },
+    ]);
+    listener = new Listener({ endpoint, log: silentLogger }, { name: 'test', address: '127.0.0.1', port: 0 });
+    done = listener.run(stop.signal);
+    while (listener.boundPort === undefined) await systemClock.sleep(5, stop.signal);
+  });
+  after(async () => {
+    stop.abort();
+    await done;
+  });
+
+  const talk = (bytes: Buffer, waitMs: number): Promise<string> =>
+    new Promise((resolveText) => {
+      let got = '';
+      const socket = connect({ host: '127.0.0.1', port: listener.boundPort ?? 0 }, () => socket.end(bytes));
+      socket.setTimeout(waitMs, () => socket.destroy());
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk: Buffer) => void (got += chunk.toString('latin1')));
+      socket.on('close', () => resolveText(got));
+    });
+
+  it('answers 10,000 odd requests or hangs up, and lives on', async () => {
+    const host = 'Host: x\r\nConnection: close\r\n';
+    const up = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+    const forms = (n: number): string[] => [
+      `GET /ok HTTP/1.1\r\n${host}\r\n`,
+      `GET /up/${n} HTTP/1.1\r\n${up}\r\n`,
+      `GET /ok HTTP/1.1\r\nHost: x\r\n\r\nGET /up/${n} HTTP/1.1\r\n${up}\r\nGET /ok HTTP/1.1\r\n${host}\r\n`,
+      `GET /throws HTTP/1.1\r\n${up}\r\n`,
+      `PATCH /${encodeURIComponent(randomBytes(9).toString('latin1'))} HTTP/1.1\r\n${host}\r\n`,
+      `GET http://x/ok?a=%zz HTTP/1.1\r\n${host}\r\n`,
+      `GET /ok HTTP/1.1\r\n\r\n`,
+      `GET /ok HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      randomBytes(1 + (n % 80)).toString('latin1'),
+    ];
+    let answered = 0;
+    for (let n = 0; n < 10_000; n += 50) {
+      const texts = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => talk(Buffer.from(forms(n + i)[(n + i) % 9] ?? '', 'latin1'), 2000)),
+      );
+      answered += texts.filter((t) => t.startsWith('HTTP/1.1 ')).length;
+    }
+    assert.ok(answered > 8000, `${answered} answers`);
+    assert.ok(upgrades > 1000);
+    assert.match(await talk(Buffer.from(`GET /ok HTTP/1.1\r\n${host}\r\n`), 2000), /\r\n\r\n[^]*ok/);
+  });
+});
