@@ -1,0 +1,83 @@
+// The kubelet's own metrics about pods of a cluster: starts, status updates, ends, and the start of the node itself.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Pod } from '../../src/core/pod.ts';
+import { PODS } from '../../src/kube/resources.ts';
+import { startNode, until, NODE_NAME, type TestNode } from '../harness/node.ts';
+import { parseExposition, type Family } from './stats-exposition.ts';
+
+const { signal } = new AbortController();
+const RO_PORT = 19_000 + (process.pid % 900);
+let node: TestNode;
+
+const podOf = (name: string, script: string): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      nodeName: NODE_NAME,
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      containers: [
+        { name: 'c', image: 'localhost/busybox:latest', imagePullPolicy: 'Never', command: ['sh', '-c', script] },
+      ],
+    },
+  }) as unknown as Pod;
+
+before(async () => {
+  node = await startNode({ config: `readOnlyPort: ${RO_PORT}` });
+  for (const [name, script] of [
+    ['stays', 'sleep 1000'],
+    ['ends', 'sleep 1; exit 7'],
+  ] as const)
+    await node.client.create(PODS, { namespace: 'default' }, podOf(name, script), signal);
+});
+after(() => node.stop());
+
+const metrics = async (): Promise<ReadonlyMap<string, Family>> =>
+  parseExposition(await (await fetch(`http://127.0.0.1:${RO_PORT}/metrics`)).text());
+
+/** The sum over all series of a family's part that carry these labels. */
+async function value(family: string, labels: Record<string, string> = {}, part = family): Promise<number> {
+  const series = (await metrics()).get(family)?.series ?? [];
+  return series
+    .filter((s) => s.name === part && Object.entries(labels).every(([k, v]) => s.labels[k] === v))
+    .reduce((sum, s) => sum + s.value, 0);
+}
+
+test('starts of pods are timed', async () => {
+  for (const name of ['kubelet_pod_start_total_duration_seconds', 'kubelet_pod_start_sli_duration_seconds'])
+    await until(`${name} counts`, async () => (await value(name, {}, `${name}_count`)) >= 1);
+  const seen = 'kubelet_pod_start_duration_seconds';
+  await until('both run', async () => (await value(seen, {}, `${seen}_count`)) === 2);
+  assert.ok((await value('kubelet_first_network_pod_start_sli_duration_seconds')) > 0);
+  assert.equal(await value('kubelet_containers_per_pod_count', {}, 'kubelet_containers_per_pod_count_sum'), 2);
+});
+
+test('ends of containers are counted with how they ended', async () => {
+  const labels = { container_type: 'container', exit_code: '7', reason: 'Error' };
+  await until('the end is counted', async () => (await value('kubelet_terminated_containers_total', labels)) === 1);
+});
+
+test('status updates are timed', async () => {
+  const name = 'kubelet_pod_status_sync_duration_seconds';
+  await until('updates are counted', async () => (await value(name, {}, `${name}_count`)) >= 4);
+  const mean = (await value(name, {}, `${name}_sum`)) / (await value(name, {}, `${name}_count`));
+  assert.ok(mean < 5, `${mean} s`);
+});
+
+test('a new node tells how long it took to be ready', async () => {
+  await until('ready', async () => (await value('kubelet_node_startup_duration_seconds')) > 0);
+  assert.ok((await value('kubelet_node_startup_pre_kubelet_duration_seconds')) > 0);
+  const total = await value('kubelet_node_startup_duration_seconds');
+  assert.ok(total > (await value('kubelet_node_startup_pre_kubelet_duration_seconds')));
+});
+
+test('pods are counted where they stand', async () => {
+  await until('one is over', async () => (await value('kubelet_active_pods', { static: '' })) === 1);
+  assert.equal(await value('kubelet_desired_pods', { static: '' }), 2);
+  assert.equal(await value('kubelet_working_pods', { lifecycle: 'sync', config: 'desired', static: '' }), 1);
+  assert.equal(await value('kubelet_running_containers', { container_state: 'running' }), 1);
+});
