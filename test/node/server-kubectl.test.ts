@@ -1,0 +1,179 @@
+// What people do with kubectl that ends at the kubelet's server, on a real node through an API server's proxy: logs over
+// rotations, exec, cp, attach, and a port-forward with a lot through it.
+import assert from 'node:assert/strict';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import {
+  createNamespace,
+  NAMESPACE,
+  startPod,
+  startServerNode,
+  type ServerNode,
+} from '../contracts/server/server-node.ts';
+import { until } from '../harness/node.ts';
+
+const KUBECTL = (process.env['PATH'] ?? '')
+  .split(':')
+  .map((d) => join(d, 'kubectl'))
+  .find((p) => existsSync(p));
+const MiB = 1024 * 1024;
+const FORWARDED = 300 * MiB;
+
+describe('kubectl on the server', { skip: KUBECTL === undefined || process.getuid?.() !== 0 }, () => {
+  let server: ServerNode;
+  let work: string;
+  before(async () => {
+    work = await mkdtemp('/tmp/kts-kubectl-');
+    server = await startServerNode({
+      reachable: true,
+      config: 'containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 3\ncontainerLogMonitorInterval: 3s\n',
+    });
+    await createNamespace(server.node);
+    await Promise.all([
+      startPod(server.node, 'simple'),
+      startPod(server.node, 'talker', 'while read line; do echo "got $line"; done', { stdin: true }),
+      startPod(
+        server.node,
+        'source',
+        `while :; do nc -l -p 8080 -e sh -c 'dd if=/dev/zero bs=1M count=${FORWARDED / MiB} 2>/dev/null'; done`,
+      ),
+      startPod(
+        server.node,
+        'writer',
+        'i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "line $i of many, padded to be of some length"; [ $((i % 30)) = 0 ] && sleep 0.05; done; sleep 1000',
+      ),
+    ]);
+  });
+  after(async () => {
+    await server.stop();
+    await rm(work, { recursive: true, force: true });
+  });
+
+  const flags = (): string[] => ['--kubeconfig', server.node.api.adminKubeconfigPath, '-n', NAMESPACE];
+  const run = (args: readonly string[], input?: string): Promise<{ code: number; out: string; err: string }> =>
+    new Promise((resolve) => {
+      const child = execFile(
+        KUBECTL ?? '',
+        [...flags(), ...args],
+        { maxBuffer: 64 * MiB, timeout: 60_000 },
+        (failure, out, err) => resolve({ code: failure === null ? 0 : Number(failure.code), out, err }),
+      );
+      child.stdin?.end(input ?? '');
+    });
+  const start = (...args: string[]): ChildProcess => spawn(KUBECTL ?? '', [...flags(), ...args]);
+
+  it('logs, whole, in part, of yesterday and of nobody', async () => {
+    assert.equal((await run(['logs', 'simple'])).out, 'started\n');
+    assert.equal((await run(['logs', 'simple', '--tail=0'])).out, '');
+    assert.match((await run(['logs', 'simple', '--timestamps'])).out, /^\d{4}-\d\d-\d\dT\S+Z started\n$/);
+    assert.match(
+      (await run(['logs', 'simple', '-p'])).err,
+      /previous terminated container "web" in pod "simple" not found/,
+    );
+    assert.notEqual((await run(['logs', 'simple', '-c', 'nope'])).code, 0);
+  });
+
+  it('logs -f across rotations misses and repeats nothing', async () => {
+    const following = start('logs', '-f', 'writer');
+    let text = '';
+    following.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
+    await until('the last line is there', () => text.includes('line 6000 '), 60_000);
+    following.kill('SIGKILL');
+    const numbers = [...text.matchAll(/^line (\d+) /gm)].map((m) => Number(m[1]));
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 6000 }, (_, i) => i + 1),
+    );
+    const rotated = await run(['logs', 'writer']);
+    assert.ok(rotated.out.length < text.length, 'the log was rotated meanwhile');
+  });
+
+  it('exec with exit code, input and output', async () => {
+    const failed = await run(['exec', 'simple', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
+    assert.equal(failed.code, 7);
+    assert.equal(failed.out, 'out\n');
+    assert.match(failed.err, /^err\n/);
+    assert.equal(
+      (await run(['exec', '-i', 'simple', '--', 'sha256sum'], 'x'.repeat(5 * MiB))).out.slice(0, 64),
+      createHash('sha256')
+        .update('x'.repeat(5 * MiB))
+        .digest('hex'),
+    );
+    assert.match((await run(['exec', 'simple', '--', '/nosuch'])).err, /no such file or directory|not found/);
+  });
+
+  it('cp of 10 MB, there and back', async () => {
+    const data = randomBytes(10 * MiB);
+    const [there, back] = [join(work, 'there'), join(work, 'back')];
+    await writeFile(there, data);
+    assert.equal((await run(['cp', there, 'simple:/tmp/copied'])).code, 0);
+    assert.equal((await run(['cp', 'simple:/tmp/copied', back])).code, 0);
+    assert.equal(
+      createHash('sha256')
+        .update(await readFile(back))
+        .digest('hex'),
+      createHash('sha256').update(data).digest('hex'),
+    );
+  });
+
+  it('attach', async () => {
+    const attached = start('attach', '-i', 'talker');
+    let text = '';
+    attached.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
+    await until('an answer', () => {
+      attached.stdin?.write('hello\n');
+      return text.includes('got hello');
+    });
+    attached.kill('SIGKILL');
+  });
+
+  it('port-forward of a few hundred megabytes in flat memory', async () => {
+    const forward = start('port-forward', 'pod/source', ':8080');
+    try {
+      const port = await new Promise<number>((resolve, reject) => {
+        forward.stdout?.on('data', (chunk: Buffer) => {
+          const found = /127\.0\.0\.1:(\d+)/.exec(chunk.toString());
+          if (found !== null) resolve(Number(found[1]));
+        });
+        forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}`)));
+      });
+      const before = memoryKb(server);
+      let peak = before;
+      let got = 0;
+      const began = performance.now();
+      await new Promise<void>((resolve, reject) => {
+        const socket = connect({ host: '127.0.0.1', port });
+        socket.on('data', (chunk: Buffer) => {
+          if (Math.floor(got / MiB) !== Math.floor((got + chunk.length) / MiB)) peak = Math.max(peak, memoryKb(server));
+          got += chunk.length;
+          if (got >= FORWARDED) resolve();
+        });
+        socket.on('error', reject);
+        socket.on('end', () => resolve());
+      });
+      const seconds = (performance.now() - began) / 1000;
+      assert.equal(got, FORWARDED);
+      assert.ok(peak - before < 100 * 1024, `memory grew by ${Math.round((peak - before) / 1024)} MiB`);
+      console.log(
+        `${Math.round(got / MiB / seconds)} MiB/s, ${Math.round((peak - before) / 1024)} MiB more memory at most`,
+      );
+    } finally {
+      forward.kill('SIGKILL');
+    }
+  });
+
+  it('top and raw pages through the node proxy', async () => {
+    const health = await run(['get', '--raw', '/api/v1/nodes/n1/proxy/healthz']);
+    assert.equal(health.out, 'ok');
+    const pods = JSON.parse((await run(['get', '--raw', '/api/v1/nodes/n1/proxy/pods'])).out) as { kind: string };
+    assert.equal(pods.kind, 'PodList');
+  });
+});
+
+const memoryKb = ({ node }: ServerNode): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${node.kubelet.pid}/status`, 'utf8'))?.[1]);
