@@ -81,12 +81,17 @@ export class NodeReadings {
     return this.#deps.host.filesystem(this.#o.rootDir);
   }
 
-  async full(rootFs: FsCapacity, signal: AbortSignal): Promise<NodeFigures> {
+  /** With `onRuntimeFailure` the runtime's filesystems are left out when it does not tell; without, that is an error. */
+  async full(rootFs: FsCapacity, signal: AbortSignal, onRuntimeFailure?: (err: unknown) => void): Promise<NodeFigures> {
     const { host, clock } = this.#deps;
     const [base, network, runtime, machine, tasks] = await Promise.all([
       this.#base(true, signal),
       host.interfaces(INIT),
-      this.#runtimeFilesystems(signal),
+      this.#runtimeFilesystems(signal).catch((err: unknown) => {
+        if (onRuntimeFailure === undefined || signal.aborted) throw err;
+        onRuntimeFailure(err);
+        return undefined;
+      }),
       host.machine(),
       host.tasks(),
     ]);

@@ -38,6 +38,7 @@ export class StatsProvider {
   readonly #deps: StatsProviderDeps;
   readonly #full: SharedAnswer<Summary>;
   readonly #reduced: SharedAnswer<Summary>;
+  readonly #node: SharedAnswer<NodeFigures>;
   readonly #cadvisor: SharedAnswer<string>;
   #latest: Summary | undefined;
 
@@ -45,6 +46,7 @@ export class StatsProvider {
     this.#deps = deps;
     this.#full = new SharedAnswer(deps.clock, (signal) => this.#fullSummary(signal), SHARED);
     this.#reduced = new SharedAnswer(deps.clock, (signal) => this.#reducedSummary(signal), SHARED);
+    this.#node = new SharedAnswer(deps.clock, (signal) => this.#nodeAlone(signal), SHARED);
     this.#cadvisor = new SharedAnswer(deps.clock, (signal) => this.#cadvisorText(signal), SHARED);
   }
 
@@ -58,9 +60,9 @@ export class StatsProvider {
     return this.#latest;
   }
 
-  /** The node alone: works while the runtime does not answer, except for the image filesystem. */
-  nodeMemory(signal: AbortSignal): Promise<NodeFigures> {
-    return this.#deps.node.reduced(signal);
+  /** The node alone, for eviction: without the filesystems of a runtime that does not answer. */
+  node(signal: AbortSignal): Promise<NodeFigures> {
+    return this.#node.get(signal);
   }
 
   /** Never rejects for a part that cannot be read: that part's scrape error says so. */
@@ -77,6 +79,13 @@ export class StatsProvider {
       this.#deps.log.warn('resource metrics could not be gathered', { err });
       return resourceMetricsText(undefined);
     }
+  }
+
+  async #nodeAlone(signal: AbortSignal): Promise<NodeFigures> {
+    const { node, log } = this.#deps;
+    return node.full(await node.rootFs(), signal, (err) =>
+      log.warn('the filesystems of the runtime are not known', { err }),
+    );
   }
 
   async #fullSummary(signal: AbortSignal): Promise<Summary> {
