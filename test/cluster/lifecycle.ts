@@ -1,5 +1,6 @@
 // A pod's life as the cluster sees it: phases, conditions, restarts, endings.
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
@@ -69,7 +70,10 @@ function startsAndEnds(scene: () => Scene): void {
     const step = (name: string, script: string) => container(name, { command: shell(script), volumeMounts });
     await s.pod('inits', {
       volumes: [{ name: 'work', emptyDir: {} }],
-      initContainers: [step('one', 'sleep 1; echo one >> /work/order'), step('two', 'echo two >> /work/order')],
+      initContainers: [
+        step('one', 'until [ -e /work/go ]; do sleep 0.1; done; echo one >> /work/order'),
+        step('two', 'echo two >> /work/order'),
+      ],
       containers: [container('main', { volumeMounts })],
     });
     const early = await s.until('inits', 'is initialising', (p) => statusOf(p, 'one')?.state.running !== undefined);
@@ -80,6 +84,7 @@ function startsAndEnds(scene: () => Scene): void {
       'what is missing is named',
     );
     assert.equal(statusOf(early, 'main')?.state.waiting?.reason, 'PodInitializing');
+    await writeFile(s.volumeFile(early, 'empty-dir', 'work/go'), '');
     const pod = await s.ready('inits');
     assert.equal(await s.exec(pod, 'cat /work/order'), 'one\ntwo\n');
   });

@@ -1,10 +1,8 @@
 // What pods use of other objects: config maps, secrets, service account tokens, services, runtime classes.
 import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pod } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, RUNTIME_CLASSES, SECRETS, SERVICES, TOKEN_REVIEWS } from '../../src/kube/resources.ts';
 import { NODE_NAME, until } from '../harness/node.ts';
 import { AT_ONCE, container, never, Scene, shell, statusOf } from './scene.ts';
@@ -13,10 +11,6 @@ import { AT_ONCE, container, never, Scene, shell, statusOf } from './scene.ts';
 const CHANGE_WITHIN_MS = 1500;
 const CHANGES = 3;
 const ISSUER = 'https://kubernetes.default.svc.cluster.local';
-
-/** A file of a mounted volume, read on the host. */
-const fileOf = (s: Scene, pod: Pod, plugin: string, path: string): string =>
-  join(s.node.dir, 'kubelet', 'pods', pod.metadata.uid ?? '', 'volumes', `kubernetes.io~${plugin}`, path);
 
 async function comesToSay(path: string, wanted: string): Promise<number> {
   const from = performance.now();
@@ -60,7 +54,7 @@ function changes(scene: () => Scene): void {
       containers: [container('main', { command, env, volumeMounts })],
     });
     const pod = await s.ready('configured');
-    const file = fileOf(s, pod, 'configmap', 'conf/color');
+    const file = s.volumeFile(pod, 'configmap', 'conf/color');
     assert.equal(await readFile(file, 'utf8'), 'blue');
     const ms = await quickestChange(file, (color) => s.patch(CONFIG_MAPS, 'settings', { data: { color, size: 'L' } }));
     t.diagnostic(`a change was in the volume after ${ms} ms`);
@@ -79,7 +73,7 @@ function changes(scene: () => Scene): void {
       containers: [container('main', { volumeMounts: [{ name: 'keys', mountPath: '/keys', readOnly: true }] })],
     });
     const pod = await s.ready('with-keys');
-    const file = fileOf(s, pod, 'secret', 'keys/key');
+    const file = s.volumeFile(pod, 'secret', 'keys/key');
     assert.equal(await readFile(file, 'utf8'), 'old');
     assert.equal((await stat(file)).mode & 0o777, 0o400);
     const ms = await quickestChange(file, (key) => s.patch(SECRETS, 'keys', { data: { key: btoa(key) } }));
@@ -99,7 +93,7 @@ function changes(scene: () => Scene): void {
     await s.node.client.delete(SECRETS, { namespace: s.namespace, name: 'fixed' }, {}, never);
     await s.secret('fixed', { key: 'second' }, { immutable: true });
     await sleep(1500);
-    assert.equal(await readFile(fileOf(s, pod, 'secret', 'fixed/key'), 'utf8'), 'first');
+    assert.equal(await readFile(s.volumeFile(pod, 'secret', 'fixed/key'), 'utf8'), 'first');
   });
 
   it('an optional config map that comes later is mounted then', async () => {
@@ -110,7 +104,7 @@ function changes(scene: () => Scene): void {
     });
     const pod = await s.ready('optional');
     await s.configMap('maybe', { here: 'yes' });
-    await comesToSay(fileOf(s, pod, 'configmap', 'conf/here'), 'yes');
+    await comesToSay(s.volumeFile(pod, 'configmap', 'conf/here'), 'yes');
   });
 }
 
@@ -196,7 +190,7 @@ function tokens(scene: () => Scene): void {
     const claims = claimsOf(await s.exec(pod, 'cat /token/vault'));
     assert.deepEqual(claims.aud, ['vault']);
     assert.equal(claims.exp - claims.iat, 600);
-    const { mode } = await stat(fileOf(s, pod, 'projected', 'token/vault'));
+    const { mode } = await stat(s.volumeFile(pod, 'projected', 'token/vault'));
     assert.equal(mode & 0o777, 0o440);
   });
 }

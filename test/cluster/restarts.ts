@@ -3,15 +3,19 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../src/core/pod.ts';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { NODES } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
 import { nodeReady, readLease, readNode, untilNode } from './node-view.ts';
-import { container, never, Scene, statusOf } from './scene.ts';
+import { container, never, Scene, shell, statusOf } from './scene.ts';
 
 const PATIENCE_MS = 60_000;
+const AWAY_MS = [8000, 3000];
+/** The better of the two counts: machines that run tests are busy. */
+const READY_AFTER_OUTAGE_MS = 3000;
 
 const manifest = (name: string): string =>
   JSON.stringify({
@@ -36,6 +40,7 @@ export function restartSuite(node: () => TestNode): void {
     staticPods(node);
     restarted(node);
     deletedNode(node);
+    outage(node);
     offline(node);
   });
 }
@@ -143,6 +148,41 @@ function deletedNode(node: () => TestNode): void {
         async () => (await readLease(n))?.metadata.ownerReferences?.[0]?.uid === again.metadata.uid,
         PATIENCE_MS,
       );
+  });
+}
+
+function outage(node: () => TestNode): void {
+  it('goes on without the API server, and takes up new work as soon as it is back', async (t) => {
+    const n = node();
+    const s = await Scene.open(n, 'outage');
+    const command = shell('[ -e /work/once ] || { touch /work/once; sleep 4; exit 1; }; sleep 1000');
+    await s.pod('steady', {});
+    await s.pod('restarts', {
+      volumes: [{ name: 'work', emptyDir: {} }],
+      containers: [container('main', { command, volumeMounts: [{ name: 'work', mountPath: '/work' }] })],
+    });
+    const steady = await s.ready('steady');
+    await s.ready('restarts');
+    const took: number[] = [];
+    for (const awayMs of AWAY_MS) {
+      await n.api.stop();
+      await sleep(awayMs);
+      await n.api.start();
+      const from = performance.now();
+      const name = `back-${awayMs}`;
+      await until('the API server takes a pod', () => s.pod(name, {}).then(() => true), PATIENCE_MS);
+      await s.ready(name);
+      took.push(Math.round(performance.now() - from));
+    }
+    t.diagnostic(`pods made at the API server's return were ready after ${took.join(' and ')} ms`);
+    assert.ok(Math.min(...took) < READY_AFTER_OUTAGE_MS, took.join());
+    assert.equal(containerOf(await s.read('steady')), containerOf(steady));
+    const caughtUp = await s.until(
+      'restarts',
+      'was restarted meanwhile',
+      (p) => statusOf(p, 'main')?.restartCount === 1,
+    );
+    assert.equal(statusOf(caughtUp, 'main')?.lastState.terminated?.exitCode, 1);
   });
 }
 

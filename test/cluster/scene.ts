@@ -150,6 +150,11 @@ export class Scene {
     return text.replace(/^\S+ std(out|err) [FP] /gm, '');
   }
 
+  /** A file of one of the pod's volumes, on the host. */
+  volumeFile(pod: Pod, plugin: string, path: string): string {
+    return join(this.node.dir, 'kubelet', 'pods', pod.metadata.uid ?? '', 'volumes', `kubernetes.io~${plugin}`, path);
+  }
+
   /** Runs a command in the pod's container, behind the kubelet's back. */
   async exec(pod: Pod, script: string, name = 'main'): Promise<string> {
     const containerId = (statusOf(pod, name)?.containerID ?? '').replace(/^.*\/\//, '');
