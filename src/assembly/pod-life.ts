@@ -67,8 +67,7 @@ export type PodLife = {
 };
 
 /** Measured on two cores with `npm run bench burst-50`: more only makes everybody wait for everybody. */
-const STARTS_AT_ONCE = Number(process.env['KTS_TURNS'] ?? Math.max(4, 2 * availableParallelism()));
-const TURN_MS = 1000;
+const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
   const { base, edge, cluster, statuses, store, podMetrics } = deps;
@@ -88,7 +87,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       startErrors,
       surroundings: tracedSurroundings(tracer, surroundingsOf(deps)),
       runtime,
-      turns: tracedTurns(tracer, new StartTurns(clock, { atOnce: STARTS_AT_ONCE, holdMs: TURN_MS })),
+      turns: tracedTurns(tracer, new StartTurns(clock, { atOnce: STARTS_AT_ONCE })),
       events: cluster.events,
       clock,
     }),

@@ -1,30 +1,40 @@
 // Bursts: pods are started in the order they came, a few at a time, so that the first are up while the last still wait
-// and the runtime is not asked for everything at once. A start that takes long (a pull, a volume that does not come)
-// gives its turn up and goes on beside the others: one slow pod holds up nobody.
+// and the runtime is not asked for everything at once. A start that takes far longer than others lately (a pull, a
+// volume that does not come) gives its turn up and goes on beside the others: one slow pod holds up nobody.
 import type { Clock } from '../lib/clock.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 
 export type StartTurnsOptions = {
   /** How many starts may be under way. */
   readonly atOnce: number;
-  /** How long one may hold its turn. */
-  readonly holdMs: number;
 };
+
+const SHORTEST_HOLD_MS = 1000;
+const LONGEST_HOLD_MS = 10_000;
+/** A turn may last this many times what a start usually takes. */
+const PATIENCE = 4;
+const REMEMBERED = 9;
 
 export class StartTurns {
   readonly #clock: Clock;
-  readonly #holdMs: number;
   readonly #places: Semaphore;
+  readonly #recentMs: number[] = [];
 
   constructor(clock: Clock, options: StartTurnsOptions) {
     this.#clock = clock;
-    this.#holdMs = options.holdMs;
     this.#places = new Semaphore(options.atOnce);
   }
 
   /** How many pods wait for their turn. */
   get waiting(): number {
     return this.#places.waiting;
+  }
+
+  /** How long one may hold its turn: on a slow machine all starts are slow, and none of them is the odd one out. */
+  get holdMs(): number {
+    const sorted = [...this.#recentMs].sort((a, b) => a - b);
+    const usualMs = sorted[Math.floor(sorted.length / 2)] ?? 0;
+    return Math.min(LONGEST_HOLD_MS, Math.max(SHORTEST_HOLD_MS, PATIENCE * usualMs));
   }
 
   async run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T> {
@@ -35,13 +45,21 @@ export class StartTurns {
       return over.promise;
     });
     await Promise.race([begun.promise, place]);
-    const timer = this.#clock.after(this.#holdMs, over.resolve);
+    const from = this.#clock.monotonic();
+    const timer = this.#clock.after(this.holdMs, over.resolve);
     try {
-      return await start();
+      const started = await start();
+      this.#remember(this.#clock.monotonic() - from);
+      return started;
     } finally {
       timer.cancel();
       over.resolve();
       await place;
     }
+  }
+
+  #remember(ms: number): void {
+    this.#recentMs.push(ms);
+    if (this.#recentMs.length > REMEMBERED) this.#recentMs.shift();
   }
 }

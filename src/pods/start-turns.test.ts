@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { StartTurns } from './start-turns.ts';
+
+const { signal } = new AbortController();
+
+/** Starts that end when told to. */
+function pods(turns: StartTurns, clock: ManualClock) {
+  const begun: string[] = [];
+  const ends = new Map<string, { resolve: () => void; reject: (err: Error) => void }>();
+  const start = (name: string, stop: AbortSignal = signal): Promise<void> =>
+    turns.run(stop, () => {
+      begun.push(name);
+      return new Promise<void>((resolve, reject) => ends.set(name, { resolve, reject }));
+    });
+  const settle = (): Promise<void> => clock.advance(0);
+  return { begun, ends, start, settle };
+}
+
+describe('turns of pods that start', () => {
+  it('a few at a time, in the order they came', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 2 });
+    const { begun, ends, start, settle } = pods(turns, clock);
+    const all = ['a', 'b', 'c', 'd'].map((name) => start(name));
+    await settle();
+    assert.deepEqual(begun, ['a', 'b']);
+    assert.equal(turns.waiting, 2);
+    ends.get('b')?.resolve();
+    await settle();
+    assert.deepEqual(begun, ['a', 'b', 'c']);
+    ends.get('a')?.reject(new Error('no sandbox'));
+    await assert.rejects(all[0] ?? Promise.resolve(), /no sandbox/);
+    await settle();
+    assert.deepEqual(begun, ['a', 'b', 'c', 'd']);
+    for (const { resolve } of ends.values()) resolve();
+    await Promise.all(all.slice(1));
+  });
+
+  it('one that takes too long goes on beside the others', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { begun, ends, start } = pods(turns, clock);
+    const slow = start('slow');
+    const next = start('next');
+    await clock.advance(999);
+    assert.deepEqual(begun, ['slow']);
+    await clock.advance(1);
+    assert.deepEqual(begun, ['slow', 'next']);
+    ends.get('next')?.resolve();
+    await next;
+    ends.get('slow')?.resolve();
+    await slow;
+  });
+
+  it('what is too long depends on how long starts take here', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { ends, start } = pods(turns, clock);
+    for (const [ms, holdMs] of [
+      [800, 3200],
+      [100, 3200],
+      [100, 1000],
+      [60_000, 3200],
+      [60_000, 3200],
+      [60_000, 10_000],
+    ] as const) {
+      const one = start('one');
+      await clock.advance(ms);
+      ends.get('one')?.resolve();
+      await one;
+      assert.equal(turns.holdMs, holdMs);
+    }
+  });
+
+  it('one that is stopped while it waits leaves the queue', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { begun, ends, start, settle } = pods(turns, clock);
+    const first = start('first');
+    const stop = new AbortController();
+    const second = start('second', stop.signal);
+    const third = start('third');
+    stop.abort(new Error('deleted'));
+    await assert.rejects(second, /deleted/);
+    ends.get('first')?.resolve();
+    await first;
+    await settle();
+    assert.deepEqual(begun, ['first', 'third']);
+    ends.get('third')?.resolve();
+    await third;
+  });
+});
