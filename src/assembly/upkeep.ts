@@ -1,5 +1,6 @@
 // What keeps the node clean while pods come and go: dead containers, logs, images, and news of killed processes.
 import type { PodUid } from '../core/ids.ts';
+import { CONTAINER_LOGS, containerIdOf, logLinkName } from '../core/log-links.ts';
 import { quantity, toNumber } from '../core/quantity.ts';
 import { GarbageCollector } from '../garbage/collector.ts';
 import { criGarbage } from '../garbage/cri-garbage.ts';
@@ -7,7 +8,6 @@ import { imageFilesystem } from '../images/image-fs.ts';
 import { ImageGc } from '../images/image-gc.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { LogRotation, removeContainerLogs } from '../logs/rotation.ts';
-import { CONTAINER_LOGS, containerIdOf, logLinkPath } from '../logs/symlinks.ts';
 import { OomWatcher } from '../oom/oom-watcher.ts';
 import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
 import type { PodStore } from '../pods/pod-store.ts';
@@ -127,7 +127,7 @@ function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): Garbage
       pods: { contentRemovable: ask(contentMayBeRemoved), runtimeRemovable: ask(runtimeMayBeRemoved) },
       logFiles: {
         removeLogs: removeContainerLogs,
-        linkName: (of) => logLinkPath('', of),
+        linkName: (of) => logLinkName(of.podName, of.namespace, of.container, of.containerId),
         linkOwner: containerIdOf,
       },
       sourcesReady,

@@ -75,10 +75,6 @@ export const emptySnapshot = (uid: PodUid, name: string, namespace: string, vers
   version,
 });
 
-/** The newest instance of a container, and the one before it. */
-export const instancesOf = (snapshot: PodSnapshot, name: string): readonly ObservedContainer[] =>
-  snapshot.containers.filter((c) => c.name === name);
-
 export const newestOf = (snapshot: PodSnapshot, name: string): ObservedContainer | undefined =>
   snapshot.containers.find((c) => c.name === name);
 

@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -18,7 +9,6 @@ import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { LogRotation, removeContainerLogs, type LogRotationDeps } from './rotation.ts';
 import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
-import { containerIdOf, linkContainerLog, logLinkPath, unlinkContainerLog } from './symlinks.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'rotation-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -163,25 +153,5 @@ describe('rotation', () => {
     await removeContainerLogs(logPath);
     assert.deepEqual(files(), ['10.log']);
     await removeContainerLogs(join(root, 'nowhere', '0.log'));
-  });
-});
-
-describe('links', () => {
-  const names = { podName: 'p', namespace: 'ns', container: 'my-c', containerId: 'abc123' };
-  it('are named after everything', () => {
-    assert.equal(logLinkPath('/var/log/containers', names), '/var/log/containers/p_ns_my-c-abc123.log');
-    assert.equal(containerIdOf('/var/log/containers/p_ns_my-c-abc123.log'), 'abc123');
-    assert.equal(containerIdOf('/var/log/containers/other'), undefined);
-    assert.equal(logLinkPath('/d', { ...names, podName: 'x'.repeat(300) }).length, 3 + 255);
-  });
-  it('are made, made right and removed', async () => {
-    const directory = join(root, 'links');
-    await linkContainerLog(directory, names, '/var/log/pods/a');
-    await linkContainerLog(directory, names, '/var/log/pods/a');
-    await linkContainerLog(directory, names, '/var/log/pods/b');
-    assert.deepEqual(readdirSync(directory), ['p_ns_my-c-abc123.log']);
-    await unlinkContainerLog(directory, names);
-    await unlinkContainerLog(directory, names);
-    assert.ok(!existsSync(logLinkPath(directory, names)));
   });
 });

@@ -30,16 +30,10 @@ export class NodeLease implements Runnable {
   readonly #o: LeaseOptions;
   /** The server's last answer: the next update is based on it, without reading first. */
   #last: Lease | undefined;
-  #renewedAt: number | undefined;
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps;
     this.#o = options;
-  }
-
-  /** Monotonic time of the last renewal, for health checks. */
-  get renewedAt(): number | undefined {
-    return this.#renewedAt;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -132,6 +126,5 @@ export class NodeLease implements Runnable {
 
   #renewed(lease: Lease): void {
     this.#last = lease;
-    this.#renewedAt = this.#deps.clock.monotonic();
   }
 }

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
 import { containerHash } from './container-hash.ts';
 import { containerAnnotations, restoredContainer, restoredPod } from './labels.ts';
-import { logLinkName, restartCountFromLogs } from './log-paths.ts';
+import { restartCountFromLogs } from './log-paths.ts';
 import { blockDevices, subPathOf, volumeMounts } from './mounts.ts';
 import { namespaceOptions } from './namespaces.ts';
 import { sandboxConfig } from './sandbox-config.ts';
@@ -246,10 +246,6 @@ describe('labels and logs', () => {
       ],
       '{"exec":{"command":["a\\u003cb\\u0026c"]}}',
     ));
-  it('link names fit into a directory', () => {
-    assert.equal(logLinkName('p', 'ns', 'c', 'id'), 'p_ns_c-id.log');
-    assert.equal(logLinkName('p'.repeat(253), 'ns', 'c', 'id').length, 255);
-  });
   it('restart count from old logs', () => {
     assert.equal(restartCountFromLogs(['0.log', '3.log.20260101-000000.gz', 'x.log', '12']), 4);
     assert.equal(restartCountFromLogs([]), 0);

@@ -2,11 +2,11 @@
 import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { CriRuntime } from '../cri/services.ts';
+import { logLinkName } from '../core/log-links.ts';
 import { podUid } from '../core/ids.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
 import { errnoOf, isFault } from '../lib/errors.ts';
 import { POD_NAME, POD_NAMESPACE, POD_UID } from './labels.ts';
-import { logLinkName } from './log-paths.ts';
 import type { ResourceManager } from './needs.ts';
 
 export type RemoverDeps = { readonly cri: CriRuntime; readonly resources: ResourceManager };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ContainerConfig, ImageSpec } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
+import { logLinkName } from '../core/log-links.ts';
 import {
   containerFieldPath,
   namespaceOf,
@@ -23,7 +24,7 @@ import type { RuntimeFacts } from './facts.ts';
 import type { HookRunner } from './hooks.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 import { restartCountOf } from './labels.ts';
-import { logLinkName, podLogDir, restartCountFromLogs } from './log-paths.ts';
+import { podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
 import type { ClusterView, EnsuredImage, Kit, ResourceManager, VolumeProvider } from './needs.ts';

@@ -144,10 +144,6 @@ export class PodVolumes {
     return [...this.#entries.values()].every((e) => e.actual.is === 'unmounted' && e.running === undefined);
   }
 
-  get isWanted(): boolean {
-    return [...this.#entries.values()].some((entry) => entry.wanted !== undefined);
-  }
-
   get hasRunning(): boolean {
     return [...this.#entries.values()].some((entry) => entry.running !== undefined);
   }

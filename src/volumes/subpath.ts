@@ -118,11 +118,6 @@ export class SubPaths {
     await rmdir(this.#layout.subPathsDir(uid)).catch(ignoreMissing);
   }
 
-  /** Volumes of a pod that have binds. */
-  volumesWithBinds(uid: string): Promise<string[]> {
-    return namesIn(this.#layout.subPathsDir(uid));
-  }
-
   async #bind(request: SubPathRequest, source: PinnedFile, signal: AbortSignal): Promise<string> {
     const volumeDir = this.#layout.volumeSubPathsDir(request.uid, request.volume);
     const containerDir = join(volumeDir, element(request.container));

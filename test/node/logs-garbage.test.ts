@@ -11,7 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { readLogs } from '../../src/logs/read-logs.ts';
 import { LogRotation, removeContainerLogs } from '../../src/logs/rotation.ts';
-import { containerIdOf, logLinkPath } from '../../src/logs/symlinks.ts';
+import { containerIdOf, logLinkName } from '../../src/core/log-links.ts';
 import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
 
@@ -88,7 +88,7 @@ describe('logs and garbage on containerd', () => {
         pods: { contentRemovable: (uid) => uid !== podUid(alive.uid), runtimeRemovable: () => false },
         logFiles: {
           removeLogs: removeContainerLogs,
-          linkName: (of) => logLinkPath('', of),
+          linkName: (of) => logLinkName(of.podName, of.namespace, of.container, of.containerId),
           linkOwner: containerIdOf,
         },
         sourcesReady: () => true,

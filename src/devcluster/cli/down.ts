@@ -6,6 +6,7 @@ import { readdir, readFile, readlink, rm, rmdir, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openCgroups } from '../../host/cgroups/open.ts';
+import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
 import { childProcesses, endProcess } from './own-processes.ts';
@@ -66,7 +67,7 @@ async function removeTree(directory: string): Promise<void> {
 
 /** The kubelet links every container log into one directory for log collectors. */
 async function removeLogLinks(podLogs: string): Promise<void> {
-  const directory = '/var/log/containers';
+  const directory = CONTAINER_LOGS;
   for (const name of await readdir(directory).catch(() => [])) {
     const target = await readlink(join(directory, name)).catch(() => '');
     if (target.startsWith(`${podLogs}/`)) await rm(join(directory, name), { force: true });

@@ -1,11 +1,12 @@
 // cgroup v1: the same path in every mounted hierarchy, all of them touched at the same time.
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { isThere, readValue } from './cgroup-files.ts';
 import { hugePageName, UNLIMITED, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
 import type { Hierarchy } from './layout.ts';
-import { childDirs, isGone, killPids, pidsBelow, removeCgroup } from './remove-tree.ts';
+import { childDirs, killPids, pidsBelow, removeCgroup } from './remove-tree.ts';
 
 /** A pod's cgroup counts as present when all of these that are mounted have it. */
 const REQUIRED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
@@ -182,18 +183,3 @@ async function writeBandwidth(
   if (cpuQuotaUs !== undefined) await write('cpu.cfs_quota_us', cpuQuotaUs);
   if (periodLater && cpuPeriodUs !== undefined) await write('cpu.cfs_period_us', cpuPeriodUs);
 }
-
-async function readValue(path: string): Promise<string | undefined> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (err) {
-    if (isGone(err)) return undefined;
-    throw err;
-  }
-}
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -1,8 +1,9 @@
 // cgroup v2: one tree. A parent hands its controllers down through cgroup.subtree_control before a child is made.
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { isThere, readValue } from './cgroup-files.ts';
 import {
   hugePageName,
   sharesOfWeight,
@@ -140,18 +141,3 @@ const limitOf = (text: string): number => (text === 'max' ? UNLIMITED : Number(t
 const wordsOf = async (file: string): Promise<string[]> =>
   (await readFile(file, 'utf8')).trim().split(/\s+/).filter(Boolean);
 const controllersOf = (dir: string): Promise<string[]> => wordsOf(join(dir, 'cgroup.controllers'));
-
-async function readValue(path: string): Promise<string | undefined> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (err) {
-    if (isGone(err)) return undefined;
-    throw err;
-  }
-}
-
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

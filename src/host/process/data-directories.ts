@@ -1,6 +1,7 @@
 // The directories a kubelet keeps, and their modes.
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 
 export type DataDirectories = {
@@ -20,8 +21,6 @@ export const dataDirectories = (root: string): DataDirectories => ({
   podResources: join(root, 'pod-resources'),
   checkpoints: join(root, 'checkpoints'),
 });
-
-const CONTAINER_LOGS = '/var/log/containers';
 
 /** Makes what is missing. Directories that exist keep their mode. */
 export function ensureDataDirectories(

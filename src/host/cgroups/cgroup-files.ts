@@ -1,0 +1,19 @@
+// Reading single files of a cgroup that may go away meanwhile. Shared by v1 and v2.
+import { access, readFile } from 'node:fs/promises';
+import { isGone } from './remove-tree.ts';
+
+/** Undefined when the file, or the whole cgroup, is not there. */
+export async function readValue(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (err) {
+    if (isGone(err)) return undefined;
+    throw err;
+  }
+}
+
+export const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
