@@ -68,7 +68,7 @@ export class Registry {
 export const familyHeader = (name: string, help: string, type: MetricType): string =>
   `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`;
 
-const escapeLabel = (value: string): string =>
+export const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 
 /** One exposition line; labels are printed sorted by name. */

@@ -3,7 +3,7 @@ import type { MachineFacts } from '../host/machine.ts';
 import type { CpuTopology } from '../host/proc.ts';
 import type { Labels } from '../lib/metrics.ts';
 import { CONTAINER_FAMILIES, type ContainerReading, type DeviceName } from './cadvisor-families.ts';
-import { Exposition, type FamilyHead } from './exposition.ts';
+import { Exposition, SharedLabels, type FamilyHead } from './exposition.ts';
 
 export type MachineReading = {
   readonly facts: Pick<MachineFacts, 'cpus' | 'memoryBytes' | 'swapBytes' | 'kernelRelease'>;
@@ -66,9 +66,10 @@ export function cadvisorMetricsText({ containers, machine, device }: CadvisorPag
 }
 
 function addContainer(page: Exposition, reading: ContainerReading, device: DeviceName): void {
+  const labels = new SharedLabels(reading.labels);
   for (const family of CONTAINER_FAMILIES)
     for (const { value, extra } of family.values(reading, device))
-      page.add(family, { ...reading.labels, ...extra }, value, family.unstamped === true ? undefined : reading.atMs);
+      page.addShared(family, labels, extra, value, family.unstamped === true ? undefined : reading.atMs);
 }
 
 function addMachine(page: Exposition, machine: MachineReading): void {
