@@ -10,6 +10,8 @@ export type StartTurnsOptions = {
 };
 
 const SHORTEST_HOLD_MS = 1000;
+/** Before anything is known about this machine. */
+const FIRST_HOLD_MS = 5000;
 const LONGEST_HOLD_MS = 10_000;
 /** A turn may last this many times what a start usually takes. */
 const PATIENCE = 4;
@@ -33,7 +35,8 @@ export class StartTurns {
   /** How long one may hold its turn: on a slow machine all starts are slow, and none of them is the odd one out. */
   get holdMs(): number {
     const sorted = [...this.#recentMs].sort((a, b) => a - b);
-    const usualMs = sorted[Math.floor(sorted.length / 2)] ?? 0;
+    const usualMs = sorted[Math.floor(sorted.length / 2)];
+    if (usualMs === undefined) return FIRST_HOLD_MS;
     return Math.min(LONGEST_HOLD_MS, Math.max(SHORTEST_HOLD_MS, PATIENCE * usualMs));
   }
 
