@@ -15,7 +15,7 @@ import { subordinateIds } from '../runtime/subordinate-ids.ts';
 import { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { PodMetrics } from '../stats/pod-metrics.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import type { Foundation } from './foundation.ts';
+import { live, type Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import { tracedImages } from './tracing.ts';
 import type { Volumes } from './volumes.ts';
@@ -89,7 +89,8 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
   const { config, flags, gates } = base;
   const { machine } = edge.resources;
   const version = edge.cgroups.version;
-  return {
+  const extraMaskedPaths = await thermalPaths();
+  return live(base, ['clusterDNS', 'clusterDomain'], (now) => ({
     cgroupVersion: version,
     cpuCfsQuota: config.cpuCFSQuota,
     cpuCfsPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
@@ -100,20 +101,24 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
     singleProcessOomKill: config.singleProcessOOMKill ?? version === 1,
     hugePageSizes: machine.hugePages.map((pool) => pageSizeName(pool.sizeBytes)),
     podLogsDir: config.podLogsDir,
-    clusterDomain: config.clusterDomain,
+    get clusterDomain() {
+      return now.current.clusterDomain;
+    },
+    get clusterDns() {
+      return now.current.clusterDNS;
+    },
     seccompDefault: config.seccompDefault || flags.seccompDefault,
     seccompDir: join(flags.rootDir, 'seccomp'),
-    extraMaskedPaths: await thermalPaths(),
+    extraMaskedPaths,
     stopSignals: gates.enabled('ContainerStopSignals'),
     rootDir: flags.rootDir,
     containerLogsDir: '/var/log/containers',
-    clusterDns: config.clusterDNS,
     resolvConf: config.resolvConf,
     nodeHostsFile: '/etc/hosts',
     selinux: false,
     maxContainerRestartPeriodMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000,
     kubernetesVersion: '1.36',
-  };
+  }));
 }
 
 /** `2MB`, `1GB`: the way the runtime names huge page sizes. */

@@ -158,7 +158,7 @@ describe(`volumes while the kubelet is killed ${KILLS} times (seed ${SEED})`, ()
   });
 
   it('leaves nothing', async () => {
-    for (const name of [...wanted.keys()]) await remove(name);
+    for (const name of wanted.keys()) await remove(name);
     await converged('at the end');
     assert.deepEqual(mounts(), []);
   });
