@@ -7,15 +7,10 @@ import { KubeletError } from '../lib/errors.ts';
 import { parseTaint } from '../core/taints.ts';
 import { define } from './decode.ts';
 
-export type FlagType =
-  | 'bool'
-  | 'string'
-  | 'int'
-  | 'int32'
-  | 'int64'
-  | 'duration'
-  | 'ip'
-  | 'quantity'
+type ScalarType = 'bool' | 'string' | 'int' | 'int32' | 'int64' | 'duration' | 'ip' | 'quantity' | 'level' | 'version';
+
+/** What was given before is added to. */
+type CollectionType =
   | 'strings'
   | 'mapStringString'
   /** One pair per occurrence, commas belong to the value. */
@@ -29,9 +24,9 @@ export type FlagType =
   | 'colonMultimap'
   | 'taints'
   | 'reservedMemory'
-  | 'level'
-  | 'vmodule'
-  | 'version';
+  | 'vmodule';
+
+export type FlagType = ScalarType | CollectionType;
 
 export type FlagGroup = 'Kubelet' | 'Configuration' | 'Logging' | 'cAdvisor' | 'Own' | 'Misc';
 
@@ -151,19 +146,6 @@ function durationOf(text: string): number {
   const nanos = tryParseDuration(text);
   return nanos === undefined ? bad(`time: invalid duration ${JSON.stringify(text)}`) : nanos / 1e6;
 }
-
-type ScalarType = Exclude<FlagType, CollectionType>;
-type CollectionType =
-  | 'strings'
-  | 'mapStringString'
-  | 'mapStringStringNoSplit'
-  | 'mapStringBool'
-  | 'labels'
-  | 'langleMap'
-  | 'colonMultimap'
-  | 'taints'
-  | 'reservedMemory'
-  | 'vmodule';
 
 type Readers = { readonly [K in ScalarType]: (text: string) => unknown } & {
   readonly [K in CollectionType]: (text: string, before: unknown) => unknown;

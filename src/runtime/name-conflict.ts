@@ -13,16 +13,21 @@ const isNameTaken = (err: unknown): boolean =>
 
 type Named = { readonly uid: string; readonly attempt: number };
 
-export async function withFreeSandboxName<T>(
+export function withFreeSandboxName<T>(
   cri: CriRuntime,
   owner: Named,
   create: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
+  return onceMore(create, () => removeStaleSandbox(cri, owner, signal));
+}
+
+/** `makeRoom` tells whether there was a leftover to remove. */
+async function onceMore<T>(create: () => Promise<T>, makeRoom: () => Promise<boolean>): Promise<T> {
   try {
     return await create();
   } catch (err) {
-    if (!isNameTaken(err) || !(await removeStaleSandbox(cri, owner, signal))) throw err;
+    if (!isNameTaken(err) || !(await makeRoom())) throw err;
     return create();
   }
 }
@@ -40,18 +45,13 @@ async function removeStaleSandbox(cri: CriRuntime, { uid, attempt }: Named, sign
   return stale.length > 0;
 }
 
-export async function withFreeContainerName<T>(
+export function withFreeContainerName<T>(
   cri: CriRuntime,
   owner: Named & { readonly name: string },
   create: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  try {
-    return await create();
-  } catch (err) {
-    if (!isNameTaken(err) || !(await removeStaleContainer(cri, owner, signal))) throw err;
-    return create();
-  }
+  return onceMore(create, () => removeStaleContainer(cri, owner, signal));
 }
 
 /** A running owner is no leftover: it stays, and the next read of the runtime will show it. */

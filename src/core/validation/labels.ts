@@ -29,20 +29,31 @@ export function checkLabelSelector(f: Findings, field: string, selector: LabelSe
   (selector.matchExpressions ?? []).forEach((expression, i) => {
     const at = item(`${field}.matchExpressions`, i);
     const values = expression.values ?? [];
-    switch (expression.operator) {
-      case 'In':
-      case 'NotIn':
-        if (values.length === 0) f.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
-        break;
-      case 'Exists':
-      case 'DoesNotExist':
-        if (values.length > 0)
-          f.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-        break;
-      default:
-        f.invalid(`${at}.operator`, expression.operator, 'not a valid selector operator');
-    }
+    if (!checkOperands(f, at, expression.operator, values))
+      f.invalid(`${at}.operator`, expression.operator, 'not a valid selector operator');
     f.reasons(`${at}.key`, expression.key, qualifiedName(expression.key ?? ''));
     values.forEach((value, j) => f.reasons(item(`${at}.values`, j), value, labelValue(value)));
   });
+}
+
+/** Whether the operator is one that label and node selectors share; if so, how many values go with it is checked. */
+export function checkOperands(
+  f: Findings,
+  at: string,
+  operator: string | undefined,
+  values: readonly string[],
+): boolean {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      if (values.length === 0) f.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+      return true;
+    case 'Exists':
+    case 'DoesNotExist':
+      if (values.length > 0)
+        f.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+      return true;
+    default:
+      return false;
+  }
 }

@@ -3,7 +3,7 @@ import type { LabelSelector } from '../meta.ts';
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from '../names.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration } from '../pod.ts';
 import { item, type Findings } from './field-error.ts';
-import { checkLabelSelector } from './labels.ts';
+import { checkLabelSelector, checkOperands } from './labels.ts';
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -97,24 +97,11 @@ function checkNodeTerm(f: Findings, at: string, term: NodeSelectorTerm, strict: 
 
 function checkNodeRule(f: Findings, at: string, rule: NodeSelectorRequirement, strict: boolean): void {
   const values = rule.values ?? [];
-  switch (rule.operator) {
-    case 'In':
-    case 'NotIn':
-      if (values.length === 0) f.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
-      break;
-    case 'Exists':
-    case 'DoesNotExist':
-      if (values.length > 0)
-        f.forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-      break;
-    case 'Gt':
-    case 'Lt':
-      if (values.length !== 1)
-        f.required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'");
-      break;
-    default:
-      f.invalid(`${at}.operator`, rule.operator, 'not a valid selector operator');
-  }
+  if (rule.operator === 'Gt' || rule.operator === 'Lt') {
+    if (values.length !== 1)
+      f.required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'");
+  } else if (!checkOperands(f, at, rule.operator, values))
+    f.invalid(`${at}.operator`, rule.operator, 'not a valid selector operator');
   f.reasons(`${at}.key`, rule.key, qualifiedName(rule.key ?? ''));
   if (strict) values.forEach((value, i) => f.reasons(item(`${at}.values`, i), value, labelValue(value)));
 }

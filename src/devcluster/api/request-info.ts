@@ -27,24 +27,27 @@ const METHOD_VERBS: Readonly<Record<string, string>> = {
 };
 const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
 
+/** A request about nothing, to be filled in. */
+export const NO_REQUEST: RequestInfo = {
+  verb: '',
+  isResource: false,
+  path: '',
+  group: '',
+  version: '',
+  resource: '',
+  subresource: '',
+  namespace: '',
+  name: '',
+  rest: '',
+  fieldTerms: [],
+};
+
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
   const parts = path
     .split('/')
     .filter((p) => p !== '')
     .map(decodeURIComponent);
-  const other: RequestInfo = {
-    verb: method.toLowerCase(),
-    isResource: false,
-    path,
-    group: '',
-    version: '',
-    resource: '',
-    subresource: '',
-    namespace: '',
-    name: '',
-    rest: '',
-    fieldTerms: [],
-  };
+  const other: RequestInfo = { ...NO_REQUEST, verb: method.toLowerCase(), path };
   const isCore = parts[0] === 'api';
   if (!isCore && parts[0] !== 'apis') return other;
   const rest = parts.slice(isCore ? 2 : 3);

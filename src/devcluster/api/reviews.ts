@@ -5,7 +5,7 @@ import { rulesOf } from './auth/rbac.ts';
 import { DEFAULT_AUDIENCES } from './auth/tokens.ts';
 import { badRequest } from './api-error.ts';
 import { isJson, recordAt, recordsAt, textAt, textsAt, type Json } from './objects.ts';
-import type { RequestInfo } from './request-info.ts';
+import { NO_REQUEST, type RequestInfo } from './request-info.ts';
 import { apiVersionOf, type ResourceType } from './resources.ts';
 import { fieldTerms } from './selectors.ts';
 import type { ObjectStore } from './store.ts';
@@ -86,24 +86,10 @@ function accessStatus(store: ObjectStore, user: User, spec: Json): Json {
   return { allowed: verdict.allowed, ...(verdict.reason === '' ? {} : { reason: verdict.reason }) };
 }
 
-const NOTHING: RequestInfo = {
-  verb: '',
-  isResource: false,
-  path: '',
-  group: '',
-  version: '',
-  resource: '',
-  subresource: '',
-  namespace: '',
-  name: '',
-  rest: '',
-  fieldTerms: [],
-};
-
 function resourceAttributes(attributes: Json): RequestInfo {
   const requirements = recordsAt(attributes, 'fieldSelector', 'requirements');
   return {
-    ...NOTHING,
+    ...NO_REQUEST,
     isResource: true,
     verb: textAt(attributes, 'verb'),
     group: textAt(attributes, 'group'),
@@ -124,7 +110,7 @@ function resourceAttributes(attributes: Json): RequestInfo {
 }
 
 const pathAttributes = (attributes: Json): RequestInfo => ({
-  ...NOTHING,
+  ...NO_REQUEST,
   verb: textAt(attributes, 'verb'),
   path: textAt(attributes, 'path'),
 });
