@@ -4,7 +4,16 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 const root = join(import.meta.dirname, '..', 'src');
-const RANK: Record<string, number> = { lib: 0, core: 1, kube: 2, cri: 2, host: 2, assembly: 4, 'kubelet.ts': 5, 'main.ts': 6 };
+const RANK: Record<string, number> = {
+  lib: 0,
+  core: 1,
+  kube: 2,
+  cri: 2,
+  host: 2,
+  assembly: 4,
+  'kubelet.ts': 5,
+  'main.ts': 6,
+};
 const FEATURE = 3;
 
 const partOf = (path: string): string => path.split('/')[0] ?? '';

@@ -34,7 +34,7 @@ const hasEnded = (status: PodStatus | undefined): boolean =>
 export class PodChanges {
   readonly #deps: PodChangesDeps;
   #queue: Promise<void> = Promise.resolve();
-  #signal: AbortSignal = new AbortController().signal;
+  readonly #signal: AbortSignal = new AbortController().signal;
 
   constructor(deps: PodChangesDeps) {
     this.#deps = deps;
@@ -46,10 +46,6 @@ export class PodChanges {
       .then(() => this.#handle(change))
       .catch((err: unknown) => this.#deps.log.error('pod change failed', { op: change.op, err }));
     return this.#queue;
-  }
-
-  until(signal: AbortSignal): void {
-    this.#signal = signal;
   }
 
   /** Pods that take part in admission: known here and not over. */

@@ -1,5 +1,4 @@
 // Generated from src/cri/proto/cri.proto by scripts/generate-proto.ts. Do not edit.
-/* eslint-disable */
 import type { FieldSpec, MessageType } from '../../lib/proto/codec.ts';
 import type { Rpc } from '../../lib/grpc/rpc.ts';
 
