@@ -343,12 +343,18 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
     removeDirectories: async (inUse, signal) => {
       const isUsed = (uid: string): boolean => inUse.has(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
       volumes.manager.removeUnknown(isUsed);
+      let [cleaned, failed] = [0, 0];
       for (const uid of await volumes.podDirs.list()) {
         if (isUsed(uid) || volumes.manager.hasMounts(uid)) continue;
-        await volumes.podDirs
-          .removeOrphan(uid, signal)
-          .catch((err: unknown) => base.log.warn('orphaned pod directory stays', { uid, err }));
+        try {
+          await volumes.podDirs.removeOrphan(uid, signal);
+          cleaned++;
+        } catch (err) {
+          failed++;
+          base.log.warn('orphaned pod directory stays', { uid, err });
+        }
       }
+      deps.podMetrics.swept(cleaned, failed);
     },
     removeCgroups: async (inUse, signal) => {
       for (const uid of await cgroups.listPodUids(signal)) {

@@ -1,15 +1,18 @@
 // The metric families about pods: names, help texts and buckets as dashboards know them.
 import { exponentialBuckets, type Counter, type Gauge, type Histogram, type Registry } from '../lib/metrics.ts';
 
-export type PodFamilies = StartFamilies & {
-  readonly workerDuration: Histogram;
-  readonly workerStart: Histogram;
-  readonly containersPerPod: Histogram;
-  readonly terminated: Counter;
-  readonly statusSync: Histogram;
-  readonly orphans: Counter;
-  readonly restarts: Counter;
-};
+export type PodFamilies = StartFamilies &
+  SweepFamilies & {
+    readonly workerDuration: Histogram;
+    readonly workerStart: Histogram;
+    readonly containersPerPod: Histogram;
+    readonly terminated: Counter;
+    readonly statusSync: Histogram;
+    readonly orphans: Counter;
+    readonly restarts: Counter;
+  };
+
+type SweepFamilies = { readonly sweptPods: Gauge; readonly sweepFailures: Gauge };
 
 type StartFamilies = {
   readonly startDuration: Histogram;
@@ -61,6 +64,7 @@ export function podFamilies(registry: Registry): PodFamilies {
   for (const origin of ['', 'true']) restarts.inc({ static: origin }, 0);
   return {
     ...startFamilies(registry),
+    ...sweepFamilies(registry),
     workerDuration,
     workerStart,
     containersPerPod,
@@ -70,6 +74,17 @@ export function podFamilies(registry: Registry): PodFamilies {
     restarts,
   };
 }
+
+const sweepFamilies = (registry: Registry): SweepFamilies => ({
+  sweptPods: registry.gauge(
+    'kubelet_orphan_pod_cleaned_volumes',
+    '[ALPHA] The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.',
+  ),
+  sweepFailures: registry.gauge(
+    'kubelet_orphan_pod_cleaned_volumes_errors',
+    '[ALPHA] The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.',
+  ),
+});
 
 function startFamilies(registry: Registry): StartFamilies {
   const startDuration = registry.histogram(

@@ -60,6 +60,12 @@ export class PodMetrics {
     this.#families.orphans.inc();
   }
 
+  /** The last sweep for what pods left on disk. */
+  swept(cleaned: number, failed: number): void {
+    this.#families.sweptPods.set(cleaned);
+    this.#families.sweepFailures.set(failed);
+  }
+
   /** The same UID came back after its pod was stopped. */
   restarted(pod: Pod): void {
     this.#families.restarts.inc({ static: isStaticPod(pod) ? 'true' : '' });
