@@ -11,6 +11,7 @@ import type { LogOutput } from '../host/process/log-output.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { PodStore } from '../pods/pod-store.ts';
+import { certificateMetrics } from '../security/certificate-metrics.ts';
 import { AccessReviewer, TokenReviewer } from '../security/reviews.ts';
 import { openServing, type ServingSource } from '../security/serving-source.ts';
 import { buildGuard, loopbackOnly, type AccessOptions } from '../server/access.ts';
@@ -85,15 +86,43 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   if (!config.enableServer) return { parts: [podResources(deps)] };
   const log = base.log.child({ component: 'server' });
   const metrics = new RequestMetrics(clock, base.registry);
-  const clientCa =
-    config.authentication.x509.clientCAFile === ''
-      ? undefined
-      : new ClientCaFile({ clock, log, onChange: () => main.renewTls() }, config.authentication.x509.clientCAFile);
-  await clientCa?.load();
-  const serving = await servingFor(deps, () => main.renewTls());
+  let main: Listener | undefined;
+  const { tls, parts: tlsParts } = await openTls(deps, () => main?.renewTls());
   const access = accessOptions(base);
   const reviewing = reviews(deps);
   const guard = buildGuard(reviewing === undefined ? {} : { cluster: reviewing }, access);
+  const address = loopbackOnly(access, reviewing === undefined) ? '127.0.0.1' : config.address;
+  const shared = sharedEndpoints(deps);
+  main = new Listener(
+    {
+      endpoint: mainEndpoint(deps, shared),
+      guard,
+      log,
+      observe: metrics.observer('readwrite'),
+    },
+    { name: 'server', address, port: config.port, tls },
+  );
+  const parts: Runnable[] = [main, ...tlsParts, podResources(deps)];
+  if (config.readOnlyPort > 0)
+    parts.push(
+      new Listener(
+        { endpoint: joined([...shared, debuggingDisabled]), log, observe: metrics.observer('readonly') },
+        { name: 'read-only-server', address: config.address, port: config.readOnlyPort },
+      ),
+    );
+  return { parts };
+}
+
+type OpenTls = { readonly tls: () => TlsSettings; readonly parts: readonly Runnable[] };
+
+/** The certificate to show and the CA to hold others' against; both may change while the port is open. */
+async function openTls(deps: ServerDeps, onChange: () => void): Promise<OpenTls> {
+  const { clock, config, log, registry } = deps.base;
+  const { clientCAFile } = config.authentication.x509;
+  const clientCa = clientCAFile === '' ? undefined : new ClientCaFile({ clock, log, onChange }, clientCAFile);
+  await clientCa?.load();
+  const serving = await servingFor(deps, onChange);
+  if (serving.manager !== undefined) certificateMetrics(registry, { clock, server: serving.manager });
   const choice = tlsSettings({
     minVersion: config.tlsMinVersion,
     cipherSuites: config.tlsCipherSuites,
@@ -107,27 +136,7 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
       ...(clientCa === undefined ? {} : { ca: clientCa.pem }),
     };
   };
-  const address = loopbackOnly(access, reviewing === undefined) ? '127.0.0.1' : config.address;
-  const shared = sharedEndpoints(deps);
-  const main: Listener = new Listener(
-    {
-      endpoint: mainEndpoint(deps, shared),
-      guard,
-      log,
-      observe: metrics.observer('readwrite'),
-    },
-    { name: 'server', address, port: config.port, tls },
-  );
-  const parts: Runnable[] = [main, ...serving.parts, podResources(deps)];
-  if (clientCa !== undefined) parts.push(clientCa);
-  if (config.readOnlyPort > 0)
-    parts.push(
-      new Listener(
-        { endpoint: joined([...shared, debuggingDisabled]), log, observe: metrics.observer('readonly') },
-        { name: 'read-only-server', address: config.address, port: config.readOnlyPort },
-      ),
-    );
-  return { parts };
+  return { tls, parts: [...serving.parts, ...(clientCa === undefined ? [] : [clientCa])] };
 }
 
 const podResources = ({ base, active }: ServerDeps): Runnable =>
@@ -291,7 +300,8 @@ function processEndpoints({ base, process: facts }: ServerDeps): Endpoint[] {
 
 /** As configured, but for what was found out since: the runtime's cgroup driver, the certificate made here. */
 function inForce({ base, edge }: ServerDeps): KubeletConfig {
-  const { config, flags } = base;
+  const { flags, updates } = base;
+  const config = updates.published;
   const own = config.tlsCertFile === '' && !config.serverTLSBootstrap;
   return {
     ...config,

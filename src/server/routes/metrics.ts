@@ -1,5 +1,7 @@
 // The metrics pages. /metrics is the process' own registry; the others are given by their owners and left out here
 // while nobody gives them.
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { messageOf } from '../../lib/errors.ts';
 import { reply } from '../replies.ts';
 import { exactly, joined, type Endpoint, type Handler } from '../router.ts';
@@ -30,7 +32,7 @@ export const metricsRoutes = (pages: MetricsPages, processStartSeconds: number):
 
 const show =
   (page: MetricsPage, startSeconds: number): Handler =>
-  async ({ response, signal }) => {
+  async ({ request, response, signal }) => {
     let text: string;
     try {
       text = await page(signal);
@@ -40,10 +42,17 @@ const show =
         nosniff: true,
       });
     }
-    reply(response, 200, text, {
-      contentType: CONTENT_TYPE,
-      headers: { 'Process-Start-Time-Unix': String(startSeconds) },
-    });
+    response.setHeader('Process-Start-Time-Unix', startSeconds);
+    if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
+      return reply(response, 200, text, { contentType: CONTENT_TYPE });
+    const packed = await compress(text);
+    response.setHeader('Content-Type', CONTENT_TYPE);
+    response.setHeader('Content-Encoding', 'gzip');
+    response.setHeader('Content-Length', packed.length);
+    response.end(packed);
   };
+
+/** On a thread of its own: pages of a busy node are megabytes. */
+const compress = promisify(gzip);
 
 const notGathered: Handler = ({ response }) => reply(response, 500, 'these metrics are not gathered on this node\n');
