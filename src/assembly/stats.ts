@@ -78,7 +78,7 @@ export async function buildStats(deps: StatsDeps): Promise<Stats> {
     { cgroups, births: source, host, imageFs: (signal) => edge.cri.images.imageFsInfo({}, signal), clock },
     { nodeName: base.nodeName, rootDir: flags.rootDir, places, psi, startedMs: performance.timeOrigin },
   );
-  const sandboxImages = new SandboxImages(edge.cri.runtime);
+  const sandboxImages = new SandboxImages(clock, edge.cri.runtime);
   const containers = new ContainerReadings(
     {
       cgroups,

@@ -57,14 +57,19 @@ test('the quota and what it did are there', async () => {
 });
 
 test('memory and its working set', async () => {
-  const memory = (await reader.read(busy, 'full', signal))?.memory;
+  // The kernel gathers these counts from its processors every few seconds.
+  let memory = (await reader.read(busy, 'full', signal))?.memory;
+  for (let i = 0; i < 50 && (memory?.rssBytes === 0 || memory?.pageFaults === 0); i++) {
+    await sleep(100);
+    memory = (await reader.read(busy, 'full', signal))?.memory;
+  }
   const file = v1() ? await numberIn('memory', 'memory.usage_in_bytes') : await numberIn('memory', 'memory.current');
   assert.ok(memory !== undefined);
   assert.ok(Math.abs(memory.usageBytes - file) <= 0.05 * file + 65_536, `${memory.usageBytes} ≈ ${file}`);
   assert.equal(memory.limitBytes, LIMIT);
   assert.equal(memory.workingSetBytes, memory.usageBytes - memory.inactiveFileBytes);
-  assert.ok(memory.rssBytes > 0 && memory.rssBytes <= memory.usageBytes);
-  assert.ok(memory.pageFaults > 0);
+  assert.ok(memory.rssBytes > 0 && memory.rssBytes <= memory.usageBytes, `${memory.rssBytes} of ${memory.usageBytes}`);
+  assert.ok(memory.pageFaults > 0, `${memory.pageFaults} faults`);
   assert.equal(memory.oomKills, 0);
 });
 
@@ -72,7 +77,7 @@ test('a parent counts what is below it and has no limits of its own', async () =
   const [parent, child] = await Promise.all([reader.read(own.root, 'full', signal), reader.read(busy, 'full', signal)]);
   assert.equal(parent?.memory?.limitBytes, undefined);
   assert.equal(parent?.cpu?.quotaUs, undefined);
-  assert.ok((parent?.memory?.rssBytes ?? 0) >= (child?.memory?.rssBytes ?? 1) * 0.9);
+  assert.ok((parent?.memory?.rssBytes ?? 0) >= (child?.memory?.rssBytes ?? 1) * 0.9, 'what is below counts');
   assert.ok((parent?.memory?.pageFaults ?? 0) >= (child?.memory?.ownPageFaults ?? 1));
   assert.deepEqual(await reader.children(own.root), [busy.slice(busy.lastIndexOf('/') + 1)]);
 });
