@@ -17,7 +17,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 
-export const missingPackages = (): string[] =>
+const missingPackages = (): string[] =>
   Object.keys(NEEDED).filter((name) => !(NEEDED[name] ?? []).some((path) => existsSync(path)));
 
 /** One package at a time that fails is told and left to the tests that need it; they say so when they are skipped. */

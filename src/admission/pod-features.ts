@@ -8,7 +8,7 @@ export const checkPodLevelResources = (pod: Pod, gateOn: boolean): Rejection | u
     : undefined;
 
 /** What a node must declare (node.status.declaredFeatures) to run this pod, sorted. */
-export function requiredFeatures(pod: Pod): readonly string[] {
+function requiredFeatures(pod: Pod): readonly string[] {
   const features: string[] = [];
   for (const { container } of containersOf(pod))
     if (container.restartPolicyRules?.some((rule) => rule.action === 'RestartAllContainers') === true)

@@ -19,7 +19,7 @@ type Predicate = keyof typeof TEXTS;
 type Misfit = { readonly shortages: readonly Shortage[]; readonly failed: readonly Predicate[] };
 
 /** Everything that keeps the pod off this node, in the order it is reported. */
-export function misfitOf(pod: Pod, others: readonly Pod[], node: Node): Misfit {
+function misfitOf(pod: Pod, others: readonly Pod[], node: Node): Misfit {
   const failed: Predicate[] = [];
   if (!matchesNode(pod, node)) failed.push('NodeAffinity');
   const { nodeName } = pod.spec;

@@ -58,7 +58,7 @@ function whole(text: string, bits: 32 | 64, unsigned = false): number {
   return Number(value);
 }
 
-export function parseBool(text: string): boolean {
+function parseBool(text: string): boolean {
   if (/^(1|t|T|TRUE|true|True)$/.test(text)) return true;
   if (/^(0|f|F|FALSE|false|False)$/.test(text)) return false;
   return bad(`parsing ${JSON.stringify(text)}: invalid syntax`);

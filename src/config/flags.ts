@@ -58,7 +58,7 @@ export function parseFlags(argv: readonly string[]): ParsedFlags {
 const shown = (def: FlagDef, value: string): string =>
   isSecretFlag(def.name) ? '(value not shown)' : JSON.stringify(value);
 
-export const isSecretFlag = (name: string): boolean => /header|password|token-file/.test(name);
+const isSecretFlag = (name: string): boolean => /header|password|token-file/.test(name);
 
 type Setter = (def: FlagDef, value: string, written: string) => void;
 

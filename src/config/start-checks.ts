@@ -78,7 +78,7 @@ const SIGNALS = new Set([
 ]);
 
 /** Thresholds, grace periods and reclaims must name a signal and hold an amount of the right kind. */
-export function evictionProblems(config: KubeletConfig): string[] {
+function evictionProblems(config: KubeletConfig): string[] {
   const problems: string[] = [];
   const each = (
     field: 'evictionHard' | 'evictionSoft' | 'evictionSoftGracePeriod' | 'evictionMinimumReclaim',

@@ -8,7 +8,7 @@ export const KUBERNETES_VERSION = 'v1.36.0';
 
 const packageFile = (): string => join(import.meta.dirname, '..', '..', 'package.json');
 
-export const PACKAGE_VERSION = builtVersion ?? packageVersion(readFileSync(packageFile(), 'utf8'));
+const PACKAGE_VERSION = builtVersion ?? packageVersion(readFileSync(packageFile(), 'utf8'));
 
 /** `v1.36.0+kubelet-ts.0.1.0` */
 export const KUBELET_VERSION = `${KUBERNETES_VERSION}+kubelet-ts.${PACKAGE_VERSION}`;

@@ -427,7 +427,7 @@ export const isStaticPod = (pod: Pod): boolean => {
 };
 export const isMirrorPod = (pod: Pod): boolean => pod.metadata.annotations?.[CONFIG_MIRROR] !== undefined;
 
-export const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
+const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 export const isCriticalPod = (pod: Pod): boolean =>
   isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? 0) >= SYSTEM_CRITICAL_PRIORITY;
 

@@ -15,7 +15,7 @@ export function matchesLabelSelector(selector: LabelSelector | undefined, labels
   );
 }
 
-export const hasAllLabels = (wanted: Labels, labels: Labels): boolean =>
+const hasAllLabels = (wanted: Labels, labels: Labels): boolean =>
   Object.entries(wanted).every(([key, value]) => labels[key] === value);
 
 /** `spec.nodeSelector` and the required node affinity, both. */

@@ -4,7 +4,7 @@ import { labelValue, qualifiedName } from './names.ts';
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 export type ParsedTaint = { key: string; value?: string; effect: TaintEffect };
 
-export const isTaintEffect = (text: string): text is TaintEffect =>
+const isTaintEffect = (text: string): text is TaintEffect =>
   text === 'NoSchedule' || text === 'PreferNoSchedule' || text === 'NoExecute';
 
 /** `key[=value]:Effect`, or the reason why it is none. */

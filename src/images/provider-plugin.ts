@@ -175,7 +175,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 const registryOf = (image: string): string => image.split('/')[0] ?? '';
 
 /** Never quotes the answer in an error: it holds secrets. */
-export function readAnswer(text: string, image: string, config: ProviderConfig): Answer {
+function readAnswer(text: string, image: string, config: ProviderConfig): Answer {
   const problem = (what: string): KubeletError =>
     new KubeletError('invalid', `credential provider plugin ${config.name}: ${what}`);
   let answer: Record<string, unknown>;

@@ -9,8 +9,7 @@ declare const KUBELET_TS_FORM: 'files' | 'executable' | undefined;
 export const builtVersion: string | undefined = typeof KUBELET_TS_VERSION === 'string' ? KUBELET_TS_VERSION : undefined;
 
 /** `source`: TypeScript as it is; `files`: bundled, parts beside each other; `executable`: all in one program. */
-export const builtForm: 'source' | 'files' | 'executable' =
-  typeof KUBELET_TS_FORM === 'string' ? KUBELET_TS_FORM : 'source';
+const builtForm: 'source' | 'files' | 'executable' = typeof KUBELET_TS_FORM === 'string' ? KUBELET_TS_FORM : 'source';
 
 /** A part that runs in a thread of its own, named by its file beside `from`: its file, or its text. */
 export function partProgram(name: string, from: string): { readonly program: string | URL; readonly isText: boolean } {

@@ -24,7 +24,7 @@ export interface LogSink {
   write(line: Line): void;
 }
 
-export const DEBUG_LEVEL = 4;
+const DEBUG_LEVEL = 4;
 
 export class LeveledLogger implements Logger {
   readonly #clock: Clock;
@@ -80,7 +80,7 @@ const componentOf = (fields: Fields): string => (typeof fields['component'] === 
 const MAX_VALUE = 4096;
 
 /** A field's value as one JSON-safe thing: errors become their message chain, bigints strings, long strings are cut. */
-export function plainValue(value: unknown): unknown {
+function plainValue(value: unknown): unknown {
   if (value instanceof Error) {
     const cause =
       value.cause instanceof Error && value.cause.message !== value.message ? `: ${messageOf(value.cause)}` : '';

@@ -72,7 +72,7 @@ export const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 
 /** One exposition line; labels are printed sorted by name. */
-export function sample(name: string, labels: Labels, value: number, timestampMs?: number): string {
+function sample(name: string, labels: Labels, value: number, timestampMs?: number): string {
   const names = Object.keys(labels).sort();
   const set = names.length === 0 ? '' : `{${names.map((n) => `${n}="${escapeLabel(labels[n] ?? '')}"`).join(',')}}`;
   return `${name}${set} ${formatNumber(value)}${timestampMs === undefined ? '' : ` ${Math.trunc(timestampMs)}`}\n`;

@@ -168,7 +168,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 /** Writes beside it, renames, removes the plain one: whatever happens, one of the two is whole. */
-export async function compressFile(path: string, signal: AbortSignal): Promise<void> {
+async function compressFile(path: string, signal: AbortSignal): Promise<void> {
   const temporary = path + TEMPORARY;
   const { mode } = await stat(path);
   try {

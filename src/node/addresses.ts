@@ -41,10 +41,10 @@ const LISTS = SPECIAL.map(([net, bits, type, what]) => {
   return { list, what };
 });
 
-export const isUnspecified = (ip: string): boolean => ip === '0.0.0.0' || ip === '::';
+const isUnspecified = (ip: string): boolean => ip === '0.0.0.0' || ip === '::';
 
 /** Undefined when `ip` may be a node's address. */
-export function whyNotNodeIp(ip: string, local: readonly string[]): string | undefined {
+function whyNotNodeIp(ip: string, local: readonly string[]): string | undefined {
   if (isIP(ip) === 0) return `node IP: "${ip}" is not an IP address`;
   const type = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
   for (const { list, what } of LISTS) if (list.check(ip, type)) return `nodeIP can't be ${what}`;

@@ -96,7 +96,7 @@ export function nodeConditions(
 }
 
 /** One error as it is, several as `[a, b]`, each only once. */
-export function aggregated(errors: readonly string[]): string {
+function aggregated(errors: readonly string[]): string {
   const unique = [...new Set(errors)];
   return unique.length === 1 ? (unique[0] ?? '') : `[${unique.join(', ')}]`;
 }

@@ -90,7 +90,7 @@ export function initialNode(
   return { node, events };
 }
 
-export const defaultLabels = (options: NodeOptions, architecture: string): Record<string, string> => ({
+const defaultLabels = (options: NodeOptions, architecture: string): Record<string, string> => ({
   'beta.kubernetes.io/arch': architecture,
   'beta.kubernetes.io/os': 'linux',
   'kubernetes.io/arch': architecture,

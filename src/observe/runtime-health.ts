@@ -156,7 +156,7 @@ export class RuntimeHealth implements Runnable {
 }
 
 /** What the runtime's answer means. A missing condition counts as not ready. */
-export function readStatus(response: StatusResponse): Answer {
+function readStatus(response: StatusResponse): Answer {
   const conditions = response.status?.conditions ?? [];
   const problem = (type: string, prefix: string): string | undefined => {
     const condition = conditions.find((c) => c.type === type);

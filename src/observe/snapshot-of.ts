@@ -20,7 +20,7 @@ import type {
 export const POD_NAME_LABEL = 'io.kubernetes.pod.name';
 export const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const POD_UID_LABEL = 'io.kubernetes.pod.uid';
-export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
+const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
 
 const STATES: Readonly<Record<ContainerState, ObservedState>> = {
   [ContainerState.CONTAINER_CREATED]: 'created',

@@ -113,5 +113,5 @@ const LIMIT_TEXT: Record<LimitLevel, string> = {
   node: 'the memory of the node',
 };
 
-export const oomText = (kill: OomKill, level: LimitLevel): string =>
+const oomText = (kill: OomKill, level: LimitLevel): string =>
   `Process ${kill.process} (pid ${kill.pid}) was killed: ${LIMIT_TEXT[level]} was exhausted`;

@@ -108,7 +108,7 @@ const hashOf = (mirror: Pod): string | undefined => mirror.metadata.annotations?
 const staticHash = (pod: Pod): string => pod.metadata.annotations?.[CONFIG_HASH] ?? pod.metadata.uid ?? '';
 
 /** The object to post: the static pod without what the API server assigns. Exported for its test. */
-export function mirrorFor(pod: Pod, node: Node): Pod {
+function mirrorFor(pod: Pod, node: Node): Pod {
   const { name, labels, annotations } = pod.metadata;
   const owner = {
     apiVersion: 'v1',

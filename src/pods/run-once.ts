@@ -20,7 +20,7 @@ const PATIENCE_MS = 120_000;
 
 type Outcome = 'running' | 'succeeded' | 'failed' | undefined;
 
-export function outcomeOf(pod: Pod, status: PodStatus | undefined): Outcome {
+function outcomeOf(pod: Pod, status: PodStatus | undefined): Outcome {
   if (status?.phase === 'Succeeded') return 'succeeded';
   if (status?.phase === 'Failed') return 'failed';
   const running = (status?.containerStatuses ?? []).filter((c) => c.state.running !== undefined);

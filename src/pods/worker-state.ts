@@ -93,4 +93,4 @@ export const contentMayBeRemoved = (s: MaybeState, synced: boolean): boolean =>
   s === undefined ? synced : s.phase !== 'syncing' && (s.evicted || (s.deleted && isTerminated(s)));
 export const mayHaveRunningContainers = (s: MaybeState, synced: boolean): boolean =>
   s === undefined ? !synced : !isTerminated(s);
-export const isTerminated = (s: WorkerState): boolean => s.phase === 'terminated' || s.phase === 'finished';
+const isTerminated = (s: WorkerState): boolean => s.phase === 'terminated' || s.phase === 'finished';

@@ -4,7 +4,7 @@ import { parseTimeMs } from '../core/time.ts';
 import type { PodView } from './probe-state.ts';
 
 /** `containerd://abc` → `abc`. */
-export const bareContainerId = (id: string | undefined): string | undefined => {
+const bareContainerId = (id: string | undefined): string | undefined => {
   const bare = id === undefined ? '' : id.replace(/^[^:]*:\/\//, '');
   return bare === '' ? undefined : bare;
 };

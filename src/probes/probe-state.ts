@@ -8,7 +8,7 @@ export type ProbeResult = 'success' | 'failure' | 'unknown';
 export const PROBE_TYPES: readonly ProbeType[] = ['startup', 'readiness', 'liveness'];
 
 /** The result that counts before the first probe: nothing is killed, nothing gets traffic. */
-export const INITIAL: Record<ProbeType, ProbeResult> = {
+const INITIAL: Record<ProbeType, ProbeResult> = {
   liveness: 'success',
   readiness: 'failure',
   startup: 'unknown',

@@ -7,7 +7,7 @@ import type { QosClass } from '../core/pod.ts';
 export type CgroupDriver = 'cgroupfs' | 'systemd';
 export type CgroupName = readonly string[];
 
-export const QOS_PART: Record<QosClass, readonly string[]> = {
+const QOS_PART: Record<QosClass, readonly string[]> = {
   Guaranteed: [],
   Burstable: ['burstable'],
   BestEffort: ['besteffort'],

@@ -8,13 +8,13 @@ export const POD_NAMESPACE = 'io.kubernetes.pod.namespace';
 export const POD_UID = 'io.kubernetes.pod.uid';
 export const CONTAINER_NAME = 'io.kubernetes.container.name';
 export const HASH = 'io.kubernetes.container.hash';
-export const RESTART_COUNT = 'io.kubernetes.container.restartCount';
-export const TERMINATION_MESSAGE_PATH = 'io.kubernetes.container.terminationMessagePath';
-export const TERMINATION_MESSAGE_POLICY = 'io.kubernetes.container.terminationMessagePolicy';
-export const PRE_STOP = 'io.kubernetes.container.preStopHandler';
-export const PORTS = 'io.kubernetes.container.ports';
-export const DELETION_GRACE = 'io.kubernetes.pod.deletionGracePeriod';
-export const TERMINATION_GRACE = 'io.kubernetes.pod.terminationGracePeriod';
+const RESTART_COUNT = 'io.kubernetes.container.restartCount';
+const TERMINATION_MESSAGE_PATH = 'io.kubernetes.container.terminationMessagePath';
+const TERMINATION_MESSAGE_POLICY = 'io.kubernetes.container.terminationMessagePolicy';
+const PRE_STOP = 'io.kubernetes.container.preStopHandler';
+const PORTS = 'io.kubernetes.container.ports';
+const DELETION_GRACE = 'io.kubernetes.pod.deletionGracePeriod';
+const TERMINATION_GRACE = 'io.kubernetes.pod.terminationGracePeriod';
 
 export const podLabels = (pod: Pod): Record<string, string> => ({
   [POD_NAME]: pod.metadata.name,

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { namespaceOf, type Pod } from '../core/pod.ts';
 
-export const podLogDirName = (namespace: string, name: string, uid: string): string => `${namespace}_${name}_${uid}`;
+const podLogDirName = (namespace: string, name: string, uid: string): string => `${namespace}_${name}_${uid}`;
 
 export const podLogDir = (podLogsDir: string, pod: Pod): string =>
   join(podLogsDir, podLogDirName(namespaceOf(pod), pod.metadata.name, pod.metadata.uid ?? ''));

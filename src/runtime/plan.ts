@@ -24,7 +24,7 @@ export type SandboxNeed =
   | { readonly need: 'create'; readonly attempt: number; readonly replaces: SandboxId | undefined };
 
 /** Whether the newest sandbox can be used. */
-export function sandboxNeed(pod: Pod, snapshot: PodSnapshot): SandboxNeed {
+function sandboxNeed(pod: Pod, snapshot: PodSnapshot): SandboxNeed {
   const newest = snapshot.sandboxes[0];
   if (newest === undefined) return { need: 'create', attempt: 0, replaces: undefined };
   const attempt = newest.attempt + 1;

@@ -58,7 +58,7 @@ export const resizableContainers = (pod: Pod): readonly Container[] =>
 export type CpuPeriod = { readonly cpuCfsQuota: boolean; readonly cpuCfsPeriodUs: number };
 
 /** The pod's own cgroup values: limits count only when every container declares them. */
-export function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
+function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
   const requests = podRequests(pod);
   const limits = podLimits(pod);
   const declared = (name: Resizable): boolean =>
@@ -78,7 +78,7 @@ export function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
 }
 
 /** The pod as it runs: its containers with the resources they actually have. */
-export const actuatedPod = (pod: Pod, actuated: Actuated): Pod => {
+const actuatedPod = (pod: Pod, actuated: Actuated): Pod => {
   const as = (container: Container): Container => {
     const own = actuated.get(container.name);
     return own === undefined ? container : { ...container, resources: own };

@@ -49,7 +49,7 @@ const MASKED_PATHS = [
 const READONLY_PATHS = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
 /** A container's fields where set, else the pod's. */
-export function effectiveSecurityContext(pod: Pod, container: Container): SecurityContext {
+function effectiveSecurityContext(pod: Pod, container: Container): SecurityContext {
   const { runAsUser, runAsGroup, runAsNonRoot, seLinuxOptions, seccompProfile, appArmorProfile } =
     pod.spec.securityContext ?? {};
   const shared = { runAsUser, runAsGroup, runAsNonRoot, seLinuxOptions, seccompProfile, appArmorProfile };

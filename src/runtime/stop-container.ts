@@ -17,7 +17,7 @@ import type { Kit } from './needs.ts';
 import type { KillReason } from './plan-steps.ts';
 
 /** Less than this is never given: a container should have a chance to see its signal. */
-export const MIN_GRACE_SECONDS = 2;
+const MIN_GRACE_SECONDS = 2;
 
 export type StopRequest = {
   readonly pod: Pod;

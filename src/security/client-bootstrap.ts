@@ -121,7 +121,7 @@ async function keptKey(path: string): Promise<KeyPair> {
   }
 }
 
-export function requestName(keys: KeyPair, template: CertificateTemplate, usages: readonly string[]): string {
+function requestName(keys: KeyPair, template: CertificateTemplate, usages: readonly string[]): string {
   const hash = createHash('sha512-256').update(publicKeyDer(keys.publicKey)).update(template.commonName);
   for (const part of [...template.organizations, ...usages]) hash.update(part);
   return `node-csr-${hash.digest('base64url')}`;

@@ -10,7 +10,7 @@ export type ApiReference = {
 };
 
 /** Everything in a pod that names an API object, in the order upstream looks for it. */
-export function* apiReferencesOf(pod: Pod): Iterable<ApiReference> {
+function* apiReferencesOf(pod: Pod): Iterable<ApiReference> {
   const { spec } = pod;
   if (spec.serviceAccountName) yield hard('serviceaccounts', 'spec.serviceAccountName');
   yield* envReferences(pod, 'secrets');

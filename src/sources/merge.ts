@@ -21,7 +21,7 @@ export type PodDiff = {
 /** In this order people are told. */
 const ORDER: readonly PodOp[] = ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'];
 
-export function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], source: string, seen: string): PodDiff {
+function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], source: string, seen: string): PodDiff {
   const changes: Record<PodOp, Pod[]> = { ADD: [], UPDATE: [], DELETE: [], REMOVE: [], RECONCILE: [] };
   const known = new Map<string, Pod>();
   const names = new Set<string>();

@@ -32,7 +32,7 @@ export type ProblemDeps = {
 };
 
 const MAX_EVENTS_PER_CHANGE = 5;
-export const EVENT_REASON = 'FailedValidation';
+const EVENT_REASON = 'FailedValidation';
 
 export class ProblemBoard {
   readonly #deps: ProblemDeps;

@@ -30,7 +30,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([k, v]) => `${JSON.stringify(k)}:${canonicalJson(v)}`).join(',')}}`;
 }
 
-export const staticName = (name: string, nodeName: string): string => `${name}-${nodeName.toLowerCase()}`;
+const staticName = (name: string, nodeName: string): string => `${name}-${nodeName.toLowerCase()}`;
 
 /** A uid becomes a directory name, a cgroup name and a label. */
 export const isUsableUid = (uid: string): boolean => /^[A-Za-z0-9](?:[-_A-Za-z0-9]{0,61}[A-Za-z0-9])?$/.test(uid);

@@ -44,13 +44,13 @@ export function ownedConditions(input: ConditionInput): PodCondition[] {
   return all.map(([type, verdict]) => condition(input.pod, type, verdict));
 }
 
-export function condition(pod: Pod, type: string, verdict: Verdict): PodCondition {
+function condition(pod: Pod, type: string, verdict: Verdict): PodCondition {
   const generation = pod.metadata.generation ?? 0;
   return { type, ...(generation > 0 ? { observedGeneration: generation } : {}), ...verdict, lastProbeTime: null };
 }
 
 /** Exactly one ready sandbox, with the right network and (unless it is the host's) an address. */
-export function sandboxIsReady(pod: Pod, snapshot: PodSnapshot): boolean {
+function sandboxIsReady(pod: Pod, snapshot: PodSnapshot): boolean {
   const ready = snapshot.sandboxes.filter((s) => s.ready);
   const [newest] = snapshot.sandboxes;
   if (ready.length !== 1 || newest === undefined || !newest.ready) return false;

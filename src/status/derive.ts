@@ -26,8 +26,8 @@ export type DeriveInput = Omit<ContainerStatusInput, 'previous'> & {
   readonly nowMs: number;
 };
 
-export const DEADLINE_REASON = 'DeadlineExceeded';
-export const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline';
+const DEADLINE_REASON = 'DeadlineExceeded';
+const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline';
 
 const FINAL: readonly (PodPhase | undefined)[] = ['Succeeded', 'Failed'];
 export const isFinalPhase = (phase: PodPhase | undefined): boolean => FINAL.includes(phase);
@@ -96,7 +96,7 @@ function finalPhase(input: DeriveInput, computed: PodPhase, overdue: boolean): P
   return overdue ? 'Failed' : computed;
 }
 
-export function pastDeadline(pod: Pod, status: PodStatus, nowMs: number): boolean {
+function pastDeadline(pod: Pod, status: PodStatus, nowMs: number): boolean {
   const seconds = pod.spec.activeDeadlineSeconds;
   if (seconds === undefined || status.startTime === undefined) return false;
   return nowMs - parseTimeMs(status.startTime) >= seconds * 1000;

@@ -59,7 +59,7 @@ export class VolumeLayout {
   }
 }
 
-export const escapePlugin = (plugin: string): string => plugin.replaceAll('/', '~');
+const escapePlugin = (plugin: string): string => plugin.replaceAll('/', '~');
 export const unescapePlugin = (directory: string): string => directory.replaceAll('~', '/');
 
 /** The argument, if it is one plain path element; a fault otherwise. */

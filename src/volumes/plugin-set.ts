@@ -4,7 +4,7 @@ import { KubeletError } from '../lib/errors.ts';
 import { kindOf, type ResolvedVolume, type VolumePlugin, type VolumeResolver } from './plugin.ts';
 
 /** The fields of a pod's volume that have a plugin. */
-export const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
+const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'emptyDir',
   'hostPath',
   'configMap',
@@ -15,7 +15,7 @@ export const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Why a volume cannot be mounted by this kubelet at all, or undefined if it can. */
-export function unsupportedVolume(volume: Volume): string | undefined {
+function unsupportedVolume(volume: Volume): string | undefined {
   const kind = kindOf(volume);
   if (kind === undefined) return `volume "${volume.name}" names no kind of volume`;
   if (!SUPPORTED_KINDS.has(kind))

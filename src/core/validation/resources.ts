@@ -24,7 +24,7 @@ const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePage(n
 
 type NameRule = (f: Findings, field: string, name: string) => void;
 
-export const containerResourceName: NameRule = (f, field, name) => {
+const containerResourceName: NameRule = (f, field, name) => {
   if (!standardName(f, field, name)) return;
   if (!name.includes('/')) {
     if (!STANDARD_CONTAINER.has(name) && !isHugePage(name))

@@ -96,7 +96,7 @@ function checkSysctls(
 }
 
 /** Names come with dots or slashes; the first separator says which. */
-export function sysctlNamespace(name: string): 'net' | 'ipc' | undefined {
+function sysctlNamespace(name: string): 'net' | 'ipc' | undefined {
   const separator = /[./]/.exec(name)?.[0];
   const dotted = separator === '/' ? name.replace(/[./]/g, (c) => (c === '/' ? '.' : '/')) : name;
   if (dotted.startsWith('net.')) return 'net';

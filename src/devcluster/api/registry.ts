@@ -191,7 +191,7 @@ export class Registry {
 }
 
 /** The body as an object of this type; what it says of its own kind must fit. */
-export function asObject(type: ResourceType, body: Json): ApiObject {
+function asObject(type: ResourceType, body: Json): ApiObject {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = body;
   const kind = textAt(body, 'kind');
   const apiVersion = textAt(body, 'apiVersion');

@@ -11,7 +11,7 @@ const NAME = 'hello';
 const SCRIPT =
   'mkdir -p /tmp/www && echo "hello from $(hostname)" > /tmp/www/index.html && echo "serving on port 8080" && exec httpd -f -p 8080 -h /tmp/www';
 
-export const examplePod = (): Json => ({
+const examplePod = (): Json => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: NAME, namespace: 'default', labels: { app: NAME } },

@@ -84,8 +84,8 @@ function diskCheck(directory: string): Check {
   return { what: 'disk', ok: free > MIN_FREE_BYTES, detail, fatal: true };
 }
 
-export const CNI_DIRECTORIES = ['/usr/lib/cni', '/opt/cni/bin'];
-export const cniDirectory = (): string | undefined => CNI_DIRECTORIES.find((d) => existsSync(join(d, 'bridge')));
+const CNI_DIRECTORIES = ['/usr/lib/cni', '/opt/cni/bin'];
+const cniDirectory = (): string | undefined => CNI_DIRECTORIES.find((d) => existsSync(join(d, 'bridge')));
 
 function pluginCheck(): Check {
   const found = cniDirectory();

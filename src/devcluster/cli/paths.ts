@@ -2,7 +2,7 @@
 // takes no more than 107 characters.
 import { join } from 'node:path';
 
-export const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
+const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
 
 export type Paths = ReturnType<typeof pathsBelow>;
 

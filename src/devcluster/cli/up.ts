@@ -67,7 +67,7 @@ async function prepare(
   await writeFile(paths.example, exampleText());
 }
 
-export function checkText(checks: readonly Check[]): string {
+function checkText(checks: readonly Check[]): string {
   const lines = checks.map((c) => `  ${c.ok ? 'ok     ' : 'missing'}  ${c.what.padEnd(12)} ${c.detail}`);
   return `This machine:\n${lines.join('\n')}\n`;
 }

@@ -10,7 +10,7 @@ import type { Change } from '../api/store.ts';
 import { systemContext } from '../seed.ts';
 import { recordEvent } from './events.ts';
 
-export const controllerOf = (object: ApiObject): { kind: string; name: string; uid: string } | undefined =>
+const controllerOf = (object: ApiObject): { kind: string; name: string; uid: string } | undefined =>
   (object.metadata.ownerReferences ?? []).find((ref) => ref.controller === true);
 
 /** The owners of `kind` that a change of something they own wakes. */

@@ -94,7 +94,7 @@ export type PressureLine = {
 };
 export type Pressure = { readonly full: PressureLine; readonly some: PressureLine };
 
-export const NO_PRESSURE_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
+const NO_PRESSURE_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
 export const NO_PRESSURE: Pressure = { full: NO_PRESSURE_LINE, some: NO_PRESSURE_LINE };
 
 /** `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and `full …` where the kernel has it. */

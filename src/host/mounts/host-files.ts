@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<number, FileKind>> = {
   [0o060000]: 'blockDevice',
 };
 
-export const kindOfMode = (mode: number): FileKind => KINDS[mode & S_IFMT] ?? 'other';
+const kindOfMode = (mode: number): FileKind => KINDS[mode & S_IFMT] ?? 'other';
 
 export class SafeHostFiles implements HostFiles {
   readonly #clock: Clock;

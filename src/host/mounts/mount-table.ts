@@ -27,7 +27,7 @@ const LOCAL_TYPES = new Set(
   ).split(' '),
 );
 
-export const isLocalType = (fsType: string): boolean => LOCAL_TYPES.has(fsType);
+const isLocalType = (fsType: string): boolean => LOCAL_TYPES.has(fsType);
 
 const isAtOrBeneath = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);

@@ -13,7 +13,7 @@ export type DataDirectories = {
   readonly checkpoints: string;
 };
 
-export const dataDirectories = (root: string): DataDirectories => ({
+const dataDirectories = (root: string): DataDirectories => ({
   root,
   pods: join(root, 'pods'),
   plugins: join(root, 'plugins'),

@@ -8,7 +8,7 @@ import { openFileLimit, setOpenFileLimit } from '../libc.ts';
 
 const CGROUP2_MAGIC = 0x63677270;
 
-export function cgroupVersion(mountPoint = '/sys/fs/cgroup'): 1 | 2 {
+function cgroupVersion(mountPoint = '/sys/fs/cgroup'): 1 | 2 {
   try {
     return statfsSync(mountPoint).type === CGROUP2_MAGIC ? 2 : 1;
   } catch {

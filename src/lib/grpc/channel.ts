@@ -228,7 +228,7 @@ function statusError(headers: IncomingHttpHeaders, path: string): GrpcError | un
 }
 
 /** Undoes gRPC's percent encoding; what is not valid stays as it is. */
-export function decodeMessage(text: string): string {
+function decodeMessage(text: string): string {
   if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);

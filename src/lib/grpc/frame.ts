@@ -1,7 +1,7 @@
 // gRPC's length-prefixed messages: one byte of flags (compression, never used here), four of length.
 import { GrpcCode, GrpcError } from './status.ts';
 
-export const HEADER_BYTES = 5;
+const HEADER_BYTES = 5;
 
 export function frame(message: Buffer): Buffer {
   const out = Buffer.allocUnsafe(HEADER_BYTES + message.length);

@@ -179,7 +179,7 @@ function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
 
 // ---- decode ----
 
-export class MalformedMessage extends Error {
+class MalformedMessage extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'MalformedMessage';

@@ -1,7 +1,7 @@
 // DER, the byte form of ASN.1: just the types certificates use. Reading is strict about lengths and never copies.
 import { KubeletError } from '../errors.ts';
 
-export const TAG = {
+const TAG = {
   boolean: 0x01,
   integer: 0x02,
   bitString: 0x03,
@@ -19,7 +19,7 @@ export const TAG = {
   bmpString: 0x1e,
 } as const;
 
-export function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const size = contents.reduce((sum, part) => sum + part.length, 0);
   return Buffer.concat([Buffer.from([tag, ...lengthBytes(size)]), ...contents]);
 }

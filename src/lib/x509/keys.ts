@@ -1,5 +1,5 @@
 // Key pairs and the signature algorithm that goes with a key.
-import { createPrivateKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
 import { KubeletError } from '../errors.ts';
 import { nullValue, oid, readOid, sequence, type DerNode, children } from './der.ts';
 
@@ -16,8 +16,6 @@ export function privateKeyPem(key: KeyObject): string {
   const type = key.asymmetricKeyType === 'ec' ? 'sec1' : key.asymmetricKeyType === 'rsa' ? 'pkcs1' : 'pkcs8';
   return key.export({ type, format: 'pem' }).toString();
 }
-
-export const readPrivateKey = (text: string): KeyObject => createPrivateKey(text);
 
 export const publicKeyDer = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' });
 

@@ -91,7 +91,6 @@ const numbers = (...values: readonly number[]): Buffer => {
 export const pingFrame = (id: number): Buffer => control(FrameType.ping, 0, numbers(id));
 export const rstFrame = (streamId: number, status: number): Buffer =>
   control(FrameType.rstStream, 0, numbers(streamId, status));
-export const goAwayFrame = (): Buffer => control(FrameType.goAway, 0, numbers(0, 0));
 
 /** The head of a data frame; its payload follows as it is. */
 export function dataHead(streamId: number, length: number, fin: boolean): Buffer {

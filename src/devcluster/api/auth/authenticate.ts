@@ -10,7 +10,7 @@ import type { ObjectStore } from '../store.ts';
 import type { User } from '../strategy.ts';
 import { DEFAULT_AUDIENCES, identityOf, type TokenIdentity, type TokenIssuer } from './tokens.ts';
 
-export const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 export type AuthenticateDeps = { readonly store: ObjectStore; readonly tokens: TokenIssuer; readonly clock: Clock };
 

@@ -4,7 +4,7 @@ import type { ObjectStore } from '../store.ts';
 
 export type Referenced = 'secrets' | 'configmaps' | 'persistentvolumeclaims' | 'serviceaccounts' | 'resourceclaims';
 
-export const podsOf = (store: ObjectStore, node: string): ApiObject[] =>
+const podsOf = (store: ObjectStore, node: string): ApiObject[] =>
   store
     .list('pods')
     .map((stored) => stored.object as ApiObject)

@@ -60,7 +60,7 @@ function* rulesBehind(
 
 const has = (values: readonly string[], wanted: string): boolean => values.includes('*') || values.includes(wanted);
 
-export function ruleAllows(rule: Rule, info: RequestInfo): boolean {
+function ruleAllows(rule: Rule, info: RequestInfo): boolean {
   if (!has(textsAt(rule, 'verbs'), info.verb)) return false;
   if (!info.isResource) return textsAt(rule, 'nonResourceURLs').some((pattern) => pathMatches(pattern, info.path));
   if (!has(textsAt(rule, 'apiGroups'), info.group)) return false;

@@ -6,7 +6,7 @@ import { isJson, keyOf, recordAt, textAt, textsAt, type Json } from '../objects.
 import type { ObjectStore, StoredObject } from '../store.ts';
 import type { User } from '../strategy.ts';
 
-export const ISSUER = 'https://kubernetes.default.svc.cluster.local';
+const ISSUER = 'https://kubernetes.default.svc.cluster.local';
 export const DEFAULT_AUDIENCES = [ISSUER];
 const MIN_WARN_AFTER_SECONDS = 3607;
 

@@ -14,7 +14,7 @@ import { admitPod } from './pod-admission.ts';
 import { preparePodUpdate, validatePodUpdate } from './pod-update.ts';
 
 /** Refuses wrong types; unknown fields go, with the noise the client asked for. */
-export function decodePod(draft: ApiObject, context: RequestContext): ApiObject {
+function decodePod(draft: ApiObject, context: RequestContext): ApiObject {
   const read = readPod(draft);
   if (read.object === undefined)
     throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${formatFieldErrors(read.errors)}`);
@@ -26,7 +26,7 @@ const asApiObject = (pod: Pod): ApiObject => {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = pod;
   return { kind: 'Pod', apiVersion: 'v1', metadata: { ...metadata }, ...rest } as unknown as ApiObject;
 };
-export const asPod = (object: ApiObject): Pod => object as unknown as Pod;
+const asPod = (object: ApiObject): Pod => object as unknown as Pod;
 
 const isTerminal = (object: ApiObject): boolean => ['Succeeded', 'Failed'].includes(textAt(object, 'status', 'phase'));
 
