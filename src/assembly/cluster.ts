@@ -10,6 +10,7 @@ import { connectApi, type ApiConnection } from '../kube/connect.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
 import { ObjectCache } from '../kube/object-cache.ts';
 import { PodCheckpoint } from '../kube/pod-checkpoint.ts';
+import { PodGuard } from '../kube/pod-guard.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
@@ -39,6 +40,8 @@ export type ClusterDeps = {
   readonly onObjectChange: ObjectChange;
   readonly onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
   readonly mayBeRunning: (uid: PodUid) => boolean;
+  /** What the node is short of, as conditions. */
+  readonly pressures: () => readonly string[];
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;
@@ -58,13 +61,14 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   const watched = watchedObjects(deps, api);
   const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
   const checkpoint = new PodCheckpoint({ clock, log }, { path: join(flags.rootDir, 'last_known_pods'), nodeName });
+  const guard = new PodGuard({ log, events });
   const feed = new PodFeed(
     {
       client: api.main,
       clock,
       log,
       ready: (stop) => watched.nodes.whenSynced(stop),
-      onPods: deps.onPods,
+      onPods: (pods, origin) => deps.onPods(guard.check(pods), origin),
       ...(flags.podCheckpoint ? { checkpoint } : {}),
     },
     { nodeName },
@@ -127,6 +131,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     node: () => reporting.known.get() ?? reporting.wouldBe(),
     freshNode: (signal) => api.main.get(NODES, { name: nodeName }, signal),
     nodeIps: () => reporting.nodeIps(),
+    nodeChanged: () => reporting.status.wake(),
     statusChanged: (uid) => sync.wake(uid),
     podsRead: (signal) => feed.reflector.whenSynced(signal),
     mirrorStatus: (pod) =>

@@ -157,8 +157,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
         } else if (event.type === 'ADDED' || event.type === 'MODIFIED') {
           initial.push(event.object);
         } else if (event.type === 'DELETED') {
-          const { uid } = event.object.metadata;
-          initial = initial.filter((o) => o.metadata.uid !== uid);
+          const uid = uidIn(event.object);
+          initial = initial.filter((o) => uidIn(o) !== uid);
         }
         silence = listen();
       }
@@ -207,6 +207,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
 
   #apply(event: WatchEvent<T>): void {
     if (event.type === 'ERROR') throw statusError(event.object);
+    if (event.type !== 'BOOKMARK' && !this.#isWhole(event.object)) return;
     const version = event.object.metadata.resourceVersion ?? '';
     this.#succeeded();
     if (event.type === 'DELETED') this.#tell(this.store.delete(event.object));
@@ -217,11 +218,19 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #replace(objects: readonly T[], version: string): void {
     this.#version = version;
     this.#succeeded();
-    const changes = this.store.replace(objects);
+    const changes = this.store.replace(objects.filter((object) => this.#isWhole(object)));
     const first = !this.#synced;
     this.#synced = true;
     if (first || changes.length > 0) this.#tell(changes, first);
     if (first) for (const resolve of this.#waiting) resolve();
+  }
+
+  /** An object without an identity is nobody's: said, and passed over. */
+  #isWhole(object: T): boolean {
+    const { uid, name } = (object.metadata as Partial<KubeObject['metadata']> | undefined) ?? {};
+    const whole = typeof uid === 'string' && uid !== '' && typeof name === 'string' && name !== '';
+    if (!whole) this.#deps.log.error('the API server sent an object without an identity', { reflector: this.name });
+    return whole;
   }
 
   #succeeded(): void {
@@ -269,5 +278,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
   }
 }
 
+/** Objects are not looked at before they are applied. */
+const uidIn = (object: Partial<KubeObject>): string | undefined => object.metadata?.uid;
 const isInitialEnd = (object: KubeObject): boolean => object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
 const isRefusal = (err: unknown): boolean => !isGone(err) && isFault(err, 'invalid', 'unimplemented');

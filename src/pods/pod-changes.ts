@@ -67,13 +67,17 @@ export class PodChanges {
     const { store } = this.#deps;
     switch (op) {
       case 'ADD':
-        for (const pod of byAge(pods)) await this.#add(pod);
+        for (const pod of byAge(pods)) await this.#add(pod).catch((err: unknown) => this.#failed(op, pod, err));
         return;
       case 'UPDATE':
       case 'DELETE':
         for (const pod of pods) {
           store.set(pod);
-          this.#update(pod);
+          try {
+            this.#update(pod);
+          } catch (err) {
+            this.#failed(op, pod, err);
+          }
         }
         return;
       case 'RECONCILE':
@@ -93,6 +97,11 @@ export class PodChanges {
       default:
         return op satisfies never;
     }
+  }
+
+  /** One pod that cannot be taken in does not keep the others out. */
+  #failed(op: PodChange['op'], pod: Pod, err: unknown): void {
+    this.#deps.log.error('pod cannot be taken in', { op, pod: podKey(pod), err });
   }
 
   async #add(pod: Pod): Promise<void> {
