@@ -2,6 +2,7 @@
 import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
+import { buildEviction } from './assembly/eviction.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
 import { buildPodLife, type PodLife } from './assembly/pod-life.ts';
@@ -21,7 +22,7 @@ import type { KubeletConfig } from './config/config-fields.ts';
 import type { FeatureGates } from './config/feature-gates.ts';
 import type { KubeletFlags } from './config/flags.ts';
 import type { ConfigUpdates } from './config/updates.ts';
-import { podUid } from './core/ids.ts';
+import { podUid, type PodUid } from './core/ids.ts';
 import type { Pod } from './core/pod.ts';
 import type { LogLevels } from './host/process/log-levels.ts';
 import type { LogOutput } from './host/process/log-output.ts';
@@ -133,25 +134,21 @@ async function buildNode(
     shown: (pod) => cluster.mirrorStatus(pod),
   });
   const made = { store, statuses, objects, podMetrics };
-  const later: Later = { ...made, volumes: () => volumes, life: () => life, sources: () => sources };
+  const pressures = (): readonly string[] => eviction.pressures();
+  const later: Later = { ...made, pressures, volumes: () => volumes, life: () => life, sources: () => sources };
   const cluster: ClusterPort = await buildClusterPort(base, edge, later, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
   const hooks = new ContainerManagerHooks([]);
   const cgroups = buildPodCgroups(base, edge, hooks);
-  const resizing = buildResizing({
-    base,
-    cluster,
-    cgroups,
-    active,
-    wake: (uid) => life.workers.wake(uid),
-  });
+  const wake = (uid: PodUid): void => life.workers.wake(uid);
+  const resizing = buildResizing({ base, cluster, cgroups, active, wake });
   await resizing.load();
   const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime } = await buildPodRuntime(base, edge, around, signal);
-  const probes = buildProbes(base, edge, { cluster, store, statuses, wake: (uid) => life.workers.wake(uid) });
-  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers });
+  const probes = buildProbes(base, edge, { cluster, store, statuses, wake });
+  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, pressures });
   const life: PodLife = buildPodLife({
     base,
     edge,
@@ -191,6 +188,7 @@ async function buildNode(
     },
   });
   const stats = await buildStats({ base, edge, volumes, store, statuses, life });
+  const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
   const known = { base, edge, cluster, store, statuses, sources, active };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
@@ -213,7 +211,12 @@ async function buildNode(
         stop,
       ),
     run: (ready, stop) => {
-      const afterRelist = pods(edge, [...life.parts, ...resizing.parts, ...upkeep.parts, ...sources.parts], ready, log);
+      const afterRelist = pods(
+        edge,
+        [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts],
+        ready,
+        log,
+      );
       const parts = [
         ...cluster.parts,
         edge.observer,
@@ -234,6 +237,7 @@ type Later = {
   readonly store: PodStore;
   readonly podMetrics: PodMetrics;
   readonly statuses: StatusStore;
+  readonly pressures: () => readonly string[];
   readonly objects: LocalObjectStore;
   readonly volumes: () => Volumes;
   readonly life: () => PodLife;
@@ -257,6 +261,7 @@ function buildClusterPort(
       store: later.store,
       statuses: later.statuses,
       onObjectChange,
+      pressures: later.pressures,
       onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
       wake: (uid) => later.life().workers.wake(uid),
       mayBeRunning: (uid) =>

@@ -17,7 +17,12 @@ import type { RuntimeEdge } from './runtime-edge.ts';
 export async function buildAdmission(
   base: Foundation,
   edge: RuntimeEdge,
-  around: { readonly cluster: ClusterPort; readonly hooks: ContainerManagerHooks; readonly workers: () => PodWorkers },
+  around: {
+    readonly cluster: ClusterPort;
+    readonly hooks: ContainerManagerHooks;
+    readonly workers: () => PodWorkers;
+    readonly pressures: () => readonly string[];
+  },
 ): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>> {
   const { config, gates, log } = base;
   const { cluster, hooks } = around;
@@ -26,7 +31,7 @@ export async function buildAdmission(
       node: { node: () => cluster.node(), fresh: (signal) => cluster.freshNode(signal) },
       hooks,
       sysctls: new SysctlAllowlist(config.allowedUnsafeSysctls, edge.resources.machine.kernelRelease),
-      nodeConditions: () => [],
+      nodeConditions: around.pressures,
       shuttingDown: () => false,
       log: log.child({ component: 'admission' }),
       rejections: base.registry.counter(

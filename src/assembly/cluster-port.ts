@@ -38,6 +38,8 @@ export interface ClusterPort {
   node(): Node | undefined;
   freshNode(signal: AbortSignal): Promise<Node | undefined>;
   nodeIps(): readonly string[];
+  /** What the node says about itself changed. */
+  nodeChanged(): void;
   /** The status of this pod changed. */
   statusChanged(uid: PodUid): void;
   /** Resolves once the API server's pods were read (at once without one). */

@@ -281,7 +281,6 @@ async function podToken(
 async function handlerOf(classes: Reflector<RuntimeClass>, className: string, signal: AbortSignal): Promise<string> {
   await classes.whenSynced(signal);
   const found = classes.store.byName(undefined, className);
-  if (found === undefined)
-    throw new KubeletError('notFound', `failed to get sandbox runtime: no runtime for "${className}" is configured`);
+  if (found === undefined) throw new KubeletError('notFound', `runtimeclass.node.k8s.io "${className}" not found`);
   return found.handler;
 }

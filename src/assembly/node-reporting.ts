@@ -25,6 +25,7 @@ export type NodeReportingDeps = {
   readonly events: EventRecorder;
   readonly nodeWatch: NodeWatch;
   readonly volumesInUse: () => readonly string[];
+  readonly pressures: () => readonly string[];
 };
 
 export type NodeReporting = {
@@ -85,7 +86,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
         supplementalGroupsPolicy: state.features.supplementalGroupsPolicy,
       },
       images: await images(signal),
-      pressure: { memory: false, disk: false, pid: false },
+      pressure: pressureOf(deps.pressures()),
       notReady: [...state.runtimeErrors, ...state.networkErrors, ...(csi.ready ? [] : [CSI_NOT_READY])],
       volumesInUse: deps.volumesInUse(),
       declaredFeatures: declaredFeatures(base),
@@ -129,6 +130,12 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     nodeIps: () => (latest?.addresses ?? []).filter((a) => a.type === 'InternalIP').map((a) => a.address),
   };
 }
+
+const pressureOf = (shown: readonly string[]): NodeFacts['pressure'] => ({
+  memory: shown.includes('MemoryPressure'),
+  disk: shown.includes('DiskPressure'),
+  pid: shown.includes('PIDPressure'),
+});
 
 const timedNodes = (client: NodeClient, startup: NodeStartup): NodeClient => ({
   get: (resource, where, signal) => client.get(resource, where, signal),

@@ -47,6 +47,7 @@ export async function buildStandalone(
     node,
     freshNode: async () => node(),
     nodeIps: () => nodeIps,
+    nodeChanged: () => undefined,
     statusChanged: () => undefined,
     podsRead: () => Promise.resolve(),
     mirrorStatus: () => undefined,

@@ -1,0 +1,243 @@
+// Looks at the node every ten seconds and brings it back when it runs short: first by taking away what nobody uses, then
+// by evicting one pod at a time. After an eviction it waits for the pod to be gone and looks again at once.
+import type { EventRecorder } from '../core/events.ts';
+import { isCriticalPod, podKey, uidOf, type Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { DiskLayout, Figures, PodFigures } from './figures.ts';
+import { storageExcess } from './local-storage.ts';
+import { explain } from './messages.ts';
+import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
+import { rankPods } from './ranking.ts';
+import { observationsOf, SIGNALS, type Pressure, type Signal } from './signals.ts';
+import { metBy, withContainerFs, type Threshold } from './thresholds.ts';
+
+export type PodEviction = {
+  readonly reason: 'Evicted';
+  readonly message: string;
+  readonly graceSeconds: number;
+  readonly condition?: {
+    readonly type: string;
+    readonly status: 'True';
+    readonly reason: string;
+    readonly message: string;
+  };
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+/** The pods that may go, and the way to make one go. */
+export interface EvictablePods {
+  active(): readonly Pod[];
+  /** Resolves when it has stopped. */
+  evict(pod: Pod, why: PodEviction, signal: AbortSignal): Promise<void>;
+  /** Nothing of it uses the node any more. */
+  gone(pod: Pod): boolean;
+}
+
+/** What can be taken away without hurting a pod. */
+export interface Reclaim {
+  unusedContainers(signal: AbortSignal): Promise<void>;
+  unusedImages(signal: AbortSignal): Promise<void>;
+}
+
+export type EvictionDeps = {
+  readonly pods: EvictablePods;
+  readonly figures: (signal: AbortSignal) => Promise<Figures>;
+  readonly layout: (signal: AbortSignal) => Promise<DiskLayout>;
+  readonly reclaim: Reclaim;
+  readonly events: EventRecorder;
+  /** Called when the node's pressures have changed. */
+  readonly onPressure: (pressures: readonly Pressure[]) => void;
+  readonly kit: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
+};
+
+export type EvictionOptions = {
+  readonly thresholds: readonly Threshold[];
+  readonly transitionMs: number;
+  readonly maxPodGraceSeconds: number;
+  /** Whether pods are held to their local storage limits. */
+  readonly localStorageLimits: boolean;
+};
+
+const LOOK_EVERY_MS = 10_000;
+/** Figures are shared for a second: what was freed shows only in the next ones. */
+const SETTLE_MS = 1100;
+const GONE_POLL_MS = 1000;
+const GONE_PATIENCE_MS = 30_000;
+
+export class EvictionManager implements Runnable {
+  readonly name = 'eviction';
+  readonly #deps: EvictionDeps;
+  readonly #o: EvictionOptions;
+  readonly #evictions: Counter;
+  readonly #age: Histogram;
+  #state: PressureState = CALM;
+  #pressures: readonly Pressure[] = [];
+
+  constructor(deps: EvictionDeps, options: EvictionOptions) {
+    this.#deps = deps;
+    this.#o = options;
+    const { registry } = deps.kit;
+    this.#evictions = registry.counter('kubelet_evictions', 'Cumulative number of pod evictions by eviction signal', [
+      'eviction_signal',
+    ]);
+    this.#age = registry.histogram(
+      'kubelet_eviction_stats_age_seconds',
+      'Time between when stats are collected, and when pod is evicted based on those stats by eviction signal',
+      ['eviction_signal'],
+    );
+  }
+
+  /** The pressures the node shows now. */
+  pressures(): readonly Pressure[] {
+    return this.#pressures;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps.kit;
+    while (!signal.aborted) {
+      try {
+        const evicted = await this.lookOnce(signal);
+        if (evicted.length > 0) {
+          await this.#untilGone(evicted, signal);
+          continue;
+        }
+      } catch (err) {
+        if (signal.aborted) return;
+        log.error('eviction could not look at the node', { err });
+      }
+      await clock.sleep(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  /** One look and what follows from it. Returns the pods that were evicted. */
+  async lookOnce(signal: AbortSignal): Promise<readonly Pod[]> {
+    const { clock } = this.#deps.kit;
+    const figures = await this.#deps.figures(signal);
+    const layout = await this.#deps.layout(signal);
+    const observations = observationsOf(figures);
+    const thresholds = this.#thresholds(layout);
+    const now = clock.monotonic();
+    const { state, pressures, urgent } = look(this.#state, thresholds, observations, now, this.#o.transitionMs);
+    this.#state = state;
+    this.#show(pressures);
+    const byUid = new Map(figures.pods.map((p) => [p.podRef.uid, p]));
+    const figuresOf = (pod: Pod): PodFigures | undefined => byUid.get(uidOf(pod));
+    if (this.#o.localStorageLimits) {
+      const evicted = await this.#beyondStorage(layout, figuresOf, signal);
+      if (evicted.length > 0) return evicted;
+    }
+    const [first] = urgent;
+    if (first === undefined) return [];
+    const { resource } = SIGNALS[first.signal];
+    this.#deps.events.node('Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`);
+    if (await this.#reclaimed(first.signal, layout, thresholds, signal)) return [];
+    for (const pod of rankPods(this.#deps.pods.active(), first.signal, layout, figuresOf)) {
+      const { message, annotations } = explain(resource, pod, figuresOf(pod), urgent, observations);
+      const why: PodEviction = {
+        reason: 'Evicted',
+        message,
+        annotations,
+        condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message },
+        graceSeconds: graceSecondsFor(first, this.#o.maxPodGraceSeconds, pod.spec.terminationGracePeriodSeconds ?? 0),
+      };
+      if (!(await this.#evict(pod, why, first.signal, signal))) continue;
+      const seen = observations.get(first.signal);
+      if (seen !== undefined)
+        this.#age.observe(Math.max(0, clock.now() - seen.atMs) / 1000, { eviction_signal: first.signal });
+      return [pod];
+    }
+    this.#deps.kit.log.error('no pod could be evicted', { resource });
+    return [];
+  }
+
+  #layout: DiskLayout | undefined;
+  #effective: readonly Threshold[] = [];
+
+  /** The same objects as long as the layout stays: what was observed about a threshold is remembered by it. */
+  #thresholds(layout: DiskLayout): readonly Threshold[] {
+    if (layout !== this.#layout) this.#effective = withContainerFs(this.#o.thresholds, layout);
+    this.#layout = layout;
+    return this.#effective;
+  }
+
+  #show(pressures: readonly Pressure[]): void {
+    const changed = pressures.join() !== this.#pressures.join();
+    this.#pressures = pressures;
+    if (changed) this.#deps.onPressure(pressures);
+  }
+
+  async #beyondStorage(
+    layout: DiskLayout,
+    figuresOf: (pod: Pod) => PodFigures | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly Pod[]> {
+    const evicted: Pod[] = [];
+    for (const pod of this.#deps.pods.active()) {
+      const figures = figuresOf(pod);
+      const excess = figures === undefined ? undefined : storageExcess(pod, figures, layout);
+      if (excess === undefined) continue;
+      const why: PodEviction = { reason: 'Evicted', message: excess.message, graceSeconds: 1 };
+      if (await this.#evict(pod, why, excess.signal, signal)) evicted.push(pod);
+    }
+    return evicted;
+  }
+
+  async #evict(pod: Pod, why: PodEviction, cause: string, signal: AbortSignal): Promise<boolean> {
+    const { log } = this.#deps.kit;
+    if (isCriticalPod(pod)) {
+      log.warn('a critical pod is not evicted', { pod: podKey(pod), cause });
+      return false;
+    }
+    this.#evictions.inc({ eviction_signal: cause });
+    try {
+      await this.#deps.pods.evict(pod, why, signal);
+      log.info('pod evicted', { pod: podKey(pod), cause });
+    } catch (err) {
+      signal.throwIfAborted();
+      // It is on its way out all the same: the worker goes on stopping it.
+      log.error('evicted pod did not stop in time', { pod: podKey(pod), err });
+    }
+    return true;
+  }
+
+  /** Takes away what nobody uses; true when no threshold is short of anything after that. */
+  async #reclaimed(
+    cause: Signal,
+    layout: DiskLayout,
+    thresholds: readonly Threshold[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const steps = reclaimSteps(cause, layout);
+    if (steps.length === 0) return false;
+    for (const step of steps) {
+      try {
+        await this.#deps.reclaim[step](signal);
+      } catch (err) {
+        signal.throwIfAborted();
+        this.#deps.kit.log.warn('something unused could not be taken away', { step, err });
+      }
+    }
+    await this.#deps.kit.clock.sleep(SETTLE_MS, signal);
+    const observations = observationsOf(await this.#deps.figures(signal));
+    return metBy(thresholds, observations, true).length === 0;
+  }
+
+  async #untilGone(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.kit;
+    const end = clock.monotonic() + GONE_PATIENCE_MS;
+    while (!signal.aborted && clock.monotonic() < end && !pods.every((pod) => this.#deps.pods.gone(pod)))
+      await clock.sleep(GONE_POLL_MS, signal);
+  }
+}
+
+/** What helps the filesystem that runs low. */
+export function reclaimSteps(signal: Signal, layout: DiskLayout): readonly (keyof Reclaim)[] {
+  const fs = signal.split('.')[0] ?? '';
+  if (!['nodefs', 'imagefs', 'containerfs'].includes(fs)) return [];
+  if (layout === 'shared') return ['unusedContainers', 'unusedImages'];
+  if (layout === 'dedicated') return fs === 'nodefs' ? [] : ['unusedContainers', 'unusedImages'];
+  return fs === 'imagefs' ? ['unusedImages'] : ['unusedContainers'];
+}
