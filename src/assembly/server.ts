@@ -90,7 +90,10 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   const { tls, parts: tlsParts } = await openTls(deps, () => main?.renewTls());
   const access = accessOptions(base);
   const reviewing = reviews(deps);
-  const guard = buildGuard(reviewing === undefined ? {} : { cluster: reviewing }, access);
+  const guard = buildGuard(
+    { nowMs: () => clock.now(), ...(reviewing === undefined ? {} : { cluster: reviewing }) },
+    access,
+  );
   const address = loopbackOnly(access, reviewing === undefined) ? '127.0.0.1' : config.address;
   const shared = sharedEndpoints(deps);
   main = new Listener(

@@ -13,6 +13,7 @@ export type AccessOptions = {
   readonly mode: string;
 };
 export type AccessDeps = {
+  readonly nowMs: () => number;
   /** The API server's word on tokens and permissions; absent on a node without one. */
   readonly cluster?: { readonly tokens: TokenAuthority; readonly access: Authorizer };
   readonly ownerOf?: OwnerOf;
@@ -27,9 +28,9 @@ export function buildGuard(deps: AccessDeps, o: AccessOptions): Guard {
   );
 }
 
-function authenticatorsFor({ cluster, ownerOf }: AccessDeps, o: AccessOptions): readonly Authenticator[] {
+function authenticatorsFor({ cluster, ownerOf, nowMs }: AccessDeps, o: AccessOptions): readonly Authenticator[] {
   const found: Authenticator[] = [];
-  if (o.clientCa) found.push(clientCertificate);
+  if (o.clientCa) found.push(clientCertificate(nowMs));
   if (cluster === undefined) found.push(localRoot(ownerOf));
   else if (o.webhookAuthentication) found.push(bearerToken(cluster.tokens));
   if (found.length === 0 && !o.anonymous) throw new KubeletError('invalid', 'no authentication method configured');

@@ -6,25 +6,31 @@ import { KubeletError } from '../lib/errors.ts';
 import type { Authenticator } from './guard.ts';
 import type { UserInfo } from './user.ts';
 
-/** The TLS layer has checked the certificate against the client CA; one it did not accept is a bad credential. */
-export const clientCertificate: Authenticator = async (request) => {
-  const { socket } = request;
-  if (!(socket instanceof TLSSocket)) return undefined;
-  const certificate = socket.getPeerCertificate();
-  if (certificate.raw === undefined) return undefined;
-  if (!socket.authorized) throw new KubeletError('denied', 'the client certificate is not of the client CA');
-  const commonName = first(certificate.subject?.CN);
-  if (commonName === undefined || commonName === '') return undefined;
-  return {
-    username: commonName,
-    groups: list(certificate.subject.O),
-    extra: {
-      'authentication.kubernetes.io/credential-id': [
-        `X509SHA256=${createHash('sha256').update(certificate.raw).digest('hex')}`,
-      ],
-    },
+/**
+ * The TLS layer has checked the certificate against the client CA when the connection was made; one it did not accept is
+ * a bad credential, and so is one that expired since.
+ */
+export const clientCertificate =
+  (nowMs: () => number): Authenticator =>
+  async ({ socket }) => {
+    if (!(socket instanceof TLSSocket)) return undefined;
+    const certificate = socket.getPeerCertificate();
+    if (certificate.raw === undefined) return undefined;
+    if (Date.parse(certificate.valid_to) < nowMs())
+      throw new KubeletError('denied', 'the client certificate has expired');
+    if (!socket.authorized) throw new KubeletError('denied', 'the client certificate is not of the client CA');
+    const commonName = first(certificate.subject?.CN);
+    if (commonName === undefined || commonName === '') return undefined;
+    return {
+      username: commonName,
+      groups: list(certificate.subject.O),
+      extra: {
+        'authentication.kubernetes.io/credential-id': [
+          `X509SHA256=${createHash('sha256').update(certificate.raw).digest('hex')}`,
+        ],
+      },
+    };
   };
-};
 
 const list = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];

@@ -56,12 +56,13 @@ export class Listener implements Runnable {
     this.name = options.name;
   }
 
-  /** New connections get the certificate and client CA of now; open ones stay as they are. */
+  /** New connections get the certificate and client CA of now; idle ones are closed, busy ones stay as they are. */
   renewTls(): void {
     const server = this.#server;
     if (server === undefined || this.#o.tls === undefined || !('setSecureContext' in server)) return;
     try {
       server.setSecureContext(this.#o.tls());
+      server.closeIdleConnections();
     } catch (err) {
       this.#deps.log.error('TLS settings are not usable, the old ones stay in force', { listener: this.name, err });
     }

@@ -251,14 +251,15 @@ describe('small decisions', () => {
       tokens: { authenticate: async () => undefined },
       access: { authorize: async () => ({ allowed: false }) },
     };
+    const nowMs = (): number => 0;
     const o = { nodeName: 'n', clientCa: false, webhookAuthentication: false, anonymous: false, mode: 'Webhook' };
-    assert.throws(() => buildGuard({ cluster }, o), /^KubeletError: no authentication method configured$/);
+    assert.throws(() => buildGuard({ nowMs, cluster }, o), /^KubeletError: no authentication method configured$/);
     assert.throws(
-      () => buildGuard({ cluster }, { ...o, anonymous: true, mode: '' }),
+      () => buildGuard({ nowMs, cluster }, { ...o, anonymous: true, mode: '' }),
       /no authorization mode specified/,
     );
     assert.throws(
-      () => buildGuard({ cluster }, { ...o, anonymous: true, mode: 'ABAC' }),
+      () => buildGuard({ nowMs, cluster }, { ...o, anonymous: true, mode: 'ABAC' }),
       /unknown authorization mode ABAC/,
     );
     assert.equal(loopbackOnly(o, true), true);

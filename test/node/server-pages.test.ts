@@ -15,7 +15,7 @@ import { GrpcError } from '../../src/lib/grpc/status.ts';
 import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
 import { send, type Target } from '../contracts/server/http-client.ts';
 import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const CONFIGZ = join(import.meta.dirname, '..', 'golden', 'http', 'configz.json');
@@ -219,5 +219,19 @@ describe('a server with its handlers switched off', { skip: process.getuid?.() !
       assert.equal((await send(server.main, 'GET', path)).status, 404, path);
     for (const path of ['/pods', '/healthz', '/metrics'])
       assert.equal((await send(server.main, 'GET', path)).status, 200);
+  });
+});
+
+describe('a server whose certificate the cluster signs', { skip: process.getuid?.() !== 0 }, () => {
+  let server: ServerNode;
+  before(async () => {
+    server = await startServerNode({ config: 'serverTLSBootstrap: true\n' });
+  });
+  after(() => server.stop());
+
+  it('shows it as soon as there is one', async () => {
+    assert.equal((await shown(server.main)).name, 'system:node:n1');
+    const { body } = await send(server.main, 'GET', '/metrics');
+    assert.match(body, /kubelet_certificate_manager_server_ttl_seconds \d+/);
   });
 });
