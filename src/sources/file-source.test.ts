@@ -10,6 +10,7 @@ import { Decoder } from './decoder.ts';
 import { FileSource, type FileSourceDeps } from './file-source.ts';
 import { LocalObjectStore } from './local-objects.ts';
 import type { FoundProblem } from './problem.ts';
+import { until } from '../../test/harness/until.ts';
 
 const manifest = (name: string, image = 'busybox:1'): string =>
   `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${name}\nspec:\n  containers:\n  - name: c\n    image: ${image}\n`;
@@ -55,14 +56,6 @@ function start(more: Partial<FileSourceDeps> = {}, path?: string, rescanMs = 60_
       return done;
     },
   };
-}
-
-async function until(what: string, check: () => boolean, ms = 3000): Promise<void> {
-  const end = performance.now() + ms;
-  while (!check()) {
-    if (performance.now() > end) assert.fail(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 const same = (a: readonly string[], b: readonly string[]): boolean => JSON.stringify(a) === JSON.stringify(b);

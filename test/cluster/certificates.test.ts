@@ -10,7 +10,8 @@ import { parse } from 'yaml';
 import { kubeconfig } from '../../src/devcluster/api/pki/kubeconfig.ts';
 import { SECRETS, SIGNING_REQUESTS, type CertificateSigningRequest } from '../../src/kube/resources.ts';
 import { subjectOf } from '../../src/lib/x509/certificate.ts';
-import { NODE_NAME, startNode, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { nodeReady, readLease } from './node-view.ts';
 import { never, Scene } from './scene.ts';
 

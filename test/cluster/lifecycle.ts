@@ -7,7 +7,7 @@ import { Reflector } from '../../src/kube/reflector.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { AT_ONCE, conditionOf, container, isTrue, Scene, shell, statusOf } from './scene.ts';
 
 const KUBELET_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];

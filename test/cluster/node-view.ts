@@ -2,7 +2,8 @@
 import type { KubeEvent, Lease, Node, NodeCondition } from '../../src/core/node.ts';
 import { EVENTS, LEASES, NODES } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
-import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { never } from './scene.ts';
 
 const PATIENCE_MS = 60_000;

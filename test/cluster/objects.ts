@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CONFIG_MAPS, RUNTIME_CLASSES, SECRETS, SERVICES, TOKEN_REVIEWS } from '../../src/kube/resources.ts';
-import { NODE_NAME, until } from '../harness/node.ts';
+import { CONFIG_MAPS, PODS, RUNTIME_CLASSES, SECRETS, SERVICES, TOKEN_REVIEWS } from '../../src/kube/resources.ts';
+import { NODE_NAME } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { AT_ONCE, container, never, Scene, shell, statusOf } from './scene.ts';
 
 /** How long a change takes to reach a mounted volume: the best of a few, the node is busy with other things. */
@@ -230,6 +231,22 @@ function runtimeClasses(scene: () => Scene): void {
       items.map((i) => i.runtimeHandler),
       ['runc'],
     );
+  });
+
+  it('says that there is no such runtime class', async () => {
+    const s = scene();
+    const name = 'classless';
+    await s.node.client.create(RUNTIME_CLASSES, {}, { metadata: { name: 'brief' }, handler: 'runc' }, never);
+    // Bound by hand once the class is gone: the API server takes no pod of a class it does not know.
+    const { spec } = await s.pod(name, { runtimeClassName: 'brief', schedulerName: 'by-hand' }, {}, false);
+    assert.equal(spec.nodeName, undefined);
+    await s.node.client.delete(RUNTIME_CLASSES, { name: 'brief' }, {}, never);
+    const target = { apiVersion: 'v1', kind: 'Node', name: NODE_NAME };
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace: s.namespace }, target };
+    await s.node.client.create(PODS, { namespace: s.namespace, name, subresource: 'binding' }, binding, never);
+    const { message } = await s.event(await s.read(name), 'FailedCreatePodSandBox');
+    assert.equal(message, 'Failed to create pod sandbox: runtimeclass.node.k8s.io "brief" not found');
+    await s.delete(name, { gracePeriodSeconds: 0 });
   });
 
   it('says that the runtime has no such handler', async () => {

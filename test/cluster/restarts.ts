@@ -9,12 +9,14 @@ import type { Pod } from '../../src/core/pod.ts';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { NODES } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
-import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { nodeReady, readLease, readNode, untilNode } from './node-view.ts';
 import { container, never, Scene, shell, statusOf } from './scene.ts';
 
 const PATIENCE_MS = 60_000;
-const AWAY_MS = [8000, 3000];
+/** How long the API server is away, each time. */
+const AWAY_MS = (process.env['KTS_API_AWAY_MS'] ?? '8000,3000').split(',').map(Number);
 /** The better of the two counts: machines that run tests are busy. */
 const READY_AFTER_OUTAGE_MS = 3000;
 

@@ -9,7 +9,8 @@ import type { DeleteOptions } from '../../src/kube/client.ts';
 import { CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS, type Resource } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 export const never = new AbortController().signal;
 export const NAMESPACES: Resource<KubeObject> = { base: '/api/v1', plural: 'namespaces' };
@@ -57,13 +58,13 @@ export class Scene {
   }
 
   /** Creates a pod on the node: bound already, no token, a short grace period, unless told otherwise. */
-  pod(name: string, spec: Partial<PodSpec>, metadata: Partial<Pod['metadata']> = {}): Promise<Pod> {
+  pod(name: string, spec: Partial<PodSpec>, metadata: Partial<Pod['metadata']> = {}, bound = true): Promise<Pod> {
     const body = {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name, namespace: this.namespace, ...metadata },
       spec: {
-        nodeName: NODE_NAME,
+        ...(bound ? { nodeName: NODE_NAME } : {}),
         automountServiceAccountToken: false,
         terminationGracePeriodSeconds: 5,
         containers: [container('main')],

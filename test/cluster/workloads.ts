@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeObject } from '../../src/core/meta.ts';
 import { PODS, type Resource } from '../../src/kube/resources.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { AT_ONCE, container, isTrue, never, Scene, shell } from './scene.ts';
 
 type Workload = KubeObject & { readonly status?: Readonly<Record<string, number | undefined>> };

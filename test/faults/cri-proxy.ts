@@ -20,6 +20,8 @@ export type Fault =
   | { readonly do: 'hang' }
   /** The runtime does the work, then every connection breaks before the answer is out. */
   | { readonly do: 'cut' }
+  /** The runtime does the work, and the caller gets an answer in which nothing stands. */
+  | { readonly do: 'empty' }
   /** The runtime does the work, and the caller is told this instead of the answer. */
   | { readonly do: 'loseAnswer'; readonly code: GrpcCode; readonly message: string };
 
@@ -149,6 +151,9 @@ export class CriProxy {
         await forward();
         await this.outage(0);
         throw new GrpcError(GrpcCode.Unavailable, 'cut');
+      case 'empty':
+        await forward();
+        return {};
       case 'loseAnswer':
         await forward();
         throw new GrpcError(fault.code, fault.message);

@@ -21,7 +21,8 @@ import { isFault } from '../../src/lib/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { NODE_NAME, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import type { ObservedCall } from './cri-proxy.ts';
 
 const never = new AbortController().signal;

@@ -5,7 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { container, Fleet, podOf } from './fleet.ts';
 
 const never = new AbortController().signal;

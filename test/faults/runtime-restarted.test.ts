@@ -5,7 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerdVersion } from '../harness/containerd-binaries.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { Fleet, isReady } from './fleet.ts';
 
 const KINDS = ['plain', 'ready', 'two', 'sidecar', 'plain'];

@@ -5,7 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EVENTS } from '../../src/kube/resources.ts';
 import { GrpcCode } from '../../src/lib/grpc/status.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import type { Fault } from './cri-proxy.ts';
 import { Fleet, isReady, randomFrom } from './fleet.ts';
 

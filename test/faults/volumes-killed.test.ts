@@ -9,7 +9,8 @@ import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod, Volume } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, PODS, SECRETS, type Resource } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { NODE_NAME, startNode, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
 

@@ -10,7 +10,7 @@ import { CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SIGNING_REQUESTS, type Resource
 import { createSigningRequest } from '../../src/lib/x509/csr.ts';
 import { newKeyPair } from '../../src/lib/x509/keys.ts';
 import { connectClient } from './connect-client.ts';
-import { until } from './node.ts';
+import { until } from './until.ts';
 import { findAssets } from './real-assets.ts';
 import { startRealApiServer } from './real-api-server.ts';
 

@@ -16,7 +16,8 @@ import { assertSameCalls, assertSameEvents } from '../golden/compare.ts';
 import { createGoldenNamespace } from '../golden/namespace.ts';
 import { CallLedger, normalisedStatus } from '../golden/observed.ts';
 import { recording, scenarioNames, type Recording } from '../golden/recording.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'golden');
 const never = new AbortController().signal;

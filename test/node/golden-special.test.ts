@@ -11,7 +11,8 @@ import { assertSameCalls, assertSameEvents } from '../golden/compare.ts';
 import { createGoldenNamespace } from '../golden/namespace.ts';
 import { CallLedger, normalisedStatus } from '../golden/observed.ts';
 import { recording, type RecordedEvent } from '../golden/recording.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const STATUSES = join(import.meta.dirname, '..', 'golden', 'statuses');
 const never = new AbortController().signal;

@@ -8,7 +8,8 @@ import type { Pod } from '../../src/core/pod.ts';
 import { imageFilesystem } from '../../src/images/image-fs.ts';
 import { bytesToFree, usedPercent } from '../../src/images/image-gc-plan.ts';
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const NAMESPACE = 'default';

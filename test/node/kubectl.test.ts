@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DevCluster, type Ran } from '../harness/dev-cluster.ts';
+import { until } from '../harness/until.ts';
 
 const onPath = (process.env['PATH'] ?? '').split(':').map((d) => join(d, 'kubectl'));
 const BINARIES = (process.env['KUBECTL_BINARIES'] ?? onPath.find((p) => existsSync(p)) ?? '')
@@ -120,7 +121,10 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
   it('run, attach its output, delete', async () => {
     const image = ['--image=localhost/busybox:latest', '--image-pull-policy=IfNotPresent', '--restart=Never'];
     await ok(['run', 'once', ...image, '--', 'sh', '-c', 'echo done']);
-    await eventually(async () => (await ok(['get', 'pod', 'once', '-o', 'jsonpath={.status.phase}'])) === 'Succeeded');
+    await until(
+      'the pod has succeeded',
+      async () => (await ok(['get', 'pod', 'once', '-o', 'jsonpath={.status.phase}'])) === 'Succeeded',
+    );
     assert.equal(await ok(['logs', 'once']), 'done\n');
     assert.match(await ok(['delete', 'pod', 'once']), /deleted/);
     assert.notEqual((await any(['get', 'pod', 'once'])).code, 0);
@@ -146,7 +150,7 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
       '1000',
     ]);
     const state = 'jsonpath={.status.ephemeralContainerStatuses[0].state}';
-    await eventually(async () => (await ok(['get', 'pod', 'app', '-o', state])).includes('running'));
+    await until('the container runs', async () => (await ok(['get', 'pod', 'app', '-o', state])).includes('running'));
   });
 
   it('auth can-i', async () => {
@@ -156,7 +160,7 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
   });
 
   it('top', async () => {
-    await eventually(async () => (await any(['top', 'pod'])).code === 0);
+    await until('kubectl top answers', async () => (await any(['top', 'pod'])).code === 0);
     assert.match(await ok(['top', 'pod']), /NAME +CPU\(cores\) +MEMORY\(bytes\)/);
     assert.match(await ok(['top', 'node']), /CPU\(cores\)/);
   });
@@ -180,9 +184,12 @@ spec:
     await ok(['apply', '-f', '-'], manifest.replace('100000', '100001'));
     await ok(['rollout', 'status', 'deployment/dep', '--timeout=60s']);
     await ok(['scale', 'deployment/dep', '--replicas=1']);
-    await eventually(async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])).split('\n').length === 2);
+    await until(
+      'there are two pods',
+      async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])).split('\n').length === 2,
+    );
     await ok(['delete', 'deployment', 'dep']);
-    await eventually(async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])) === '');
+    await until('there are no pods', async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])) === '');
   });
 
   it('create and delete a namespace with what is in it', async () => {
@@ -210,11 +217,3 @@ const fetchText = (port: number): Promise<string> =>
     outgoing.once('error', reject);
     outgoing.end();
   });
-
-async function eventually(check: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 150; i++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  assert.fail('not within 30 s');
-}

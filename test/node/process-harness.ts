@@ -8,7 +8,7 @@ import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { Machine, takenPort } from './process-harness.ts';
 
 const never = new AbortController().signal;

@@ -9,7 +9,8 @@ import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const NAMESPACE = 'default';

@@ -14,7 +14,7 @@ import {
   startServerNode,
   type ServerNode,
 } from '../contracts/server/server-node.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';

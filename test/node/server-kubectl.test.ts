@@ -15,7 +15,7 @@ import {
   startServerNode,
   type ServerNode,
 } from '../contracts/server/server-node.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const KUBECTL = (process.env['PATH'] ?? '')
   .split(':')

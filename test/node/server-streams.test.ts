@@ -10,7 +10,7 @@ import { SpdyClient } from '../../src/server/streaming/spdy-client.ts';
 import { maskedFrame, openWebSocket, send, TestWebSocket, upgrade } from '../contracts/server/http-client.ts';
 import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { tunnelOver } from '../contracts/server/tunnel.ts';
-import { until } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const V5 = ['v5.channel.k8s.io'];
 const query = (command: readonly string[], flags: string): string =>

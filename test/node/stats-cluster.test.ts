@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
-import { startNode, until, NODE_NAME, type TestNode } from '../harness/node.ts';
+import { startNode, NODE_NAME, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { parseExposition, type Family } from './stats-exposition.ts';
 
 const { signal } = new AbortController();

@@ -8,7 +8,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { keyedNumbers } from '../../src/host/cgroups/kernel-formats.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { labelsOf, parseExposition, referenceFamilies, type Family } from './stats-exposition.ts';
 
 const REFERENCE = join(import.meta.dirname, 'stats-reference');

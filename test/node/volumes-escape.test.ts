@@ -7,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import type { Container, ContainerStatus, Pod, PodSpec } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { NODE_NAME, startNode, until, type TestNode } from '../harness/node.ts';
+import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 
 const namespace = 'default';
 const never = new AbortController().signal;

@@ -8,7 +8,8 @@ import type { KubeObject } from '../../src/core/meta.ts';
 import type { KubeEvent } from '../../src/core/node.ts';
 import type { Pod, PodSpec } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, EVENTS, PODS, SECRETS, type Resource } from '../../src/kube/resources.ts';
-import { startNode, until, type TestNode } from '../harness/node.ts';
+import { startNode, type TestNode } from '../harness/node.ts';
+import { until } from '../harness/until.ts';
 import { mountsBeneath } from './volumes-setup.ts';
 
 const namespace = 'default';

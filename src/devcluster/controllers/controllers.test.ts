@@ -10,6 +10,7 @@ import type { Registry } from '../api/registry.ts';
 import { resourceNamed } from '../api/resources.ts';
 import { systemContext } from '../seed.ts';
 import { startApiServer, type RunningApiServer } from '../start-api-server.ts';
+import { until } from '../../../test/harness/until.ts';
 
 let server: RunningApiServer;
 let registry: Registry;
@@ -38,14 +39,6 @@ const patch = (storage: string, name: string, change: (draft: ApiObject) => void
     },
     systemContext(),
   );
-
-async function until(what: string, check: () => boolean): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail(`not within 4 s: ${what}`);
-}
 
 function playKubelet(pod: ApiObject): void {
   const { name, namespace = '' } = pod.metadata;

@@ -5,6 +5,7 @@ import { createSigningRequest } from '../../../src/lib/x509/csr.ts';
 import { newKeyPair } from '../../../src/lib/x509/keys.ts';
 import { dig } from './client.ts';
 import { podBody, type Scene } from './scene.ts';
+import { until } from '../../harness/until.ts';
 
 export function accessContract(s: Scene): void {
   it('lets a kubelet have its own node, lease and pods, and nobody else’s', async () => {
@@ -36,7 +37,7 @@ export function accessContract(s: Scene): void {
     await s.api.post(`${s.path}/secrets`, { metadata: { name: 'unused' } });
     const volumes = [{ name: 's', secret: { secretName: 'used' } }];
     await s.api.post(`${s.path}/pods`, podBody('owned', { nodeName: 'n1', volumes }));
-    await eventually(async () => (await kubelet.get(`${s.path}/secrets/used`)).status === 200);
+    await until('the node may read it', async () => (await kubelet.get(`${s.path}/secrets/used`)).status === 200);
     assert.equal((await kubelet.get(`${s.path}/secrets?fieldSelector=metadata.name%3Dused`)).status, 200);
     assert.equal((await kubelet.get(`${s.path}/secrets/unused`)).status, 403);
     assert.equal((await kubelet.get(`${s.path}/secrets`)).status, 403);
@@ -100,7 +101,7 @@ export function accessContract(s: Scene): void {
     assert.equal(dig(good, 'status', 'user', 'username'), 'system:serviceaccount:contract:default');
     assert.deepEqual(dig(good, 'status', 'user', 'extra', 'authentication.kubernetes.io/pod-name'), ['tok']);
     await s.api.delete(`${s.path}/pods/tok`, { gracePeriodSeconds: 0 });
-    await eventually(async () => dig((await review()).body, 'status', 'authenticated') !== true);
+    await until('the token is refused', async () => dig((await review()).body, 'status', 'authenticated') !== true);
     const short = await s.api.post(`${s.path}/serviceaccounts/default/token`, { spec: { expirationSeconds: 60 } });
     assert.equal(short.status, 422);
     assert.match(String(short.body['message']), /may not specify a duration less than 10 minutes/);
@@ -124,7 +125,7 @@ export function accessContract(s: Scene): void {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jo' }],
     });
-    await eventually(async () => (await ask('jo', [], 'get', 'pods')) === true);
+    await until('the binding counts', async () => (await ask('jo', [], 'get', 'pods')) === true);
     assert.equal(await ask('jo', [], 'list', 'pods'), false);
     const jo = s.server.as('jo', []);
     assert.equal((await jo.get(`${s.path}/pods/none`)).status, 404);
@@ -155,12 +156,4 @@ export function accessContract(s: Scene): void {
     assert.equal(made.status, 201, JSON.stringify(made.body));
     assert.equal(dig(made.body, 'spec', 'username'), 'system:node:n1');
   });
-}
-
-async function eventually(check: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 100; i++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  assert.fail('not within 5 s');
 }

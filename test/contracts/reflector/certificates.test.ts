@@ -17,6 +17,7 @@ import { silentLogger } from '../../../src/lib/logger.ts';
 import { subjectOf } from '../../../src/lib/x509/certificate.ts';
 import { openClientIdentity } from '../../../src/security/client-identity.ts';
 import { openServing } from '../../../src/security/serving-source.ts';
+import { until } from '../../harness/until.ts';
 
 const clock = systemClock;
 const log = silentLogger;
@@ -43,10 +44,6 @@ const connect = (access: ClusterAccess, credentials?: Credentials): ApiConnectio
   connections.push(api);
   return api;
 };
-async function eventually(what: string, is: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !is(); i++) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.ok(is(), `never happened: ${what}`);
-}
 
 it('joins by bootstrap, serves with a signed certificate, and both are on disk', async () => {
   const paths = {
@@ -65,7 +62,7 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   const { main } = connect(access, credentials);
   await assert.rejects(main.list(NODES, {}, signal), (err) => isFault(err, 'denied'), 'nobody yet');
   void manager.run(signal);
-  await eventually('client certificate', () => manager.valid !== undefined);
+  await until('client certificate', () => manager.valid !== undefined);
   await main.create(NODES, {}, { metadata: { name: 'n1' } }, signal);
   const pem = await readFile(join(paths.certDir, 'kubelet-client-current.pem'), 'utf8');
   assert.deepEqual(subjectOf(new X509Certificate(pem)), {
@@ -89,7 +86,7 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   );
   assert.equal(serving.current(), undefined);
   for (const part of serving.parts) void part.run(signal);
-  await eventually('serving certificate', () => shown.length > 0);
+  await until('serving certificate', () => shown.length > 0);
   const leaf = new X509Certificate(shown[0] ?? '');
   assert.equal(leaf.checkIP('127.0.0.1'), '127.0.0.1');
   assert.match(leaf.subjectAltName ?? '', /DNS:n1/);

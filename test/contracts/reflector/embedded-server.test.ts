@@ -28,6 +28,7 @@ import { NodeStatusReporter } from '../../../src/node/node-status.ts';
 import { NodeRegistration } from '../../../src/node/registration.ts';
 import { MirrorPods } from '../../../src/pods/mirror-pods.ts';
 import { StatusSync } from '../../../src/status/status-sync.ts';
+import { until } from '../../harness/until.ts';
 
 const clock = systemClock;
 const log = silentLogger;
@@ -90,16 +91,6 @@ const connect = async (config: string): Promise<ApiConnection> =>
     leaseDurationSeconds: 40,
   });
 
-async function eventually<T>(what: string, read: () => Promise<T | undefined> | T | undefined, ms = 3000): Promise<T> {
-  const until = Date.now() + ms;
-  for (;;) {
-    const value = await Promise.resolve(read()).catch(() => undefined);
-    if (value !== undefined) return value;
-    if (Date.now() > until) throw new Error(`never happened: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'embedded-'));
   server = await startApiServer({ dir, controllers: false });
@@ -137,7 +128,7 @@ describe('on the embedded API server', () => {
     );
     const from = Date.now();
     start(watch, events, reporter, csi);
-    const ready = await eventually('node Ready', async () => {
+    const ready = await until('node Ready', async () => {
       const got = await admin.main.get(NODES, { name: NAME }, signal);
       return got.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True' ? got : undefined;
     });
@@ -147,12 +138,12 @@ describe('on the embedded API server', () => {
     const csiNode = await admin.main.get(CSI_NODES, { name: NAME }, signal);
     assert.equal(csiNode.metadata.ownerReferences?.[0]?.uid, ready.metadata.uid);
     start(new NodeLease({ client: node.heartbeat, clock, log }, { nodeName: NAME, durationSeconds: 40 }));
-    const lease = await eventually('lease', () =>
+    const lease = await until('lease', () =>
       admin.main.get(LEASES, { namespace: 'kube-node-lease', name: NAME }, signal),
     );
     assert.match(lease.spec?.renewTime ?? '', /\.\d{6}Z$/);
     assert.equal(lease.spec?.holderIdentity, NAME);
-    const told = await eventually('events', async () => {
+    const told = await until('events', async () => {
       const list = await admin.main.list(EVENTS, { namespace: 'default' }, signal);
       return list.items.some((e) => e.reason === 'NodeReady') ? list.items : undefined;
     });
@@ -183,7 +174,7 @@ describe('on the embedded API server', () => {
     const spec = { nodeName: NAME, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 1 };
     const made = await admin.main.create(PODS, { namespace }, { metadata: { name: 'p' }, spec }, signal);
     const uid = podUid(made.metadata.uid ?? '');
-    const pod = await eventually('pod seen', () => feed.reflector.store.get(uid));
+    const pod = await until('pod seen', () => feed.reflector.store.get(uid));
     const condition = {
       type: 'Ready',
       status: 'True' as const,
@@ -198,7 +189,7 @@ describe('on the embedded API server', () => {
     };
     statuses.set(uid, { pod, status, version: 1, finished: false });
     sync.wake(uid);
-    await eventually('status shown', async () => {
+    await until('status shown', async () => {
       const got = await admin.main.get(PODS, { namespace, name: 'p' }, signal);
       return got.status?.phase === 'Running' && got.status.podIP === '10.0.0.1' ? got : undefined;
     });
@@ -209,19 +200,19 @@ describe('on the embedded API server', () => {
       { status: { conditions: [gate], phase: 'Failed' } },
       signal,
     );
-    const healed = await eventually('our phase again, their condition kept', async () => {
+    const healed = await until('our phase again, their condition kept', async () => {
       const got = await admin.main.get(PODS, { namespace, name: 'p' }, signal);
       return got.status?.phase === 'Running' ? got : undefined;
     });
     assert.ok(healed.status?.conditions?.some((c) => c.type === 'Gate'));
     await admin.main.delete(PODS, { namespace, name: 'p' }, {}, signal);
-    const leaving = await eventually('deletion seen', () => {
+    const leaving = await until('deletion seen', () => {
       const now = feed.reflector.store.get(uid);
       return now?.metadata.deletionTimestamp === undefined ? undefined : now;
     });
     statuses.set(uid, { pod: leaving, status: { ...status, phase: 'Succeeded' }, version: 2, finished: true });
     sync.wake(uid);
-    await eventually('object gone', () => (feed.reflector.store.get(uid) === undefined ? true : undefined));
+    await until('object gone', () => (feed.reflector.store.get(uid) === undefined ? true : undefined));
     await assert.rejects(admin.main.get(PODS, { namespace, name: 'p' }, signal), (err) => isFault(err, 'notFound'));
     assert.ok(sets.length >= 4);
   });
@@ -271,7 +262,7 @@ describe('on the embedded API server', () => {
     assert.equal((await cache.get('default', 's', signal)).data?.['k'], 'MQ==');
     const from = Date.now();
     await admin.main.patch(SECRETS, { ...where, name: 's' }, { data: { k: 'Mg==' } }, signal);
-    const told = await eventually('change heard', () => heard.find((h) => h.value === 'Mg=='));
+    const told = await until('change heard', () => heard.find((h) => h.value === 'Mg=='));
     assert.ok(told.at - from < 500, `${told.at - from} ms`);
     cache.unregister(podUid(pod.metadata.uid ?? ''));
   });
@@ -290,10 +281,10 @@ describe('on the embedded API server', () => {
       server = await startApiServer({ dir, controllers: false, port });
       const from = Date.now();
       const spec = { nodeName: NAME, containers: [{ name: 'c', image: 'i' }] };
-      const made = await eventually('created', () =>
+      const made = await until('created', () =>
         admin.main.create(PODS, { namespace: 'default' }, { metadata: { name: `r${i}` }, spec }, signal),
       );
-      await eventually('pod seen', () => seen.store.get(made.metadata.uid ?? ''), 2000);
+      await until('pod seen', () => seen.store.get(made.metadata.uid ?? ''), 2000);
       assert.ok(Date.now() - from < 1200, `round ${i}: ${Date.now() - from} ms`);
     }
     const listed = await admin.main.list(PODS, { query: { fieldSelector: `spec.nodeName=${NAME}` } }, signal);

@@ -4,7 +4,8 @@ import type { KubeObject } from '../../../src/core/meta.ts';
 import type { Pod } from '../../../src/core/pod.ts';
 import { PODS, type Resource } from '../../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
-import { startNode, until, type NodeOptions, type TestNode } from '../../harness/node.ts';
+import { startNode, type NodeOptions, type TestNode } from '../../harness/node.ts';
+import { until } from '../../harness/until.ts';
 import { send, type Credential, type Target } from './http-client.ts';
 
 const never = new AbortController().signal;
