@@ -2,7 +2,7 @@
 import { KubeletError } from '../lib/errors.ts';
 import { bearerToken, clientCertificate, type TokenAuthority } from './authenticators.ts';
 import { Guard, type Authenticator, type Authorizer } from './guard.ts';
-import { everybody, knownUsersOnly, localRoot, type OwnerOf } from './standalone-access.ts';
+import { everybody, knownUsersOnly, localRoot, type PeerOf } from './standalone-access.ts';
 
 export type AccessOptions = {
   readonly nodeName: string;
@@ -16,7 +16,7 @@ export type AccessDeps = {
   readonly nowMs: () => number;
   /** The API server's word on tokens and permissions; absent on a node without one. */
   readonly cluster?: { readonly tokens: TokenAuthority; readonly access: Authorizer };
-  readonly ownerOf?: OwnerOf;
+  readonly peerOf?: PeerOf;
 };
 
 /** Rejects configurations with which nobody could be let in, in upstream's words. */
@@ -28,10 +28,10 @@ export function buildGuard(deps: AccessDeps, o: AccessOptions): Guard {
   );
 }
 
-function authenticatorsFor({ cluster, ownerOf, nowMs }: AccessDeps, o: AccessOptions): readonly Authenticator[] {
+function authenticatorsFor({ cluster, peerOf, nowMs }: AccessDeps, o: AccessOptions): readonly Authenticator[] {
   const found: Authenticator[] = [];
   if (o.clientCa) found.push(clientCertificate(nowMs));
-  if (cluster === undefined) found.push(localRoot(ownerOf));
+  if (cluster === undefined) found.push(localRoot(peerOf));
   else if (o.webhookAuthentication) found.push(bearerToken(cluster.tokens));
   if (found.length === 0 && !o.anonymous) throw new KubeletError('invalid', 'no authentication method configured');
   return found;

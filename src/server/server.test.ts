@@ -16,10 +16,12 @@ import { journalArguments, parseNodeLogQuery } from './node-log-query.ts';
 import { methodLabel, pathLabel } from './request-metrics.ts';
 import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
-import { findOwner } from './standalone-access.ts';
+import { localRoot } from './standalone-access.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
+import { findSocket } from './tcp-peer.ts';
 import { tlsSettings } from './tls-settings.ts';
 
+const stopped = new AbortController().signal;
 const params = (text: string): URLSearchParams => new URLSearchParams(text);
 
 describe('paths', () => {
@@ -273,9 +275,24 @@ describe('small decisions', () => {
       '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1',
       '   1: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 2 1',
     ].join('\n');
-    assert.equal(findOwner(table, '127.0.0.1', 0xd431), 1000);
-    assert.equal(findOwner(table, '::ffff:127.0.0.1', 8080), 0);
-    assert.equal(findOwner(table, '127.0.0.1', 1), undefined);
+    assert.deepEqual(findSocket(table, '127.0.0.1', 0xd431), { uid: 1000, inode: '2' });
+    assert.equal(findSocket(table, '::ffff:127.0.0.1', 8080)?.uid, 0);
+    assert.equal(findSocket(table, '127.0.0.1', 1), undefined);
+  });
+
+  it('root of this machine, and nobody who only looks like it', async () => {
+    const table: readonly (readonly [string, number, boolean, boolean])[] = [
+      ['127.0.0.1', 0, false, true],
+      ['::1', 0, false, true],
+      ['127.0.0.1', 1000, false, false],
+      ['127.0.0.1', 0, true, false],
+      ['192.0.2.1', 0, false, false],
+    ];
+    for (const [remoteAddress, uid, contained, isRoot] of table) {
+      const request = { socket: { remoteAddress, remotePort: 1 } } as IncomingMessage;
+      const user = await localRoot(async () => ({ uid, contained }))(request, stopped);
+      assert.equal(user?.username, isRoot ? 'system:local-root' : undefined, `${remoteAddress} ${uid} ${contained}`);
+    }
   });
 });
 

@@ -1,22 +1,37 @@
 // Who may use the server of a node without an API server, where nobody can be asked: holders of a client certificate,
 // and root of this very machine over the loopback interface. Nobody else, unless the configuration says AlwaysAllow.
-import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import type { Authenticator, Authorizer } from './guard.ts';
-import { ANONYMOUS } from './user.ts';
+import { tcpPeer } from './tcp-peer.ts';
+import { ANONYMOUS, type UserInfo } from './user.ts';
 
-const LOCAL_ROOT = { username: 'system:local-root', groups: ['system:masters'] };
+const LOCAL_ROOT: UserInfo = { username: 'system:local-root', groups: ['system:masters'] };
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 
-/** The user id a local TCP connection belongs to, by the address and port of its far end. */
-export type OwnerOf = (address: string, port: number) => Promise<number | undefined>;
+/** Who is at the other end of a local connection. */
+export type LocalPeer = {
+  readonly uid: number;
+  /** In a mount namespace of its own, as containers are: root in there is not root of this machine. */
+  readonly contained: boolean;
+};
+export type PeerOf = (address: string, port: number) => Promise<LocalPeer | undefined>;
 
-export const localRoot =
-  (ownerOf: OwnerOf = tcpOwner): Authenticator =>
-  async ({ socket }) => {
-    const { remoteAddress = '', remotePort = 0 } = socket;
+/** Asked once per connection: its other end does not change. */
+export function localRoot(peerOf: PeerOf = tcpPeer): Authenticator {
+  const known = new WeakMap<Socket, Promise<UserInfo | undefined>>();
+  const identify = async ({ remoteAddress = '', remotePort = 0 }: Socket): Promise<UserInfo | undefined> => {
     if (!LOOPBACK.test(remoteAddress)) return undefined;
-    return (await ownerOf(remoteAddress, remotePort)) === 0 ? LOCAL_ROOT : undefined;
+    const peer = await peerOf(remoteAddress, remotePort);
+    return peer?.uid === 0 && !peer.contained ? LOCAL_ROOT : undefined;
   };
+  return ({ socket }) => {
+    const before = known.get(socket);
+    if (before !== undefined) return before;
+    const user = identify(socket);
+    known.set(socket, user);
+    return user;
+  };
+}
 
 /** Everybody who could show who they are; there is no finer rule without an API server. */
 export const knownUsersOnly: Authorizer = {
@@ -24,28 +39,3 @@ export const knownUsersOnly: Authorizer = {
 };
 
 export const everybody: Authorizer = { authorize: () => Promise.resolve({ allowed: true }) };
-
-async function tcpOwner(address: string, port: number): Promise<number | undefined> {
-  const [ipv4, ipv6] = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readTable));
-  return findOwner(`${ipv4 ?? ''}\n${ipv6 ?? ''}`, address, port);
-}
-
-// Without IPv6 there is no such table.
-const readTable = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');
-
-export function findOwner(tables: string, address: string, port: number): number | undefined {
-  const wanted = new Set(spellings(address).map((a) => `${a}:${port.toString(16).toUpperCase().padStart(4, '0')}`));
-  for (const line of tables.split('\n')) {
-    const columns = line.trim().split(/\s+/);
-    if (wanted.has(columns[1] ?? '')) return Number(columns[7]);
-  }
-  return undefined;
-}
-
-/** As the kernel prints addresses: 32-bit words in host byte order. */
-function spellings(address: string): string[] {
-  if (address === '::1') return ['00000000000000000000000001000000'];
-  const octets = address.replace('::ffff:', '').split('.').map(Number);
-  const word = octets.map((o) => o.toString(16).toUpperCase().padStart(2, '0')).reverse();
-  return [word.join(''), `0000000000000000FFFF0000${word.join('')}`];
-}

@@ -243,6 +243,8 @@ describe('a node without an API server', { skip: process.getuid?.() !== 0 }, () 
     assert.equal((await send(server.main, 'GET', '/pods')).status, 200, 'certificate');
     const status = asNobody(server.node.port);
     assert.equal(status, '401', 'another user of this machine');
+    const contained = execFileSync('unshare', ['--mount', ...curl(server.node.port)], { encoding: 'utf8' });
+    assert.equal(contained, '401', 'root in a container that shares the network of the machine');
   });
 
   it('takes, shows and gives up manifests', async () => {
@@ -286,11 +288,11 @@ describe('a node without an API server', { skip: process.getuid?.() !== 0 }, () 
   });
 });
 
+const curl = (port: number): string[] =>
+  `curl -sk -o /dev/null -w %{http_code} https://127.0.0.1:${port}/pods`.split(' ');
+
 /** The status an unprivileged user of this machine gets. */
 function asNobody(port: number): string {
-  return execFileSync('curl', ['-sk', '-o', '/dev/null', '-w', '%{http_code}', `https://127.0.0.1:${port}/pods`], {
-    encoding: 'utf8',
-    uid: 65534,
-    gid: 65534,
-  });
+  const [command = '', ...args] = curl(port);
+  return execFileSync(command, args, { encoding: 'utf8', uid: 65534, gid: 65534 });
 }
