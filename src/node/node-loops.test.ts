@@ -13,26 +13,12 @@ import { NodeLease } from './lease.ts';
 import type { NodeFacts } from './node-object.ts';
 import { NodeStatusReporter, type NodeStatusListeners } from './node-status.ts';
 import { NodeRegistration } from './registration.ts';
+import { NODE_OPTIONS } from './node-options.fixture.ts';
 
 const log = silentLogger;
 const exists = (): KubeletError => new KubeletError('exists', 'exists', { detail: { status: 409 } });
 
-const options = {
-  nodeName: 'n1',
-  hostname: 'n1',
-  nodeLabels: {},
-  taints: [],
-  registerSchedulable: true,
-  providerId: '',
-  externalCloud: false,
-  nodeIps: [],
-  controllerAttachDetach: true,
-  port: 10250,
-  maxImages: 50,
-  kubeletVersion: 'v1.36.4',
-  updateMs: 10_000,
-  reportMs: 300_000,
-};
+const options = { ...NODE_OPTIONS, updateMs: 10_000, reportMs: 300_000 };
 const facts = (notReady: readonly string[] = []): NodeFacts => ({
   host: {
     machineId: '',

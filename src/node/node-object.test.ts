@@ -8,23 +8,10 @@ import {
   reconciledNode,
   statusChanged,
   type NodeFacts,
-  type NodeOptions,
 } from './node-object.ts';
+import { NODE_OPTIONS } from './node-options.fixture.ts';
 
-const options: NodeOptions = {
-  nodeName: 'n1',
-  hostname: 'n1',
-  nodeLabels: {},
-  taints: [],
-  registerSchedulable: true,
-  providerId: '',
-  externalCloud: false,
-  nodeIps: [],
-  controllerAttachDetach: true,
-  port: 10250,
-  maxImages: 50,
-  kubeletVersion: 'v1.36.4',
-};
+const options = NODE_OPTIONS;
 const facts: NodeFacts = {
   host: {
     machineId: 'm',

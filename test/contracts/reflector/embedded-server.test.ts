@@ -29,27 +29,13 @@ import { NodeRegistration } from '../../../src/node/registration.ts';
 import { MirrorPods } from '../../../src/pods/mirror-pods.ts';
 import { StatusSync } from '../../../src/status/status-sync.ts';
 import { until } from '../../harness/until.ts';
+import { NODE_OPTIONS } from '../../../src/node/node-options.fixture.ts';
 
 const clock = systemClock;
 const log = silentLogger;
 const signal = new AbortController().signal;
 const NAME = 'n1';
-const options = {
-  nodeName: NAME,
-  hostname: NAME,
-  nodeLabels: { zone: 'z' },
-  taints: [],
-  registerSchedulable: true,
-  providerId: '',
-  externalCloud: false,
-  nodeIps: [],
-  controllerAttachDetach: true,
-  port: 10250,
-  maxImages: 50,
-  kubeletVersion: 'v1.36.4',
-  updateMs: 10_000,
-  reportMs: 300_000,
-};
+const options = { ...NODE_OPTIONS, nodeLabels: { zone: 'z' }, updateMs: 10_000, reportMs: 300_000 };
 let notReady: string[] = ['CSINode is not yet initialized'];
 const facts = (): Promise<NodeFacts> =>
   Promise.resolve({
