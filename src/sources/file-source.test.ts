@@ -63,6 +63,16 @@ const same = (a: readonly string[], b: readonly string[]): boolean => JSON.strin
 describe('file source', () => {
   let running: Running;
 
+  it('says of files that cannot be read why', async () => {
+    const own = start();
+    writeFileSync(join(own.directory, 'huge.yaml'), `# ${'x'.repeat(11 << 20)}`);
+    symlinkSync('loop.yaml', join(own.directory, 'loop.yaml'));
+    await until('both are told of', () => own.problems().length === 2, 5000);
+    assert.match(own.problems()[0]?.message ?? '', /larger than 10 MiB/);
+    assert.match(own.problems()[1]?.message ?? '', /cannot be read: .*ELOOP/);
+    await own.stop();
+  });
+
   it('says first that there is nothing, then sees a file within moments', async () => {
     running = start();
     await until('first set', () => running.sets.length === 1);

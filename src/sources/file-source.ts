@@ -150,7 +150,8 @@ export class FileSource implements Runnable {
     } catch (err) {
       if (signal.aborted) return known;
       const problem: FoundProblem = { where: file, severity: 'error', message: messageOf(err) };
-      const modifiedMs = this.#deps.clock.now();
+      // Since when it cannot be read: it may be about to be finished, but not for ever.
+      const modifiedMs = known?.stamp === '' ? known.modifiedMs : this.#deps.clock.now();
       return { stamp: '', modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning([problem], known) };
     }
   }
