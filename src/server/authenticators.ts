@@ -36,14 +36,16 @@ const list = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 const first = (value: string | string[] | undefined): string | undefined => list(value)[0];
 
-const WS_TOKEN = 'base64url.bearer.authorization.k8s.io.';
+export const TOKEN_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 
 export function bearerOf(request: IncomingMessage): string | undefined {
   const header = /^bearer +(\S+)\s*$/i.exec(request.headers.authorization ?? '');
   if (header?.[1] !== undefined) return header[1];
   const protocols = String(request.headers['sec-websocket-protocol'] ?? '').split(',');
-  const token = protocols.map((p) => p.trim()).find((p) => p.startsWith(WS_TOKEN));
-  return token === undefined ? undefined : Buffer.from(token.slice(WS_TOKEN.length), 'base64url').toString('utf8');
+  const token = protocols.map((p) => p.trim()).find((p) => p.startsWith(TOKEN_PROTOCOL));
+  return token === undefined
+    ? undefined
+    : Buffer.from(token.slice(TOKEN_PROTOCOL.length), 'base64url').toString('utf8');
 }
 
 export interface TokenAuthority {

@@ -17,6 +17,7 @@ import { methodLabel, pathLabel } from './request-metrics.ts';
 import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
 import { localRoot } from './standalone-access.ts';
+import { forwardedHeaders } from './streaming/pass-through.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
 import { findSocket } from './tcp-peer.ts';
 import { tlsSettings } from './tls-settings.ts';
@@ -213,6 +214,16 @@ describe('small decisions', () => {
       ['port=65536', /value out of range/],
     ] as const)
       assert.throws(() => forwardedPorts(socket, params(query)), why);
+  });
+
+  it('credentials do not go on to the runtime', () => {
+    const protocols = 'base64url.bearer.authorization.k8s.io.c2VjcmV0, v4.channel.k8s.io';
+    const rawHeaders = ['Host', 'node', 'Authorization', 'Bearer secret', 'Cookie', 'secret', 'Connection', 'Upgrade'];
+    rawHeaders.push('Sec-WebSocket-Protocol', protocols);
+    assert.deepEqual(forwardedHeaders({ rawHeaders } as IncomingMessage), {
+      connection: ['Upgrade'],
+      'sec-websocket-protocol': ['v4.channel.k8s.io'],
+    });
   });
 
   it('byte ranges', () => {

@@ -4,6 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
+import { TOKEN_PROTOCOL } from '../authenticators.ts';
 import { reply } from '../replies.ts';
 import type { Exchange } from '../router.ts';
 import { dialRuntime } from './runtime-dial.ts';
@@ -18,10 +19,24 @@ export function forwardedHeaders(request: IncomingMessage): OutgoingHttpHeaders 
   const headers: Record<string, string[]> = {};
   for (let i = 0; i + 1 < request.rawHeaders.length; i += 2) {
     const name = (request.rawHeaders[i] ?? '').toLowerCase();
-    if (!NOT_FORWARDED.has(name)) (headers[name] ??= []).push(request.rawHeaders[i + 1] ?? '');
+    const value = request.rawHeaders[i + 1] ?? '';
+    if (name === 'sec-websocket-protocol') addAll(headers, name, withoutToken(value));
+    else if (!NOT_FORWARDED.has(name)) addAll(headers, name, value);
   }
   return headers;
 }
+
+const addAll = (headers: Record<string, string[]>, name: string, value: string): void => {
+  if (value !== '') (headers[name] ??= []).push(value);
+};
+
+/** Browsers can show a token only as a subprotocol. */
+const withoutToken = (protocols: string): string =>
+  protocols
+    .split(',')
+    .map((p) => p.trim())
+    .filter((p) => !p.startsWith(TOKEN_PROTOCOL))
+    .join(', ');
 
 export async function passThrough(deps: StreamDeps, exchange: Exchange, url: string): Promise<void> {
   const { request, response, upgrade, signal } = exchange;
