@@ -1,0 +1,181 @@
+// What the manager does about a node that runs short, look by look.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
+import { EvictionManager, type EvictionOptions, type PodEviction } from './eviction-manager.ts';
+import type { DiskLayout, Figures, PodFigures } from './figures.ts';
+import { fs, memory, pod, podFigures } from './testing.ts';
+import { parseThresholds } from './thresholds.ts';
+
+const never = new AbortController().signal;
+const thresholds = parseThresholds(
+  {
+    evictionHard: { 'memory.available': '100', 'nodefs.available': '100' },
+    evictionSoft: {},
+    evictionSoftGracePeriod: {},
+    evictionMinimumReclaim: {},
+  },
+  false,
+);
+
+function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
+  const clock = new ManualClock();
+  const state = {
+    freeMemory: 1000,
+    freeDisk: 1000,
+    figures: [] as PodFigures[],
+    layout: 'shared' as DiskLayout,
+    gone: true,
+    reclaims: 0,
+    refusesToStop: false,
+  };
+  const done: string[] = [];
+  const reasons: PodEviction[] = [];
+  const registry = new Registry();
+  const reclaim = (what: string) => async (): Promise<void> => {
+    done.push(what);
+    state.freeDisk += state.reclaims;
+  };
+  const manager = new EvictionManager(
+    {
+      pods: {
+        active: () => pods,
+        evict: async (victim, why) => {
+          done.push(`evict ${victim.metadata.name}`);
+          reasons.push(why);
+          if (state.refusesToStop) throw new KubeletError('deadline', 'timeout waiting to kill pod');
+        },
+        gone: () => state.gone,
+      },
+      figures: async (): Promise<Figures> => ({
+        node: {
+          systemContainers: [],
+          memory: memory(state.freeMemory, 1000, clock.now()),
+          fs: fs({ availableBytes: state.freeDisk, capacityBytes: 5000 }, clock.now()),
+        },
+        pods: state.figures,
+      }),
+      layout: async () => state.layout,
+      reclaim: { unusedContainers: reclaim('containers'), unusedImages: reclaim('images') },
+      events: { pod: () => undefined, node: (_, reason, message) => void done.push(`${reason}: ${message}`) },
+      onPressure: (now) => void done.push(`pressure [${now.join()}]`),
+      kit: { clock, log: silentLogger, registry },
+    },
+    { thresholds, transitionMs: 60_000, maxPodGraceSeconds: 0, localStorageLimits: true, ...options },
+  );
+  const look = async (): Promise<readonly string[]> => {
+    done.length = 0;
+    const looking = manager.lookOnce(never);
+    for (let i = 0; i < 20; i++) await clock.advance(1000);
+    await looking;
+    return [...done];
+  };
+  return { clock, state, done, reasons, registry, manager, look };
+}
+
+const critical = pod('critical', { priority: 2_000_001_000 });
+
+describe('the eviction manager', () => {
+  it('does nothing while all is well', async () => {
+    const t = setup([pod('a')]);
+    assert.deepEqual(await t.look(), []);
+    assert.deepEqual(t.manager.pressures(), []);
+  });
+
+  it('evicts one pod for memory, never a critical one, and counts it', async () => {
+    const t = setup([critical, pod('a'), pod('b')]);
+    t.state.freeMemory = 50;
+    t.state.figures = [
+      podFigures('critical', { memory: memory(0, 900) }),
+      podFigures('a', { memory: memory(0, 10) }),
+      podFigures('b', { memory: memory(0, 500) }),
+    ];
+    assert.deepEqual(await t.look(), [
+      'pressure [MemoryPressure]',
+      'EvictionThresholdMet: Attempting to reclaim memory',
+      'evict b',
+    ]);
+    assert.equal(t.reasons[0]?.graceSeconds, 1);
+    assert.equal(t.reasons[0]?.condition?.type, 'DisruptionTarget');
+    assert.match(t.registry.render(), /kubelet_evictions\{eviction_signal="memory\.available"\} 1/);
+    assert.deepEqual(t.manager.pressures(), ['MemoryPressure']);
+  });
+
+  it('spares the pods when taking away what nobody uses was enough', async () => {
+    const t = setup([pod('a')]);
+    Object.assign(t.state, { freeDisk: 50, reclaims: 100 });
+    assert.deepEqual(await t.look(), [
+      'pressure [DiskPressure]',
+      'EvictionThresholdMet: Attempting to reclaim ephemeral-storage',
+      'containers',
+      'images',
+    ]);
+  });
+
+  it('goes on to a pod when it was not, one for each look', async () => {
+    const t = setup([pod('a'), pod('b')]);
+    Object.assign(t.state, { freeDisk: 50, reclaims: 10 });
+    assert.deepEqual((await t.look()).slice(-3), ['containers', 'images', 'evict a']);
+    assert.deepEqual(
+      (await t.look()).filter((d) => d.startsWith('evict')),
+      ['evict a'],
+    );
+  });
+
+  it('a pod that does not stop in time counts as evicted', async () => {
+    const t = setup([pod('a'), pod('b')]);
+    Object.assign(t.state, { freeMemory: 50, refusesToStop: true });
+    assert.deepEqual(
+      (await t.look()).filter((d) => d.startsWith('evict')),
+      ['evict a'],
+    );
+  });
+
+  it('with nobody to evict it is only told', async () => {
+    const t = setup([critical]);
+    t.state.freeMemory = 50;
+    assert.deepEqual(
+      (await t.look()).filter((d) => d.startsWith('evict')),
+      [],
+    );
+  });
+
+  it('local storage limits come first, for every pod beyond one, unless switched off', async () => {
+    const volumes = [{ name: 'v', emptyDir: { sizeLimit: '10' } }];
+    const over = { volume: [{ name: 'v', ...fs({ usedBytes: 11 }) }] };
+    for (const [localStorageLimits, evicted] of [
+      [true, ['evict a', 'evict b']],
+      [false, []],
+    ] as const) {
+      const t = setup([pod('a', { volumes }), pod('b', { volumes }), pod('c')], { localStorageLimits });
+      t.state.figures = [podFigures('a', over), podFigures('b', over), podFigures('c')];
+      assert.deepEqual(await t.look(), evicted);
+      if (localStorageLimits) assert.equal(t.reasons[0]?.condition, undefined);
+    }
+  });
+
+  it('looks every ten seconds, and at once when an evicted pod is gone', async () => {
+    const t = setup([pod('a')]);
+    const stop = new AbortController();
+    const running = t.manager.run(stop.signal);
+    await t.clock.advance(9_999);
+    Object.assign(t.state, { freeMemory: 50, gone: false });
+    await t.clock.advance(1);
+    const evictions = (): number => t.done.filter((d) => d === 'evict a').length;
+    assert.equal(evictions(), 1);
+    await t.clock.advance(5_000);
+    assert.equal(evictions(), 1, 'it waits for the pod to be gone');
+    t.state.gone = true;
+    await t.clock.advance(1_000);
+    assert.equal(evictions(), 2);
+    Object.assign(t.state, { freeMemory: 1000 });
+    await t.clock.advance(1_000);
+    stop.abort();
+    await running;
+    assert.equal(t.clock.pending, 0);
+  });
+});
