@@ -9,6 +9,7 @@ import { errnoOf, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Guard } from './guard.ts';
+import { lingeringEnd } from './lingering-end.ts';
 import { pageNotFound, redirect, reply } from './replies.ts';
 import { cleanPath, resolve, type Endpoint, type Exchange } from './router.ts';
 import type { UserInfo } from './user.ts';
@@ -36,8 +37,6 @@ export type ListenerOptions = {
 const MAX_HEADER_BYTES = 1024 * 1024;
 const IDLE_MS = 90_000;
 const REQUEST_MS = 4 * 3_600_000;
-/** A request that is refused may have a body on the way; the client gets this long to read the answer. */
-const LINGER_MS = 5000;
 
 type Upgrade = NonNullable<Exchange['upgrade']>;
 
@@ -142,7 +141,7 @@ export class Listener implements Runnable {
       over?.();
     });
     response.on('error', () => response.destroy());
-    const exchange = { request, response, path, query, signal: scope.signal };
+    const exchange = { request, response, path, query, signal: scope.signal, stop: this.#stop };
     try {
       await this.#dispatch(upgrade === undefined ? exchange : { ...exchange, upgrade });
     } catch (err) {
@@ -207,13 +206,6 @@ export class Listener implements Runnable {
     });
     void this.#answer(request, response, { socket, head });
   }
-}
-
-/** Ends a connection so that the peer can read the last answer even while it still sends. */
-function lingeringEnd(socket: Duplex): void {
-  socket.end();
-  socket.resume();
-  if ('setTimeout' in socket) (socket as Socket).setTimeout(LINGER_MS, () => socket.destroy());
 }
 
 function refuseBroken(err: Error, socket: Duplex): void {

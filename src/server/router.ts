@@ -15,7 +15,10 @@ export type Exchange = {
   readonly user: UserInfo | undefined;
   /** Set when the client asked to leave HTTP: the raw socket and what came behind the request. */
   readonly upgrade?: { readonly socket: Duplex; readonly head: Buffer };
+  /** The caller is gone or the port is being closed. */
   readonly signal: AbortSignal;
+  /** The port is being closed. What a caller sent before it left may still be on its way: streams go by this one. */
+  readonly stop: AbortSignal;
 };
 
 export type Handler = (exchange: Exchange) => Promise<void> | void;

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import { TOKEN_PROTOCOL } from '../authenticators.ts';
+import { lingeringEnd } from '../lingering-end.ts';
 import { reply } from '../replies.ts';
 import type { Exchange } from '../router.ts';
 import { dialRuntime } from './runtime-dial.ts';
@@ -39,7 +40,7 @@ const withoutToken = (protocols: string): string =>
     .join(', ');
 
 export async function passThrough(deps: StreamDeps, exchange: Exchange, url: string): Promise<void> {
-  const { request, response, upgrade, signal } = exchange;
+  const { request, response, upgrade, signal, stop } = exchange;
   if (upgrade === undefined) return reply(response, 500, 'Upgrade request required\n', { nosniff: true });
   const dialled = await dialRuntime(
     deps.clock,
@@ -52,13 +53,14 @@ export async function passThrough(deps: StreamDeps, exchange: Exchange, url: str
   socket.write(headText(dialled.head, false));
   if (dialled.first.length > 0) socket.write(dialled.first);
   if (upgrade.head.length > 0) dialled.socket.write(upgrade.head);
-  await splice(socket, dialled.socket, deps, signal);
+  await splice(socket, dialled.socket, deps, stop);
 }
 
 /** The runtime's own answer to an upgrade it does not want, and then the end. */
 export function passAnswer(head: IncomingMessage, socket: Duplex): void {
   socket.write(headText(head, true));
-  head.pipe(socket);
+  head.once('close', () => lingeringEnd(socket));
+  head.pipe(socket, { end: false });
 }
 
 /** A body is passed on decoded and ends with the connection, so its framing headers do not hold any more. */

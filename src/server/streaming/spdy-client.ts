@@ -2,6 +2,7 @@
 // connection's own back-pressure is all there is, and it is passed on.
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { lingeringEnd } from '../lingering-end.ts';
 import {
   dataHead,
   FLAG_FIN,
@@ -70,7 +71,7 @@ export class SpdyClient {
 
   close(): void {
     this.#timer?.cancel();
-    this.#socket.end(() => this.#socket.destroy());
+    lingeringEnd(this.#socket);
     this.#over();
   }
 

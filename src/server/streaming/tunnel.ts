@@ -1,6 +1,7 @@
 // Port-forward for clients that can only speak WebSocket: binary messages carry the bytes of a SPDY connection, which
 // goes on to the runtime as it is.
 import type { Socket } from 'node:net';
+import { lingeringEnd } from '../lingering-end.ts';
 import type { Exchange } from '../router.ts';
 import { passAnswer, type StreamDeps } from './pass-through.ts';
 import { dialRuntime } from './runtime-dial.ts';
@@ -9,7 +10,7 @@ import { tunnelled } from './stream-options.ts';
 import { checkHandshake, handshakeAnswer, WebSocketConnection } from './websocket.ts';
 
 export async function serveTunnel(deps: StreamDeps, exchange: Exchange, url: string, protocol: string): Promise<void> {
-  const { request, response, upgrade, signal } = exchange;
+  const { request, response, upgrade, signal, stop } = exchange;
   if (upgrade === undefined) throw new Error('serveTunnel needs an upgrade');
   checkHandshake(request);
   const headers = {
@@ -38,7 +39,7 @@ export async function serveTunnel(deps: StreamDeps, exchange: Exchange, url: str
       runtime.once('drain', () => client.resume());
     },
     closed: () => {
-      runtime.end(() => runtime.destroy());
+      lingeringEnd(runtime);
       over.resolve();
     },
   });
@@ -51,13 +52,12 @@ export async function serveTunnel(deps: StreamDeps, exchange: Exchange, url: str
   runtime.on('data', toClient);
   runtime.on('close', () => {
     client.close();
-    client.resume();
     over.resolve();
   });
   if (dialled.first.length > 0) toClient(dialled.first);
-  signal.addEventListener('abort', destroy, { once: true });
+  stop.addEventListener('abort', destroy, { once: true });
   client.start(upgrade.head);
   await over.promise;
   idle.stop();
-  signal.removeEventListener('abort', destroy);
+  stop.removeEventListener('abort', destroy);
 }

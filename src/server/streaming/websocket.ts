@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { KubeletError } from '../../lib/errors.ts';
+import { lingeringEnd } from '../lingering-end.ts';
 import {
   acceptOf,
   closeFrame,
@@ -85,9 +86,7 @@ export class WebSocketConnection {
   close(code = NORMAL): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (this.#socket.destroyed) return;
-    this.#socket.end(closeFrame(code));
-    this.#socket.resume();
+    lingeringEnd(this.#socket, closeFrame(code));
   }
 
   destroy(): void {
@@ -116,6 +115,6 @@ export class WebSocketConnection {
 
   #gone(): void {
     this.#handlers.closed();
-    this.#socket.end();
+    lingeringEnd(this.#socket);
   }
 }
