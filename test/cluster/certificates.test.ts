@@ -10,6 +10,7 @@ import { parse } from 'yaml';
 import { kubeconfig } from '../../src/devcluster/api/pki/kubeconfig.ts';
 import { SECRETS, SIGNING_REQUESTS, type CertificateSigningRequest } from '../../src/kube/resources.ts';
 import { subjectOf } from '../../src/lib/x509/certificate.ts';
+import type { ServedRequest } from '../harness/api-server.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { nodeReady, readLease } from './node-view.ts';
@@ -179,7 +180,22 @@ describe('later', () => {
     );
     assert.ok((await requests(CLIENT)).some((c) => c.spec.username === USER));
     checkFiles('client');
+    const credential = `X509SHA256=${current('client').fingerprint256.replaceAll(':', '').toLowerCase()}`;
+    const since = Date.now();
+    const served = async (): Promise<readonly ServedRequest[]> =>
+      (await node.api.served()).filter((r) => r.user === USER && r.atMs > since);
+    await until(
+      'the watches are opened anew with it',
+      async () => (await served()).some((r) => r.url.includes('watch=true') && r.credential === credential),
+      PATIENCE_MS,
+    );
     await until('the old one has run out', () => Date.now() > now + 23_000, PATIENCE_MS);
+    const late = (await served()).filter((r) => r.atMs > since + 2000);
+    assert.deepEqual(
+      new Set(late.map((r) => r.credential)),
+      new Set([credential]),
+      'nothing goes over old connections',
+    );
     const renewed = (await readLease(node))?.spec?.renewTime;
     await scene.pod('behind', {});
     await scene.ready('behind');

@@ -11,7 +11,11 @@ const line = (auditID: string, stage: string, verb: string, code: number): strin
     stage,
     requestURI: `/api/v1/pods?who=${auditID}`,
     verb,
-    user: { username: 'system:node:n1', groups: ['system:nodes'] },
+    user: {
+      username: 'system:node:n1',
+      groups: ['system:nodes'],
+      extra: { 'authentication.kubernetes.io/credential-id': ['X509SHA256=ab'] },
+    },
     userAgent: 'kubelet/v1.36.4',
     responseStatus: { metadata: {}, code },
     requestReceivedTimestamp: '2026-11-15T03:16:20.063852Z',
@@ -33,5 +37,6 @@ it('reads each request once, watches from their beginning, and nothing half writ
       { method: 'DELETE', url: '/api/v1/pods?who=b', user: 'system:node:n1', code: 403 },
     ],
   );
-  assert.equal(found[0]?.atMs, Date.parse('2026-11-15T03:16:20.163Z'));
+  assert.equal(found[0]?.credential, 'X509SHA256=ab');
+  assert.equal(found[0].atMs, Date.parse('2026-11-15T03:16:20.163Z'));
 });

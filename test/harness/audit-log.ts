@@ -9,7 +9,7 @@ type AuditEvent = {
   readonly verb: string;
   readonly requestURI: string;
   readonly userAgent?: string;
-  readonly user?: { readonly username?: string };
+  readonly user?: { readonly username?: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
   readonly responseStatus?: { readonly code?: number };
   readonly stageTimestamp: string;
 };
@@ -48,6 +48,7 @@ export function parseAuditLog(text: string): readonly ServedRequest[] {
       method: METHODS[event.verb] ?? event.verb.toUpperCase(),
       url: event.requestURI,
       user: event.user?.username ?? '',
+      credential: event.user?.extra?.['authentication.kubernetes.io/credential-id']?.[0] ?? '',
       userAgent: event.userAgent ?? '',
       code: event.responseStatus?.code ?? 0,
     });

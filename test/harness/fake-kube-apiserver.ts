@@ -17,14 +17,14 @@ const running = await startApiServer({
   dir: dirname(flag('cert-dir')),
   port: Number(flag('secure-port')),
   controllers: [],
-  observe: ({ atMs, method, url, user, userAgent, code }) =>
+  observe: ({ atMs, method, url, user, credential, userAgent, code }) =>
     appendFileSync(
       flag('audit-log-path'),
       `${JSON.stringify({
         auditID: `${process.pid}-${count++}`,
         verb: VERBS[method] ?? 'get',
         requestURI: url,
-        user: { username: user },
+        user: { username: user, extra: { 'authentication.kubernetes.io/credential-id': [credential] } },
         userAgent,
         responseStatus: { code },
         stageTimestamp: new Date(atMs).toISOString(),

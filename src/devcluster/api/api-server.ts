@@ -31,6 +31,8 @@ export type ServedRequest = {
   readonly url: string;
   /** Empty when nobody could be recognised. */
   readonly user: string;
+  /** Which certificate or token proved it, as `authentication.kubernetes.io/credential-id` has it; may be empty. */
+  readonly credential: string;
   readonly userAgent: string;
   readonly code: number;
 };
@@ -162,7 +164,7 @@ export class ApiServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = this.#deps.clock.monotonic();
-    const asker = { name: '' };
+    const asker = { name: '', credential: '' };
     try {
       await this.#router.route({ ...this.#enter(request, asker), response });
     } catch (err) {
@@ -175,6 +177,7 @@ export class ApiServer {
         method: request.method ?? '',
         url: request.url ?? '',
         user: asker.name,
+        credential: asker.credential,
         userAgent: request.headers['user-agent'] ?? '',
         code: response.statusCode,
       });
@@ -189,13 +192,14 @@ export class ApiServer {
   }
 
   /** Reads what the request is about, who sends it, and refuses what they may not do. */
-  #enter(request: IncomingMessage, seen: { name: string } = { name: '' }): Omit<Exchange, 'response'> {
+  #enter(request: IncomingMessage, seen = { name: '', credential: '' }): Omit<Exchange, 'response'> {
     const url = new URL(request.url ?? '/', 'https://server');
     const info = requestInfo(request.method ?? 'GET', url.pathname, url.searchParams);
     const asker = this.#authenticator.authenticate(request);
     if (asker === undefined) throw unauthorized();
     const user = impersonated(this.#deps.store, asker, request);
     seen.name = user.name;
+    seen.credential = user.extra?.['authentication.kubernetes.io/credential-id']?.[0] ?? '';
     const verdict = authorize(this.#deps.store, user, info);
     if (!verdict.allowed) throw refusal(user, info, verdict.reason);
     return { request, query: url.searchParams, info, user };
