@@ -145,7 +145,10 @@ async function run(options: Options, dist: string): Promise<void> {
     flags: options.trace ? ['-v=4'] : [],
     ...(options.profiles === undefined ? {} : { profiles: options.profiles }),
   });
-  const interrupted = new Promise<never>((_, reject) => process.once('SIGINT', () => reject(new Error('interrupted'))));
+  const interrupted = new Promise<never>((_, reject) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+      process.once(name, () => reject(new Error(`stopped by ${name}`)));
+  });
   let rows: Row[];
   try {
     rows = await Promise.race([measure(world, options, command, env), interrupted]);

@@ -1,6 +1,6 @@
 // From exec to the first answer on the health port, without a cluster and without pods, against bare Node doing nothing.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { freePort, type World } from '../world.ts';
 import type { Scenario } from './scenario.ts';
 
 const { signal } = new AbortController();
+const WITHIN_MS = 20_000;
 
 export const startUp: Scenario = {
   name: 'start-up',
@@ -90,11 +91,14 @@ async function standalone(
     `--cert-dir=${dir}/pki`,
     '--hostname-override=alone',
   ];
+  const log = openSync(join(dir, 'kubelet.log'), 'w');
   const from = performance.now();
-  const child = spawn(program, flags, { stdio: 'ignore', env: { ...process.env, ...env } });
+  const child = spawn(program, flags, { stdio: ['ignore', log, log], env: { ...process.env, ...env } });
+  closeSync(log);
   try {
     while (!(await answers(port))) {
-      if (child.exitCode !== null) throw new Error(`the kubelet ended with ${child.exitCode}`);
+      if (child.exitCode !== null || performance.now() - from > WITHIN_MS)
+        throw new Error(`no answer on the health port: ${readFileSync(join(dir, 'kubelet.log'), 'utf8').slice(-1500)}`);
       await sleep(1);
     }
     const healthyMs = performance.now() - from;
@@ -102,9 +106,11 @@ async function standalone(
     await sleep(4000);
     return { healthyMs, memoryMb: residentMb(child.pid ?? 0) };
   } finally {
-    const gone = exited(child);
-    child.kill('SIGTERM');
-    await gone;
+    if (child.exitCode === null) {
+      const gone = exited(child);
+      child.kill('SIGTERM');
+      await gone;
+    }
   }
 }
 

@@ -51,3 +51,6 @@ it('really collects', async () => {
   stop.abort();
   await running;
 });
+
+it('ends at once where the end has come already', () =>
+  new QuietMemory({ clock: new ManualClock(), log: silentLogger }).run(AbortSignal.abort()));

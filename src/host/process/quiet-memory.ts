@@ -2,6 +2,7 @@
 // hours in between, so once nothing has happened for a while and memory has grown, everything is collected at once.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { aborted } from '../../lib/abort.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
 
@@ -36,7 +37,7 @@ export class QuietMemory {
 
   async run(signal: AbortSignal): Promise<void> {
     this.touch();
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await aborted(signal);
     this.#timer?.cancel();
   }
 
