@@ -199,7 +199,7 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'enable-manifest-api',
     'bool',
     false,
-    'Also take ConfigMap, Secret and PersistentVolume manifests beside static pods, for nodes without an API server.',
+    'Serve /manifests on the main port: pods put there run like static pods and survive a restart of the kubelet.',
   ),
   own(
     'pod-checkpoint',

@@ -1,6 +1,6 @@
 // The directories a kubelet keeps, and their modes.
-import { chmodSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 
@@ -38,10 +38,17 @@ export function ensureDataDirectories(
 
 function make(path: string, mode: number): void {
   try {
-    const first = mkdirSync(path, { recursive: true, mode });
-    // The umask took its share of the mode.
-    if (first !== undefined) chmodSync(path, mode);
+    if (makePath(path, mode)) chmodSync(path, mode); // the umask took its share of the mode
   } catch (err) {
     throw new KubeletError('denied', `error creating directory ${path}: ${messageOf(err)}`, { cause: err });
   }
+}
+
+/** True when `path` was made now. One step at a time: Node's own way never ends where a parent refuses with ENOENT (/proc). */
+function makePath(path: string, mode: number): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return false;
+  const parent = dirname(path);
+  if (parent !== path) makePath(parent, 0o755);
+  mkdirSync(path, { mode });
+  return true;
 }
