@@ -39,6 +39,10 @@ export interface World {
   readonly kubelet: Kubelet;
   /** The kubelet's log file. */
   readonly log: string;
+  /** Below it everything that is measured lives. */
+  readonly cgroupRoot: string;
+  /** To be done at the end, whatever way that comes. */
+  atEnd(step: () => Promise<unknown>): void;
   stop(): Promise<void>;
 }
 
@@ -91,7 +95,9 @@ async function build(
   await pods.start();
   undo.push(() => pods.stop());
   const floor = new Floor(bare.runtime, dir, cgroupRoot);
-  return { dir, manifests, containerd, bare, client, floor, pods, kubelet, log: join(dir, 'kubelet.log'), stop };
+  const atEnd = (step: () => Promise<unknown>): void => void undo.push(step);
+  const log = join(dir, 'kubelet.log');
+  return { dir, manifests, containerd, bare, client, floor, pods, kubelet, log, cgroupRoot, atEnd, stop };
 }
 
 async function startApi(dir: string): Promise<ChildProcess> {

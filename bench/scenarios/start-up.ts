@@ -19,7 +19,7 @@ export const startUp: Scenario = {
   async run(world, { quick, command, env, say }) {
     const rounds = quick ? 5 : 15;
     const cgroups = await openCgroups(systemClock, 'cgroupfs');
-    const cgroupRoot = `/kts-bench-alone-${process.pid}`;
+    const cgroupRoot = `${world.cgroupRoot}/alone`;
     await cgroups.create(cgroupRoot, {}, signal);
     const seen = { kubelet: [] as number[], node: [] as number[], memory: [] as number[], bare: [] as number[] };
     try {
@@ -95,6 +95,7 @@ async function standalone(
   const from = performance.now();
   const child = spawn(program, flags, { stdio: ['ignore', log, log], env: { ...process.env, ...env } });
   closeSync(log);
+  world.atEnd(async () => void child.kill('SIGKILL'));
   try {
     while (!(await answers(port))) {
       if (child.exitCode !== null || performance.now() - from > WITHIN_MS)

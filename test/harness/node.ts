@@ -230,6 +230,7 @@ export class KubeletProcess {
     ];
     this.#child = spawn(KUBELET, [...args, '--hostname-override', NODE_NAME, '-v=4', ...this.flags], {
       stdio: ['ignore', out, out],
+      env: { ...process.env, KUBELET_TS_SOURCE: '1' }, // never a bundle that was built some time ago
     });
     if (healthzPort === undefined) return;
     for (let i = 0; i < 1200; i++) {
