@@ -12,6 +12,7 @@ import { buildProbes } from './assembly/probes.ts';
 import { buildResizing } from './assembly/resizing.ts';
 import { buildRuntimeEdge, type RuntimeEdge } from './assembly/runtime-edge.ts';
 import { buildServer } from './assembly/server.ts';
+import { buildShutdown } from './assembly/shutdown.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
@@ -134,8 +135,8 @@ async function buildNode(
     shown: (pod) => cluster.mirrorStatus(pod),
   });
   const made = { store, statuses, objects, podMetrics };
-  const pressures = (): readonly string[] => eviction.pressures();
-  const later: Later = { ...made, pressures, volumes: () => volumes, life: () => life, sources: () => sources };
+  const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
+  const later: Later = { ...made, ...condition, volumes: () => volumes, life: () => life, sources: () => sources };
   const cluster: ClusterPort = await buildClusterPort(base, edge, later, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
@@ -148,7 +149,7 @@ async function buildNode(
   const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime } = await buildPodRuntime(base, edge, around, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, wake });
-  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, pressures });
+  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
   const life: PodLife = buildPodLife({
     base,
     edge,
@@ -189,6 +190,7 @@ async function buildNode(
   });
   const stats = await buildStats({ base, edge, volumes, store, statuses, life });
   const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
+  const shutdown = buildShutdown({ base, cluster, active, life, volumes });
   const known = { base, edge, cluster, store, statuses, sources, active };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
@@ -211,12 +213,7 @@ async function buildNode(
         stop,
       ),
     run: (ready, stop) => {
-      const afterRelist = pods(
-        edge,
-        [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts],
-        ready,
-        log,
-      );
+      const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts];
       const parts = [
         ...cluster.parts,
         edge.observer,
@@ -225,8 +222,9 @@ async function buildNode(
         volumes.manager,
         probes,
         ...stats.parts,
+        ...shutdown.parts,
         ...server.parts,
-        afterRelist,
+        pods(edge, afterRelist, ready, log),
       ];
       return supervise(parts, log, stop);
     },
@@ -238,6 +236,7 @@ type Later = {
   readonly podMetrics: PodMetrics;
   readonly statuses: StatusStore;
   readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
   readonly objects: LocalObjectStore;
   readonly volumes: () => Volumes;
   readonly life: () => PodLife;
@@ -262,6 +261,7 @@ function buildClusterPort(
       statuses: later.statuses,
       onObjectChange,
       pressures: later.pressures,
+      shuttingDown: later.shuttingDown,
       onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
       wake: (uid) => later.life().workers.wake(uid),
       mayBeRunning: (uid) =>

@@ -22,6 +22,7 @@ export async function buildAdmission(
     readonly hooks: ContainerManagerHooks;
     readonly workers: () => PodWorkers;
     readonly pressures: () => readonly string[];
+    readonly shuttingDown: () => boolean;
   },
 ): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>> {
   const { config, gates, log } = base;
@@ -32,7 +33,7 @@ export async function buildAdmission(
       hooks,
       sysctls: new SysctlAllowlist(config.allowedUnsafeSysctls, edge.resources.machine.kernelRelease),
       nodeConditions: around.pressures,
-      shuttingDown: () => false,
+      shuttingDown: around.shuttingDown,
       log: log.child({ component: 'admission' }),
       rejections: base.registry.counter(
         'kubelet_admission_rejections_total',

@@ -42,6 +42,7 @@ export type ClusterDeps = {
   readonly mayBeRunning: (uid: PodUid) => boolean;
   /** What the node is short of, as conditions. */
   readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;

@@ -26,6 +26,7 @@ export type NodeReportingDeps = {
   readonly nodeWatch: NodeWatch;
   readonly volumesInUse: () => readonly string[];
   readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
 };
 
 export type NodeReporting = {
@@ -87,7 +88,12 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
       },
       images: await images(signal),
       pressure: pressureOf(deps.pressures()),
-      notReady: [...state.runtimeErrors, ...state.networkErrors, ...(csi.ready ? [] : [CSI_NOT_READY])],
+      notReady: [
+        ...state.runtimeErrors,
+        ...state.networkErrors,
+        ...(csi.ready ? [] : [CSI_NOT_READY]),
+        ...(deps.shuttingDown() ? ['node is shutting down'] : []),
+      ],
       volumesInUse: deps.volumesInUse(),
       declaredFeatures: declaredFeatures(base),
     };

@@ -49,7 +49,8 @@ export async function evictPod(
   }
 }
 
-function evictedStatus(status: PodStatus, { reason, message, condition }: Eviction): PodStatus {
+/** The status of a pod that ended for the node's reasons. */
+export function evictedStatus(status: PodStatus, { reason, message, condition }: Eviction): PodStatus {
   const rest = (status.conditions ?? []).filter((c) => c.type !== condition?.type);
   const at = rest.findIndex((c) => c.type === 'PodReadyToStartContainers');
   const before = at < 0 ? rest.length : at;

@@ -1,0 +1,76 @@
+// Graceful node shutdown: logind in, readiness and admission told, pods out.
+import { join } from 'node:path';
+import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { evictedStatus } from '../pods/evict.ts';
+import { shutdownGroups } from '../shutdown/groups.ts';
+import { Logind } from '../shutdown/logind.ts';
+import { ShutdownManager } from '../shutdown/shutdown-manager.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { PodLife } from './pod-life.ts';
+import type { Volumes } from './volumes.ts';
+
+export type ShutdownParts = {
+  readonly base: Foundation;
+  readonly cluster: ClusterPort;
+  readonly active: () => readonly Pod[];
+  readonly life: PodLife;
+  readonly volumes: Volumes;
+};
+
+const UNMOUNT_POLL_MS = 100;
+const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
+const TERMINATED = {
+  reason: 'Terminated',
+  message: MESSAGE,
+  condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message: MESSAGE },
+} as const;
+
+export type Shutdown = {
+  readonly shuttingDown: () => boolean;
+  /** None where shutdowns are not to be held up. */
+  readonly parts: readonly Runnable[];
+};
+
+export function buildShutdown(around: ShutdownParts): Shutdown {
+  const manager = buildManager(around);
+  return { shuttingDown: () => manager?.shuttingDown === true, parts: manager === undefined ? [] : [manager] };
+}
+
+function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): ShutdownManager | undefined {
+  const groups = base.gates.enabled('GracefulNodeShutdown') ? shutdownGroups(base.config) : [];
+  if (groups.length === 0) return undefined;
+  const { clock, registry, flags } = base;
+  return new ShutdownManager(
+    {
+      source: new Logind(clock),
+      pods: {
+        active,
+        end: async (pod, graceSeconds, signal) => {
+          const uid = uidOf(pod);
+          life.workers.stop(uid, { graceSeconds, status: terminatedStatus });
+          await life.workers.stopped(uid, signal);
+          while (volumes.manager.mountsOf(uid).size > 0) {
+            signal.throwIfAborted();
+            await clock.sleep(UNMOUNT_POLL_MS, signal);
+          }
+        },
+      },
+      events: cluster.events,
+      onChange: () => cluster.nodeChanged(),
+      saveTimes: ({ startTime, endTime }) => {
+        const times = { startTime: new Date(startTime).toISOString(), endTime: new Date(endTime).toISOString() };
+        return writeFileAtomic(join(flags.rootDir, 'graceful_node_shutdown_state'), JSON.stringify(times), 0o644);
+      },
+      kit: { clock, log: base.log.child({ component: 'shutdown' }), registry },
+    },
+    groups,
+  );
+}
+
+const terminatedStatus = (status: PodStatus): PodStatus => ({
+  ...evictedStatus(status, TERMINATED),
+  ...(status.phase === 'Succeeded' ? { phase: status.phase } : {}),
+});

@@ -1,0 +1,147 @@
+// Waits for the machine to go down, and then ends the pods in order while logind waits for us.
+import type { EventRecorder } from '../core/events.ts';
+import { podKey, type Pod } from '../core/pod.ts';
+import { withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isFault } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Gauge, Registry } from '../lib/metrics.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { graceSeconds, shutdownSteps, totalSeconds, type ShutdownGroup, type ShutdownStep } from './groups.ts';
+import type { Inhibitor } from './logind.ts';
+
+/** What of logind is needed. */
+export interface ShutdownSource {
+  allowDelay(seconds: number, signal: AbortSignal): Promise<void>;
+  inhibit(signal: AbortSignal): Promise<Inhibitor>;
+  watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface EndingPods {
+  active(): readonly Pod[];
+  /** Resolves when it has stopped and its volumes are unmounted. */
+  end(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>;
+}
+
+export type ShutdownDeps = {
+  readonly source: ShutdownSource;
+  readonly pods: EndingPods;
+  readonly events: EventRecorder;
+  /** Readiness changed. */
+  readonly onChange: () => void;
+  /** Keeps the times of the last shutdown over the restart. */
+  readonly saveTimes: (times: { readonly startTime: number; readonly endTime: number }) => Promise<void>;
+  readonly kit: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
+};
+
+const RETRY_MS = 60_000;
+
+export class ShutdownManager implements Runnable {
+  readonly name = 'shutdown';
+  readonly #deps: ShutdownDeps;
+  readonly #groups: readonly ShutdownGroup[];
+  readonly #startTime: Gauge;
+  readonly #endTime: Gauge;
+  #down = false;
+  #inhibitor: Inhibitor | undefined;
+  #ending: Promise<void> = Promise.resolve();
+
+  constructor(deps: ShutdownDeps, groups: readonly ShutdownGroup[]) {
+    this.#deps = deps;
+    this.#groups = groups;
+    const { registry } = deps.kit;
+    this.#startTime = registry.gauge(
+      'kubelet_graceful_shutdown_start_time_seconds',
+      '[ALPHA] Last graceful shutdown start time since unix epoch in seconds',
+    );
+    this.#endTime = registry.gauge(
+      'kubelet_graceful_shutdown_end_time_seconds',
+      '[ALPHA] Last graceful shutdown start time since unix epoch in seconds',
+    );
+  }
+
+  get shuttingDown(): boolean {
+    return this.#down;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps.kit;
+    while (!signal.aborted) {
+      try {
+        await this.#watch(signal);
+      } catch (err) {
+        if (!signal.aborted) log.warn('shutdowns of this machine are not noticed', { err });
+      } finally {
+        this.#release();
+      }
+      await clock.sleep(RETRY_MS, signal);
+    }
+    await this.#ending;
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { source } = this.#deps;
+    await source.allowDelay(totalSeconds(this.#groups), signal);
+    this.#inhibitor = await source.inhibit(signal);
+    await source.watch((down) => {
+      // One after the other, in the order they were announced.
+      this.#ending = this.#ending.then(() => this.#announced(down, signal));
+    }, signal);
+  }
+
+  async #announced(down: boolean, signal: AbortSignal): Promise<void> {
+    const { events, onChange, source, kit } = this.#deps;
+    const what = down ? 'event' : 'cancellation';
+    events.node('Normal', 'Shutdown', `Shutdown manager detected shutdown ${what}`);
+    this.#down = down;
+    onChange();
+    try {
+      if (down) await this.#endPods(signal);
+      else this.#inhibitor ??= await source.inhibit(signal);
+    } catch (err) {
+      if (!signal.aborted) kit.log.error('the shutdown was not handled in full', { err });
+    } finally {
+      if (down) this.#release();
+    }
+  }
+
+  async #endPods(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps.kit;
+    const startTime = clock.now();
+    this.#startTime.set(startTime / 1000);
+    try {
+      for (const step of shutdownSteps(this.#deps.pods.active(), this.#groups)) await this.#endStep(step, signal);
+    } finally {
+      const endTime = clock.now();
+      this.#endTime.set(endTime / 1000);
+      await this.#deps.saveTimes({ startTime, endTime });
+    }
+  }
+
+  /** Ends when all of them have, or the group's time is over. */
+  async #endStep(step: ShutdownStep, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps.kit;
+    const end = async (pod: Pod, own: AbortSignal): Promise<void> => {
+      try {
+        await this.#deps.pods.end(pod, graceSeconds(pod, step), own);
+        log.info('pod ended for the shutdown', { pod: podKey(pod) });
+      } catch (err) {
+        if (!own.aborted) log.error('pod could not be ended for the shutdown', { pod: podKey(pod), err });
+        own.throwIfAborted();
+      }
+    };
+    try {
+      await withDeadline(clock, signal, step.seconds * 1000, (own) =>
+        Promise.all(step.pods.map((pod) => end(pod, own))).then(() => undefined),
+      );
+    } catch (err) {
+      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      log.warn('pods did not end in the time of their group', { seconds: step.seconds });
+    }
+  }
+
+  #release(): void {
+    this.#inhibitor?.release();
+    this.#inhibitor = undefined;
+  }
+}
