@@ -3,10 +3,11 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NamespaceMode } from '../src/cri/gen/cri.ts';
 import type { CriRuntime } from '../src/cri/services.ts';
 import { BUSYBOX_IMAGE } from '../test/harness/containerd.ts';
-import { COMMAND } from './pods.ts';
+import { COMMAND, LIFE_MS } from './pods.ts';
 import { inParallel } from './statistics.ts';
 
 const { signal } = new AbortController();
@@ -87,10 +88,12 @@ export class Floor {
       limit,
       async () => void pods.push((await this.start()).pod),
     );
-    const started = performance.now();
+    const startMs = performance.now() - from;
+    await sleep(LIFE_MS);
+    const stopFrom = performance.now();
     await inParallel(pods, limit, async (pod) => void (await this.stop(pod)));
-    const stopped = performance.now();
+    const stopMs = performance.now() - stopFrom;
     await inParallel(pods, limit, (pod) => this.remove(pod));
-    return { startMs: started - from, stopMs: stopped - started };
+    return { startMs, stopMs };
   }
 }

@@ -13,6 +13,9 @@ export const NODE_NAME = 'bench';
 /** Runs until told to stop, then stops at once. */
 export const COMMAND = ['/bin/sh', '-c', 'trap "exit 0" TERM; sleep 86400 & wait'];
 
+/** How long a pod lives at least before it is stopped: until its shell listens to signals. */
+export const LIFE_MS = 250;
+
 const { signal } = new AbortController();
 
 export type Shape = { readonly spec?: Partial<PodSpec>; readonly container?: object };

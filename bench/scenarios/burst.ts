@@ -1,5 +1,6 @@
 // Many pods at once against the same number by bare calls, four at a time.
-import { names } from '../pods.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LIFE_MS, names } from '../pods.ts';
 import type { Row } from '../rows.ts';
 import { cpuMs, median, percentile } from '../statistics.ts';
 import type { World } from '../world.ts';
@@ -33,6 +34,7 @@ async function run(world: World, { say }: ScenarioOptions, count: number, wanted
   const tookMs = performance.now() - from;
   const cpu = (cpuMs(kubelet.pid) - cpuBefore) / count;
   const starts = list.map((name) => pods.startMs(name)).filter((ms) => !Number.isNaN(ms));
+  await sleep(LIFE_MS);
   const stopFrom = performance.now();
   await pods.remove(list);
   const stopMs = performance.now() - stopFrom;

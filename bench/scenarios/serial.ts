@@ -1,4 +1,6 @@
 // One pod after the other, each next to its floor, so that both see the same machine.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LIFE_MS } from '../pods.ts';
 import { cpuMs, median, percentile } from '../statistics.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -11,6 +13,7 @@ export const serial: Scenario = {
     let cpu = 0;
     for (let round = -1; round < rounds; round++) {
       const bare = await floor.start();
+      await sleep(LIFE_MS);
       const bareStop = await floor.stop(bare.pod);
       await floor.remove(bare.pod);
       const name = `serial-${round + 1}`;
@@ -18,6 +21,7 @@ export const serial: Scenario = {
       await pods.create(name);
       await pods.ready([name]);
       const after = cpuMs(kubelet.pid);
+      await sleep(LIFE_MS);
       await pods.remove([name]);
       if (round < 0) continue; // the first pod warms everybody up
       cpu += after - before;

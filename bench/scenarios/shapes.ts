@@ -1,6 +1,7 @@
 // Pods with more to them, one by one: what volumes and probes cost on top of the plain pod.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFIG_MAPS, SECRETS } from '../../src/kube/resources.ts';
-import { NAMESPACE, type Shape } from '../pods.ts';
+import { LIFE_MS, NAMESPACE, type Shape } from '../pods.ts';
 import type { Row } from '../rows.ts';
 import { median } from '../statistics.ts';
 import type { World } from '../world.ts';
@@ -22,6 +23,7 @@ async function compare(
       await world.pods.create(name, shape);
       await world.pods.ready([name], 30_000);
       (seen[kind] ??= []).push(world.pods.startMs(name));
+      await sleep(LIFE_MS);
       await world.pods.remove([name]);
     }
   return Object.fromEntries(Object.entries(seen).map(([kind, times]) => [kind, median(times)]));

@@ -1,8 +1,9 @@
 // A manifest in the static pod folder: written to running, removed to stopped.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ContainerEventType, type ContainerEventResponse } from '../../src/cri/gen/cri.ts';
-import { benchPod, NODE_NAME } from '../pods.ts';
+import { benchPod, LIFE_MS, NODE_NAME } from '../pods.ts';
 import { median } from '../statistics.ts';
 import type { World } from '../world.ts';
 import type { Scenario } from './scenario.ts';
@@ -23,6 +24,7 @@ export const staticPod: Scenario = {
       for (let round = 0; round < (quick ? 3 : 10); round++) {
         const bare = await world.floor.start();
         seen.floorStart.push(bare.ms);
+        await sleep(LIFE_MS);
         seen.floorStop.push(await world.floor.stop(bare.pod));
         await world.floor.remove(bare.pod);
         const { startMs, stopMs } = await oneLife(world, events, `static-${round}`);
@@ -64,6 +66,7 @@ async function oneLife(
   const from = performance.now();
   renameSync(draft, manifest);
   const started = await events.next(name, ContainerEventType.CONTAINER_STARTED_EVENT, 2);
+  await sleep(LIFE_MS);
   const removedAt = performance.now();
   rmSync(manifest);
   const stopped = await events.next(name, ContainerEventType.CONTAINER_STOPPED_EVENT, 2);

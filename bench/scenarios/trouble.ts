@@ -1,11 +1,8 @@
 // Pods that keep failing, and pods that keep coming and going: what they cost the kubelet and the good pods beside them.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { names } from '../pods.ts';
+import { LIFE_MS, names } from '../pods.ts';
 import { cpuMs, inParallel, median } from '../statistics.ts';
 import type { Scenario } from './scenario.ts';
-
-/** Long enough for the container to get as far as listening to signals. */
-const LIFE_MS = 250;
 
 export const storm: Scenario = {
   name: 'storm',
