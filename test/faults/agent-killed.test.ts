@@ -7,14 +7,14 @@ import { startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { Fleet, randomFrom } from './fleet.ts';
 
-const ROUNDS = Number(process.env['FAULT_ROUNDS'] ?? 50);
+const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 50);
 const SEED = Number(process.env['SEED'] ?? 1);
 const SLOTS = 10;
 /** Kinds by slot; the first four are static pods. */
 const SLOT_KINDS = ['plain', 'ready', 'sidecar', 'crash', 'plain', 'two', 'ready', 'sidecar', 'crash', 'two'];
 const never = new AbortController().signal;
 
-describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
+describe(`kubelet killed ${KILLS} times (seed ${SEED})`, () => {
   let node: TestNode;
   let fleet: Fleet;
   const random = randomFrom(SEED);
@@ -71,9 +71,9 @@ describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
     await fleet.assertNothingTwice();
   });
 
-  it('is as wanted after every kill', async (t) => {
+  it('is as wanted after every two kills', async (t) => {
     let slowest = { ms: 0, what: '' };
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < KILLS / 2; round++) {
       fleet.excused.clear();
       const troubled = new Set<string>();
       for (let n = 1 + random(3); n > 0; n--) troubled.add(await act());
@@ -81,12 +81,15 @@ describe(`kubelet killed ${ROUNDS} times (seed ${SEED})`, () => {
       const running = await fleet.steadyContainers(troubled);
       await node.kubelet.kill('SIGKILL');
       await node.kubelet.start();
+      await sleep(random(1500)); // the second one strikes while it takes up what the first one left
+      await node.kubelet.kill('SIGKILL');
+      await node.kubelet.start();
       const begun = performance.now();
-      const what = await fleet.untilConverged(`after kill ${round} (seed ${SEED})`);
+      const what = await fleet.untilConverged(`after round ${round} (seed ${SEED})`);
       const ms = Math.round(performance.now() - begun);
       if (ms > slowest.ms) slowest = { ms, what };
       await fleet.assertNothingTwice();
-      await fleet.assertWentOn(running, `over kill ${round} (seed ${SEED})`, troubled);
+      await fleet.assertWentOn(running, `over round ${round} (seed ${SEED})`, troubled);
       assert.deepEqual(fleet.flaps, [], `readiness flapped in round ${round} (seed ${SEED})`);
     }
     t.diagnostic(`slowest: ${slowest.ms} ms, at the end ${slowest.what}`);

@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts';
 import type { Fault } from './cri-proxy.ts';
 import { Fleet, isReady, randomFrom } from './fleet.ts';
 
-const SOAK_MS = Number(process.env['FAULT_ROUNDS'] ?? 20) * 1000;
+const SOAK_MS = Number(process.env['FAULT_ROUNDS'] ?? 12) * 1000;
 const SEED = Number(process.env['SEED'] ?? 1);
 const REQUEST_TIMEOUT_S = 4;
 const never = new AbortController().signal;
