@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { uidOf, type Pod } from '../core/pod.ts';
+import type { CriRuntime } from '../cri/services.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Images } from './images.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
@@ -47,7 +48,7 @@ export async function buildPodRuntime(
   const traced = tracedImages(base.tracer, images.puller);
   const runtime = new PodRuntime(
     {
-      cri: edge.cri.runtime,
+      cri: steady(edge.cri.runtime, signal),
       images: {
         ensure: (request, stop) => around.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
@@ -75,6 +76,18 @@ export async function buildPodRuntime(
   );
   return { runtime, userns };
 }
+
+/**
+ * Runtimes do not take it well when the making of something is called off half-way: containers stay behind that can be
+ * neither started nor removed for seconds. A pod that is to stop waits the moment it takes; only the end of the agent
+ * itself cuts these calls short.
+ */
+const steady = (cri: CriRuntime, whole: AbortSignal): CriRuntime => ({
+  ...cri,
+  runPodSandbox: (request) => cri.runPodSandbox(request, whole),
+  createContainer: (request) => cri.createContainer(request, whole),
+  startContainer: (request) => cri.startContainer(request, whole),
+});
 
 const orUndefined = async <T>(get: Promise<T>): Promise<T | undefined> => {
   try {

@@ -47,7 +47,7 @@ export class TerminatePod {
     if (pod !== undefined) await status.write(pod, snapshot, adjust);
     probes.stopLivenessAndStartup(uid);
     try {
-      await this.#kill(target, snapshot, state.graceSeconds, signal);
+      await this.#kill(target, await this.#asItIs(uid, signal), state.graceSeconds, signal);
     } catch (err) {
       if (pod !== undefined && !signal.aborted)
         events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);
@@ -62,6 +62,17 @@ export class TerminatePod {
         `detected running containers after a successful KillPod, CRI violation: [${running.join(' ')}]`,
       );
     if (pod !== undefined) await status.write(pod, after, { terminal: true, ...adjust });
+  }
+
+  /** A sync that was called off may have made something a moment ago; a pod that cannot be read is taken as last seen. */
+  async #asItIs(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined> {
+    const { observed } = this.#deps;
+    try {
+      return await observed.refresh(uid, signal);
+    } catch {
+      signal.throwIfAborted();
+      return observed.get(uid);
+    }
   }
 
   async #kill(

@@ -111,6 +111,7 @@ export class PodSync {
       executors[step.do as K](step, signal);
     try {
       for (const group of groups(this.#plan.steps)) {
+        signal.throwIfAborted();
         const outcomes = await Promise.all(group.map((step) => execute(step)));
         if (outcomes.includes('stop')) break;
       }
