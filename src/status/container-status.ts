@@ -115,7 +115,8 @@ function fromInstance(
     state,
     lastState: {},
     ready: false,
-    restartCount: lost ? (old?.restartCount ?? recorded) + 1 : recorded,
+    // A start that was cut off may have been shown already: the count never goes back.
+    restartCount: lost ? (old?.restartCount ?? recorded) + 1 : Math.max(recorded, old?.restartCount ?? 0),
     image: seen.image,
     imageID: seen.imageRef,
     containerID: id,
