@@ -6,8 +6,13 @@ import { globSync } from 'node:fs';
 import { ensurePackages } from './system-packages.ts';
 
 const MINUTE = 60_000;
-const run = (command: string, args: readonly string[]): boolean =>
-  spawnSync(command, args, { stdio: 'inherit' }).status === 0;
+/** A test file that never ends must not hold up everything for ever. */
+const LIMIT_MS = 45 * MINUTE;
+const run = (command: string, args: readonly string[]): boolean => {
+  const { status, signal } = spawnSync(command, args, { stdio: 'inherit', timeout: LIMIT_MS, killSignal: 'SIGKILL' });
+  if (signal !== null) console.error(`kubelet-ts: ended by ${signal} after ${LIMIT_MS / MINUTE} minutes`);
+  return status === 0;
+};
 const test = (files: readonly string[], ...options: readonly string[]): boolean =>
   files.length === 0 ||
   run(process.execPath, [

@@ -19,6 +19,7 @@ export class Bench {
   readonly events: Recorded[] = [];
   readonly signal = new AbortController().signal;
   tokens = 0;
+  readonly #managers: Volumes['manager'][] = [];
 
   deps(): VolumesDeps {
     return {
@@ -43,11 +44,15 @@ export class Bench {
   }
 
   open(deps: Partial<VolumesDeps> = {}, opts: Partial<VolumesOpts> = {}): Volumes {
-    return createVolumes({ ...this.deps(), ...deps }, { rootDir: this.root, ...opts });
+    const volumes = createVolumes({ ...this.deps(), ...deps }, { rootDir: this.root, ...opts });
+    this.#managers.push(volumes.manager);
+    return volumes;
   }
 
   /** Unmounts whatever is left beneath the root and removes it. Returns what was left mounted. */
   dispose(): string[] {
+    // Ends back-offs that would keep the process alive.
+    for (const manager of this.#managers.splice(0)) void manager.run(AbortSignal.abort());
     const left = mountsBeneath(this.root);
     for (const target of left.toReversed()) execFileSync('umount', ['-l', target]);
     rmSync(this.root, { recursive: true, force: true });
