@@ -264,6 +264,7 @@ function buildClusterPort(
       shuttingDown: later.shuttingDown,
       onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
       wake: (uid) => later.life().workers.wake(uid),
+      onTrustBundles: () => later.volumes().manager.trustBundlesChanged(),
       mayBeRunning: (uid) =>
         mayHaveRunningContainers(later.life().workers.stateOf(uid), later.life().housekeeping.synced),
       volumesInUse: () => later.volumes().manager.volumesInUse(),

@@ -7,6 +7,7 @@ import type { KubeEvent } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { TrustBundleLister } from '../volumes/plugins/trust-bundles.ts';
 import type { TokenSource } from '../volumes/plugins/sources.ts';
 
 export interface ClusterPort {
@@ -22,6 +23,8 @@ export interface ClusterPort {
   /** Sources this brings along beside file and HTTP (`api`). */
   readonly sources: readonly string[];
   readonly tokens?: TokenSource;
+  /** Where the gate allows them: the cluster's bundles of trust anchors. */
+  readonly trustBundles?: TrustBundleLister;
   /** Rejects with `notFound` and the API server's text. */
   configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;

@@ -15,6 +15,7 @@ import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
+import type { ClusterTrustBundle } from '../volumes/plugins/trust-bundles.ts';
 import { TokenManager } from '../kube/tokens.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
@@ -46,6 +47,7 @@ export type ClusterDeps = {
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;
+  readonly onTrustBundles: () => void;
 };
 
 export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly reporting: NodeReporting };
@@ -96,6 +98,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
   watched.nodes.subscribe(nodeSeen(deps, reporting));
+  const bundles = trustBundles(deps, api);
   const tokens = new TokenManager({ client: api.main, clock, log });
   return {
     api,
@@ -105,6 +108,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       events,
       ...(manager === undefined ? [] : [manager]),
       ...watched.parts,
+      ...(bundles === undefined ? [] : [bundles]),
       feed,
       ...(flags.podCheckpoint ? [checkpoint] : []),
       tokens,
@@ -114,6 +118,9 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     ],
     prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
+    ...(bundles === undefined
+      ? {}
+      : { trustBundles: { bundles: () => (bundles.synced ? [...bundles.store.values()] : undefined) } }),
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
@@ -235,6 +242,23 @@ function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnectio
     configMaps,
     parts: [nodes, services, runtimeClasses, secrets, configMaps],
   };
+}
+
+/** Watched only where pods may project them: the gate is off by default, and so may the API be. */
+function trustBundles(
+  { base, onTrustBundles }: ClusterDeps,
+  api: ApiConnection,
+): Reflector<ClusterTrustBundle> | undefined {
+  if (!base.gates.enabled('ClusterTrustBundleProjection')) return undefined;
+  const reflector = new Reflector<ClusterTrustBundle>(
+    { client: api.main, clock: base.clock, log: base.log.child({ component: 'kube' }) },
+    {
+      name: 'trust-bundle-watch',
+      resource: { base: '/apis/certificates.k8s.io/v1beta1', plural: 'clustertrustbundles' },
+    },
+  );
+  reflector.subscribe(() => onTrustBundles());
+  return reflector;
 }
 
 async function serviceAccountOf(

@@ -1,9 +1,11 @@
 // The volume manager with all its plugins, fitted to this node.
+import { randomUUID } from 'node:crypto';
 import { uidOf, type Pod } from '../core/pod.ts';
 import type { NodeResources } from '../resources/node-resources.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import { createVolumes, type Volumes } from '../volumes/create.ts';
 import { VolumeMetrics } from '../volumes/metrics.ts';
+import { TrustBundles } from '../volumes/plugins/trust-bundles.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -27,6 +29,9 @@ export function buildVolumes(
       objects: cluster,
       facts,
       ...(cluster.tokens === undefined ? {} : { tokens: cluster.tokens }),
+      ...(cluster.trustBundles === undefined
+        ? {}
+        : { trustBundles: new TrustBundles(cluster.trustBundles, randomUUID()) }),
       events: cluster.events,
       clock: base.clock,
       log: base.log,
