@@ -9,7 +9,7 @@ import { Fleet, isReady, randomFrom } from './fleet.ts';
 
 const PODS = Number(process.env['FAULT_PODS'] ?? 30);
 const SHORT = Number(process.env['FAULT_ROUNDS'] ?? 10);
-const AWAY_MS = 45_000;
+const AWAY_MS = 60_000;
 const READY_WITHIN_MS = 3000;
 const SEED = Number(process.env['SEED'] ?? 1);
 const KINDS = ['plain', 'ready', 'plain', 'two', 'plain', 'sidecar', 'plain', 'plain', 'crash', 'plain'];
