@@ -35,23 +35,27 @@ for (const [version, driver] of [
   [1, 'systemd'],
 ] as const) {
   const skip = missing || (driver === 'systemd' && !hasSystemd() ? 'systemd or dbus is not installed' : false);
-  test(`resource tests on cgroup v${version}, driver ${driver}`, { skip, timeout: 3 * GIVE_UP_MS + 30_000 }, async (t) => {
-    const image = buildImage(driver);
-    try {
-      const start = performance.now();
-      let output = await boot(cloudKernel(), image, version);
-      // Software emulation now and then crashes compiled JavaScript; that says nothing about cgroups.
-      for (let again = 0; again < 2 && output.includes("signal: 'SIGSEGV'"); again++) {
-        t.diagnostic('Node.js crashed under emulation, booting once more');
-        output = await boot(cloudKernel(), image, version);
+  test(
+    `resource tests on cgroup v${version}, driver ${driver}`,
+    { skip, timeout: 3 * GIVE_UP_MS + 30_000 },
+    async (t) => {
+      const image = buildImage(driver);
+      try {
+        const start = performance.now();
+        let output = await boot(cloudKernel(), image, version);
+        // Software emulation now and then crashes compiled JavaScript; that says nothing about cgroups.
+        for (let again = 0; again < 2 && output.includes("signal: 'SIGSEGV'"); again++) {
+          t.diagnostic('Node.js crashed under emulation, booting once more');
+          output = await boot(cloudKernel(), image, version);
+        }
+        for (const [, line] of output.matchAll(/^# (create median.*?)\r?$/gm)) t.diagnostic(`guest: ${line}`);
+        t.diagnostic(`guest ran ${((performance.now() - start) / 1000).toFixed(1)} s`);
+        assert.match(output, /^guest: tests ended with 0\r?$/m, output.slice(-8000));
+        const passed = /^# pass (\d+)/m.exec(output)?.[1];
+        assert.ok(Number(passed) >= 13, `${passed} tests passed`);
+      } finally {
+        rmSync(image);
       }
-      for (const [, line] of output.matchAll(/^# (create median.*?)\r?$/gm)) t.diagnostic(`guest: ${line}`);
-      t.diagnostic(`guest ran ${((performance.now() - start) / 1000).toFixed(1)} s`);
-      assert.match(output, /^guest: tests ended with 0\r?$/m, output.slice(-8000));
-      const passed = /^# pass (\d+)/m.exec(output)?.[1];
-      assert.ok(Number(passed) >= 13, `${passed} tests passed`);
-    } finally {
-      rmSync(image);
-    }
-  });
+    },
+  );
 }
