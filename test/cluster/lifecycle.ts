@@ -66,13 +66,13 @@ function startsAndEnds(scene: () => Scene): void {
 
   it('runs init containers in order before the others, and says so', async () => {
     const s = scene();
-    const volumeMounts = [{ name: 'work', mountPath: '/work' }];
+    const volumeMounts = [{ name: 'work', mountPath: '/job' }];
     const step = (name: string, script: string) => container(name, { command: shell(script), volumeMounts });
     await s.pod('inits', {
       volumes: [{ name: 'work', emptyDir: {} }],
       initContainers: [
-        step('one', 'until [ -e /work/go ]; do sleep 0.1; done; echo one >> /work/order'),
-        step('two', 'echo two >> /work/order'),
+        step('one', 'until [ -e /job/go ]; do sleep 0.1; done; echo one >> /job/order'),
+        step('two', 'echo two >> /job/order'),
       ],
       containers: [container('main', { volumeMounts })],
     });
@@ -86,7 +86,7 @@ function startsAndEnds(scene: () => Scene): void {
     assert.equal(statusOf(early, 'main')?.state.waiting?.reason, 'PodInitializing');
     await writeFile(s.volumeFile(early, 'empty-dir', 'work/go'), '');
     const pod = await s.ready('inits');
-    assert.equal(await s.exec(pod, 'cat /work/order'), 'one\ntwo\n');
+    assert.equal(await s.exec(pod, 'cat /job/order'), 'one\ntwo\n');
   });
 
   it('does not start containers after a failed init container of a pod that never restarts', async () => {
@@ -125,8 +125,8 @@ function restarts(scene: () => Scene): void {
 
   it('OnFailure: restarts what failed until it ends well', async () => {
     const s = scene();
-    const volumeMounts = [{ name: 'work', mountPath: '/work' }];
-    const command = shell('if [ -e /work/again ]; then exit 0; fi; touch /work/again; exit 1');
+    const volumeMounts = [{ name: 'work', mountPath: '/job' }];
+    const command = shell('if [ -e /job/again ]; then exit 0; fi; touch /job/again; exit 1');
     await s.pod('on-failure', {
       restartPolicy: 'OnFailure',
       volumes: [{ name: 'work', emptyDir: {} }],

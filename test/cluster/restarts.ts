@@ -151,11 +151,11 @@ function outage(node: () => TestNode): void {
   it('goes on without the API server, and takes up new work as soon as it is back', async (t) => {
     const n = node();
     const s = await Scene.open(n, 'outage');
-    const command = shell('[ -e /work/once ] || { touch /work/once; sleep 4; exit 1; }; sleep 1000');
+    const command = shell('[ -e /job/once ] || { touch /job/once; sleep 4; exit 1; }; sleep 1000');
     await s.pod('steady', {});
     await s.pod('restarts', {
       volumes: [{ name: 'work', emptyDir: {} }],
-      containers: [container('main', { command, volumeMounts: [{ name: 'work', mountPath: '/work' }] })],
+      containers: [container('main', { command, volumeMounts: [{ name: 'work', mountPath: '/job' }] })],
     });
     const steady = await s.ready('steady');
     await s.ready('restarts');
