@@ -169,7 +169,7 @@ async function buildNode(
     resizing,
     podMetrics,
   });
-  const upkeep = buildUpkeep({
+  const upkeep = await buildUpkeep({
     base,
     edge,
     cluster,

@@ -1,9 +1,11 @@
 // What keeps the node clean while pods come and go: dead containers, logs, images, and news of killed processes.
+import { join } from 'node:path';
 import type { PodUid } from '../core/ids.ts';
 import { CONTAINER_LOGS, containerIdOf, logLinkName } from '../core/log-links.ts';
 import { quantity, toNumber } from '../core/quantity.ts';
 import { GarbageCollector } from '../garbage/collector.ts';
 import { criGarbage } from '../garbage/cri-garbage.ts';
+import { detectCgroups } from '../host/cgroups/layout.ts';
 import { imageFilesystem } from '../images/image-fs.ts';
 import { ImageGc } from '../images/image-gc.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -11,6 +13,7 @@ import { LogRotation, removeContainerLogs } from '../logs/rotation.ts';
 import { OomWatcher } from '../oom/oom-watcher.ts';
 import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
 import type { PodStore } from '../pods/pod-store.ts';
+import { cgroupPath, kubepodsName, parseCgroupName } from '../resources/cgroup-names.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
@@ -41,7 +44,7 @@ const IMAGE_GC_FIELDS = [
   'imageMaximumGCAge',
 ];
 
-export function buildUpkeep(deps: UpkeepDeps): Upkeep {
+export async function buildUpkeep(deps: UpkeepDeps): Promise<Upkeep> {
   const { base, edge, cluster, store } = deps;
   const { clock, config, registry } = base;
   const collector = buildCollector(deps);
@@ -95,22 +98,39 @@ export function buildUpkeep(deps: UpkeepDeps): Upkeep {
       workers: config.containerLogMaxWorkers,
     })),
   );
-  const oom = new OomWatcher(
+  const oom = await buildOomWatcher(deps);
+  return { collector, imageGc, parts: [collector, imageGc, rotation, oom] };
+}
+
+async function buildOomWatcher({ base, edge, cluster, store, life }: UpkeepDeps): Promise<OomWatcher> {
+  const { observer, cgroupDriver } = edge;
+  const layout = await detectCgroups();
+  const kubepods = kubepodsName(parseCgroupName(base.config.cgroupRoot || '/', cgroupDriver));
+  const watcher = new OomWatcher(
     {
       pods: {
         pod: (uid) => store.get(uid),
-        containerName: (uid, id) => edge.observer.cache.get(uid)?.containers.find((c) => c.id === id)?.name,
+        containerName: (uid, id) => observer.cache.get(uid)?.containers.find((c) => c.id === id)?.name,
       },
       events: cluster.events,
       onContainerOom: ({ podUid }) => {
-        if (podUid !== undefined) deps.life().workers.wake(podUid);
+        if (podUid !== undefined) life().workers.wake(podUid);
       },
-      clock,
+      clock: base.clock,
       log: base.log.child({ component: 'oom' }),
     },
-    { kmsgPath: '/dev/kmsg', mayBeClosed: base.gates.enabled('KubeletInUserNamespace') },
+    {
+      kmsgPath: '/dev/kmsg',
+      mayBeClosed: base.gates.enabled('KubeletInUserNamespace'),
+      memoryEventsPath:
+        layout.version === 2 ? join(layout.mountPoint, cgroupPath(kubepods, cgroupDriver), 'memory.events') : undefined,
+    },
   );
-  return { collector, imageGc, parts: [collector, imageGc, rotation, oom] };
+  observer.onOom(() => watcher.lookSoon());
+  observer.cache.onChange((_, events) => {
+    if (events.some(({ type }) => type === 'ContainerDied')) watcher.lookSoon();
+  });
+  return watcher;
 }
 
 function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): GarbageCollector {

@@ -49,6 +49,7 @@ export class Observer implements Runnable {
   readonly #events: RuntimeEvents;
   readonly #hints: HintFollower;
   readonly #metrics: RelistMetrics;
+  readonly #onOom = new Set<() => void>();
   #signal = AbortSignal.abort();
   #live = false;
   #periodMs: number;
@@ -85,8 +86,14 @@ export class Observer implements Runnable {
       log,
       metrics: eventMetrics(deps.registry),
       onHint: (hint) => this.#hints.follow(hint, this.#signal),
+      onOom: () => this.#onOom.forEach((listener) => listener()),
       onStream: (live) => this.#onStream(live),
     });
+  }
+
+  /** Calls back when the runtime tells of a kill for memory, which not all runtimes do. */
+  onOom(listener: () => void): void {
+    this.#onOom.add(listener);
   }
 
   /** Which event stream is open. */

@@ -21,6 +21,7 @@ function setup(offers: { cri: boolean; containerd: boolean }) {
   const opened: Opened[] = [];
   const hints: Hint[] = [];
   const live: boolean[] = [];
+  const ooms = { count: 0 };
   const send: { cri?: (e: ContainerEventResponse) => void; containerd?: (e: ContainerdEvent) => void } = {};
   const stream = (kind: Opened['kind'], signal: AbortSignal): Promise<void> => {
     if (!offers[kind]) return Promise.reject(UNIMPLEMENTED);
@@ -49,6 +50,7 @@ function setup(offers: { cri: boolean; containerd: boolean }) {
       },
     },
     onHint: (hint) => hints.push(hint),
+    onOom: () => void ooms.count++,
     onStream: (is) => live.push(is),
   });
   const stop = new AbortController();
@@ -58,7 +60,7 @@ function setup(offers: { cri: boolean; containerd: boolean }) {
     await running;
     assert.equal(clock.pending, 0, 'no timer is left');
   };
-  return { clock, opened, hints, live, send, metrics, events, finish };
+  return { clock, opened, hints, ooms, live, send, metrics, events, finish };
 }
 
 describe('RuntimeEvents', () => {
@@ -74,6 +76,14 @@ describe('RuntimeEvents', () => {
       assert.equal(t.live.at(-1), kind !== 'none');
       await t.finish();
     }
+  });
+
+  it('tells at once what containerd says of kills for memory', async () => {
+    const t = setup({ cri: false, containerd: true });
+    await t.clock.advance(1);
+    for (const topic of ['/tasks/start', '/tasks/oom', '/tasks/exit']) t.send.containerd?.({ topic, containerId: 'c' });
+    assert.equal(t.ooms.count, 1);
+    await t.finish();
   });
 
   it('reconnects after 100 ms, then ever more rarely, at most every 3 s; a good stream starts that over', async () => {

@@ -30,6 +30,8 @@ export type RuntimeEventsDeps = {
   readonly log: Logger;
   readonly metrics: EventMetrics;
   readonly onHint: (hint: Hint) => void;
+  /** Something in a container was killed for memory; the container may live on. Only containerd's own events tell. */
+  readonly onOom: () => void;
   /** A stream was opened (events before it are lost) or ended. */
   readonly onStream: (live: boolean) => void;
 };
@@ -116,6 +118,7 @@ export class RuntimeEvents {
   }
 
   #onContainerdEvent(event: ContainerdEvent): void {
+    if (event.topic === '/tasks/oom') this.#deps.onOom();
     this.#deps.onHint({ id: event.containerId, podUid: '', expect: CONTAINERD_EXPECT[event.topic] ?? 'any' });
   }
 }

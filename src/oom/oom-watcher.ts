@@ -1,12 +1,14 @@
 // Tells people and the pod's worker about out-of-memory kills. The machine running out is a node event, as upstream; a
-// kill at a container's or pod's limit is told with the limit that was hit, which upstream does not say.
+// kill at a container's or pod's limit is told with the limit that was hit, which upstream does not say. Reads the
+// kernel's messages when something hints at a kill, and now and then for kills that nothing hints at.
+import { watch, type FSWatcher } from 'node:fs';
 import type { EventRecorder } from '../core/events.ts';
 import type { ContainerId, PodUid } from '../core/ids.ts';
 import { containerFieldPath, findContainer, type Pod } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
-import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { Wake } from '../lib/wake.ts';
 import { levelOfLimit, ownerOfCgroup, type LimitLevel } from './cgroup-owner.ts';
 import { Kmsg } from './kmsg.ts';
 import { OomMessages, type OomKill } from './oom-messages.ts';
@@ -40,35 +42,74 @@ export type OomWatcherOptions = {
   readonly kmsgPath: string;
   /** In a user namespace /dev/kmsg may be closed to us; otherwise that stops the kubelet. */
   readonly mayBeClosed: boolean;
+  /** On cgroup v2, of the cgroup above all pods: the kernel counts every kill below it there, and tells who watches. */
+  readonly memoryEventsPath?: string | undefined;
 };
 
-const EVERY_MS = 500;
+/** For kills outside of pods, and of single processes where neither runtime nor kernel tell. */
+const SWEEP_MS = 10_000;
+/** Hints come in bursts: a cgroup at its limit gives many a second. */
+const SPACING_MS = 100;
 
 export class OomWatcher implements Runnable {
   readonly name = 'oom-watcher';
   readonly #deps: OomWatcherDeps;
   readonly #o: OomWatcherOptions;
+  readonly #wake = new Wake();
+  #watcher: FSWatcher | undefined;
 
   constructor(deps: OomWatcherDeps, options: OomWatcherOptions) {
     this.#deps = deps;
     this.#o = options;
   }
 
+  /** Something may have been killed: a container ended, or the runtime says so. */
+  lookSoon(): void {
+    this.#wake.wake();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     const kmsg = await this.#open();
     const messages = new OomMessages();
-    const look = async (): Promise<void> => {
-      for (const message of (await kmsg?.take()) ?? []) {
-        const kill = messages.push(message);
-        if (kill !== undefined) this.#tell(kill);
-      }
-    };
     try {
-      await runEvery(clock, log, { name: this.name, everyMs: EVERY_MS }, look, signal);
+      while (!signal.aborted) {
+        try {
+          this.#watchCounters();
+          for (const message of (await kmsg?.take()) ?? []) {
+            const kill = messages.push(message);
+            if (kill !== undefined) this.#tell(kill);
+          }
+        } catch (err) {
+          log.error('kernel messages could not be read', { err });
+        }
+        await this.#wake.rest(clock, SWEEP_MS, signal);
+        await clock.sleep(SPACING_MS, signal);
+      }
     } finally {
+      this.#unwatch();
       await kmsg?.close();
     }
+  }
+
+  /** Tried again at every look: the cgroup is made after the start, and may be made anew. */
+  #watchCounters(): void {
+    const path = this.#o.memoryEventsPath;
+    if (path === undefined || this.#watcher !== undefined) return;
+    try {
+      this.#watcher = watch(path, { persistent: false }, (event) => {
+        if (event === 'rename') this.#unwatch();
+        this.lookSoon();
+      });
+      this.#watcher.on('error', () => this.#unwatch());
+    } catch (err) {
+      this.#deps.log.debug('memory events are not watched', { path, err });
+    }
+  }
+
+  #unwatch(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
   }
 
   async #open(): Promise<Kmsg | undefined> {

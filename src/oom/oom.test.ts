@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { test, type TestContext } from 'node:test';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { levelOfLimit, ownerOfCgroup } from './cgroup-owner.ts';
 import { kmsgText, OomMessages } from './oom-messages.ts';
+import { OomWatcher } from './oom-watcher.ts';
 
 const ID = 'c8abb30925ceee6423714412af39faac0cfdf1d58c40a691d62934a3156836ec';
 const POD = '/kubepods/burstable/podc5cfdf98-8677-4423-ba65-a7e5a2449ec7';
@@ -78,4 +85,67 @@ test('whose cgroup it is, and at which level', () => {
     'pods',
     'pod',
   ]);
+});
+
+/** A watcher on a plain file in the place of /dev/kmsg, one whole read per look. */
+async function watching(t: TestContext) {
+  const dir = await mkdtemp(join(tmpdir(), 'oom-'));
+  const [kmsgPath, memoryEventsPath] = [join(dir, 'kmsg'), join(dir, 'memory.events')];
+  await writeFile(kmsgPath, '');
+  await writeFile(memoryEventsPath, 'oom_kill 0\n');
+  const clock = new ManualClock();
+  const events: string[] = [];
+  const watcher = new OomWatcher(
+    {
+      pods: { pod: () => undefined, containerName: () => undefined },
+      events: { pod: () => undefined, node: (_, __, message) => void events.push(message) },
+      onContainerOom: () => undefined,
+      clock,
+      log: silentLogger,
+    },
+    { kmsgPath, memoryEventsPath, mayBeClosed: false },
+  );
+  const stop = new AbortController();
+  const done = watcher.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await done;
+    assert.equal(clock.pending, 0, 'no timer is left');
+    await rm(dir, { recursive: true });
+  });
+  /** The clock moves on, and what goes through the disk gets the time it needs. */
+  const pass = async (ms: number): Promise<void> => {
+    await wait(50);
+    await clock.advance(ms);
+    await wait(50);
+  };
+  await pass(0);
+  const kill = async (pid: number): Promise<void> => {
+    await appendFile(kmsgPath, `4,1,1,-;x invoked oom-killer: y\n`);
+    await pass(10_100);
+    await appendFile(kmsgPath, `4,2,2,-;Out of memory: Killed process ${pid} (java) total-vm:1kB\n`);
+  };
+  return { watcher, memoryEventsPath, events, pass, kill };
+}
+
+test('a hint leads to a look at once, otherwise there is one every ten seconds', async (t) => {
+  const { watcher, events, pass, kill } = await watching(t);
+  await kill(1);
+  await pass(9000);
+  assert.deepEqual(events, []);
+  watcher.lookSoon();
+  await pass(100);
+  assert.deepEqual(events, ['System OOM encountered, victim process: java, pid: 1']);
+  await kill(2);
+  await pass(10_100);
+  assert.equal(events.length, 2);
+});
+
+test('the counters above all pods are such a hint', async (t) => {
+  const { memoryEventsPath, events, pass, kill } = await watching(t);
+  await kill(1);
+  await writeFile(memoryEventsPath, 'oom_kill 1\n');
+  await pass(0);
+  await pass(100);
+  assert.equal(events.length, 1);
 });

@@ -1,10 +1,10 @@
 // A real out-of-memory kill: found in the kernel's messages, with pod, container and the limit that was hit.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { oomCountersOf } from '../../src/oom/oom-counters.ts';
 import { OomWatcher, type ContainerOom } from '../../src/oom/oom-watcher.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
@@ -26,6 +26,8 @@ for (const level of ['container', 'pod'] as const)
     const small = { memoryBytes: 16 * 2 ** 20 };
     await box.cgroups.create(podPath, level === 'pod' ? small : {}, signal);
     await box.files.create(containerPath, level === 'container' ? small : {}, signal);
+    const memoryEventsPath =
+      box.layout.version === 2 ? join(box.layout.mountPoint, box.at('kubepods'), 'memory.events') : undefined;
     const seen: ContainerOom[] = [];
     const events: string[] = [];
     const watcher = new OomWatcher(
@@ -42,13 +44,15 @@ for (const level of ['container', 'pod'] as const)
         clock: systemClock,
         log: silentLogger,
       },
-      { kmsgPath: '/dev/kmsg', mayBeClosed: false },
+      { kmsgPath: '/dev/kmsg', mayBeClosed: false, memoryEventsPath },
     );
     const stop = new AbortController();
     const done = watcher.run(stop.signal);
     await systemClock.sleep(200, signal);
     const hog = await box.spawnIn(containerPath, HOG);
     await once(hog, 'exit');
+    // On v2 the kernel itself tells; on v1 it is the end of the container.
+    if (memoryEventsPath === undefined) watcher.lookSoon();
     for (let i = 0; i < 30 && seen.length === 0; i++) await systemClock.sleep(100, signal);
     stop.abort();
     await done;
@@ -65,8 +69,4 @@ for (const level of ['container', 'pod'] as const)
     assert.deepEqual(events, [
       `Warning OOMKilling spec.containers{c} Process sh (pid ${hog.pid}) was killed: the ${level}'s memory limit was exhausted`,
     ]);
-    const counters = await oomCountersOf(box.layout, containerPath);
-    assert.equal(counters?.kills, 1);
-    assert.ok(((await oomCountersOf(box.layout, level === 'pod' ? podPath : containerPath))?.limitHits ?? 0) > 0);
-    assert.equal(await oomCountersOf(box.layout, `${podPath}/gone`), undefined);
   });
