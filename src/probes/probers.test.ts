@@ -88,6 +88,22 @@ test('http: headers', async () => {
   assert.deepEqual(seen, { host: 'example.test', 'user-agent': 'mine', 'x-a': '1, 2', connection: 'close' });
 });
 
+test('a probed server sees an orderly end, never a reset', async () => {
+  const ends: string[] = [];
+  const port = await listen(
+    createTcpServer((socket) => {
+      socket.on('error', (err) => ends.push(err.message));
+      socket.on('end', () => ends.push('end'));
+      socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+      socket.resume();
+    }),
+  );
+  for (const probe of [{ tcpSocket: { port } }, { httpGet: { port } }])
+    assert.equal((await ask(probe)).result, 'success');
+  for (let i = 0; i < 100 && ends.length < 2; i++) await systemClock.sleep(10, signal);
+  assert.deepEqual(ends, ['end', 'end']);
+});
+
 test('http: named ports and paths', async () => {
   let path: string | undefined;
   const port = await http((req, res) => {
