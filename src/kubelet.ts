@@ -60,16 +60,14 @@ export type KubeletOptions = {
 const CGROUP_V1_WARNING =
   'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';
 
-const STUCK_LOG_MS = 2 * 60_000;
-
 export async function runKubelet(options: KubeletOptions, signal: AbortSignal): Promise<void> {
-  const { clock, log, logOutput, systemd } = options;
+  const { clock, log, systemd } = options;
   const base = buildFoundation(options);
   const parts: Runnable[] = [{ name: 'until-stopped', run: (stop) => aborted(stop) }];
   if (systemd.watchdogMs !== undefined)
     parts.push(
       new Watchdog(
-        { systemd, clock, log, failing: () => (logOutput.stuckForMs() > STUCK_LOG_MS ? 'log' : undefined) },
+        { systemd, clock, log, failing: () => base.health.find((c) => c.failing() !== undefined)?.name },
         { intervalMs: systemd.watchdogMs },
       ),
     );

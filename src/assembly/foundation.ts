@@ -5,13 +5,16 @@ import type { FeatureGates } from '../config/feature-gates.ts';
 import type { KubeletFlags } from '../config/flags.ts';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { ConfigUpdates } from '../config/updates.ts';
+import type { LogOutput } from '../host/process/log-output.ts';
 import { QuietMemory } from '../host/process/quiet-memory.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
+import type { HealthCheck } from '../server/health-checks.ts';
 import { OtlpExporter } from '../trace/otlp-exporter.ts';
 import { PodTracer } from '../trace/pod-tracer.ts';
+import { processChecks } from './health.ts';
 
 export type Foundation = {
   readonly config: KubeletConfig;
@@ -26,6 +29,8 @@ export type Foundation = {
   /** What each pod's start waits for. */
   readonly tracer: PodTracer;
   readonly memory: QuietMemory;
+  /** For /healthz and systemd's watchdog; the parts that bring a check add it here. */
+  readonly health: HealthCheck[];
   /** Where `tracing` is configured. */
   readonly traceExport: OtlpExporter | undefined;
   /** The configuration as it changes; parts that read it here follow a SIGHUP. */
@@ -45,9 +50,10 @@ export function live<T>(
 /** With this verbosity every finished waterfall is in the log. */
 const WATERFALL_LEVEL = 4;
 
-type Given = Omit<Foundation, 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport' | 'memory'>;
+type Made = 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport' | 'memory' | 'health';
+type Given = Omit<Foundation, Made> & { readonly logOutput: Pick<LogOutput, 'stuckForMs'> };
 
-export function buildFoundation(parts: Given): Foundation {
+export function buildFoundation({ logOutput, ...parts }: Given): Foundation {
   const nodeName = nodeNameOf(parts.flags.hostnameOverride);
   const traceExport = exporterOf(parts, nodeName);
   const tracer = new PodTracer({
@@ -58,10 +64,12 @@ export function buildFoundation(parts: Given): Foundation {
     },
   });
   const memory = new QuietMemory({ clock: parts.clock, log: parts.log.child({ component: 'memory' }) });
-  return { ...parts, registry: new Registry(), probeRegistry: new Registry(), nodeName, tracer, traceExport, memory };
+  const health = processChecks(logOutput);
+  const registries = { registry: new Registry(), probeRegistry: new Registry() };
+  return { ...parts, ...registries, nodeName, tracer, traceExport, memory, health };
 }
 
-function exporterOf({ config, clock, log }: Given, nodeName: string): OtlpExporter | undefined {
+function exporterOf({ config, clock, log }: Omit<Given, 'logOutput'>, nodeName: string): OtlpExporter | undefined {
   const rate = config.tracing?.samplingRatePerMillion ?? 0;
   if (config.tracing === undefined || rate <= 0) return undefined;
   return new OtlpExporter(

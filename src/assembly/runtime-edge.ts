@@ -16,6 +16,7 @@ import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
 import { NodeResources } from '../resources/node-resources.ts';
 import type { Foundation } from './foundation.ts';
+import { nodeChecks } from './health.ts';
 import { tracedCalls } from './tracing.ts';
 
 export type RuntimeEdge = {
@@ -74,5 +75,6 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     log: log.child({ component: 'runtime-health' }),
     relist: observer,
   });
+  base.health.push(...nodeChecks(health, config.syncFrequencyMs));
   return { cri, version, observer, health, cgroups, cgroupDriver, resources, sandboxImage };
 }

@@ -7,7 +7,6 @@ import { KUBERNETES_VERSION } from '../config/version.ts';
 import { podUid } from '../core/ids.ts';
 import { fullName, type Pod } from '../core/pod.ts';
 import type { LogLevels } from '../host/process/log-levels.ts';
-import type { LogOutput } from '../host/process/log-output.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { PodStore } from '../pods/pod-store.ts';
@@ -16,7 +15,6 @@ import { AccessReviewer, TokenReviewer } from '../security/reviews.ts';
 import { openServing, type ServingSource } from '../security/serving-source.ts';
 import { buildGuard, loopbackOnly, type AccessOptions } from '../server/access.ts';
 import { ClientCaFile } from '../server/client-ca.ts';
-import type { HealthCheck } from '../server/health-checks.ts';
 import { HealthMetrics } from '../server/health-metrics.ts';
 import { nodeLogs } from '../server/journal.ts';
 import { Listener, type TlsSettings } from '../server/listener.ts';
@@ -58,7 +56,6 @@ export type Statistics = {
 export type ProcessFacts = {
   readonly flagValues: ReadonlyMap<string, string>;
   readonly logLevels: LogLevels;
-  readonly logOutput: Pick<LogOutput, 'stuckForMs'>;
 };
 
 export type ServerDeps = {
@@ -69,7 +66,7 @@ export type ServerDeps = {
   readonly statuses: StatusStore;
   readonly sources: Sources;
   readonly active: () => readonly Pod[];
-  /** What only the process itself knows: its flags, its log. */
+  /** What only the process itself knows. */
   readonly process: ProcessFacts;
   readonly statistics?: Statistics;
 };
@@ -77,8 +74,6 @@ export type ServerDeps = {
 export type BuiltServer = { readonly parts: readonly Runnable[] };
 
 const NODE_LOGS = '/var/log';
-const STUCK_LOG_MS = 2 * 60_000;
-const MIN_SYNC_LOOP_MS = 5 * 60_000;
 
 export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   const { base } = deps;
@@ -197,7 +192,7 @@ function sharedEndpoints(deps: ServerDeps): Endpoint[] {
   const { base, statistics } = deps;
   const health = new HealthMetrics();
   return [
-    healthzRoutes(healthChecks(deps), health.observe),
+    healthzRoutes(base.health, health.observe),
     podsRoutes(podsView(deps)),
     statsRoutes(statistics?.summary),
     metricsRoutes(
@@ -328,22 +323,4 @@ function podsView({ store, statuses }: ServerDeps): PodsView {
     },
     translate: (uid) => store.translate(podUid(uid)),
   };
-}
-
-function healthChecks({ base, edge, process: { logOutput } }: ServerDeps): readonly HealthCheck[] {
-  const { clock, config } = base;
-  const limitMs = Math.max(2 * config.syncFrequencyMs, MIN_SYNC_LOOP_MS);
-  const startedAt = clock.now();
-  return [
-    { name: 'ping', failing: () => undefined },
-    { name: 'log', failing: () => (logOutput.stuckForMs() > STUCK_LOG_MS ? 'log flush is stuck' : undefined) },
-    {
-      name: 'syncloop',
-      failing: () => {
-        const last = edge.health.state().lastOkAt ?? startedAt;
-        return clock.now() - last > limitMs ? 'sync Loop took longer than expected' : undefined;
-      },
-    },
-    { name: 'device-plugin', failing: () => undefined },
-  ];
 }

@@ -24,8 +24,6 @@ export type RuntimeHealthState = {
   /** Sorted by name; the default handler's name is empty. */
   readonly handlers: readonly RuntimeHandlerInfo[];
   readonly features: { readonly supplementalGroupsPolicy: boolean; readonly userNamespacesHostNetwork: boolean };
-  /** Wall time; undefined before the first good answer. */
-  readonly lastOkAt: number | undefined;
 };
 
 export type RuntimeHealthDeps = {
@@ -65,7 +63,8 @@ export class RuntimeHealth implements Runnable {
   readonly #everyMs: number;
   readonly #listeners = new Set<(state: RuntimeHealthState) => void>();
   #answer = NO_ANSWER;
-  #lastOk: { monotonic: number; wall: number } | undefined;
+  #lastOk: number | undefined;
+  #lastWell: number | undefined;
   #nap: Scope | undefined;
   #wanted = false;
   #told = '';
@@ -85,8 +84,12 @@ export class RuntimeHealth implements Runnable {
       networkErrors: networkError === undefined ? [] : [networkError],
       handlers,
       features,
-      lastOkAt: this.#lastOk?.wall,
     };
+  }
+
+  /** How long ago there was nothing to complain about; undefined before there ever was. */
+  sinceWellMs(): number | undefined {
+    return this.#lastWell === undefined ? undefined : this.#deps.clock.monotonic() - this.#lastWell;
   }
 
   /** Calls back when the state differs from the one told before. Returns the way to stop that. */
@@ -121,11 +124,12 @@ export class RuntimeHealth implements Runnable {
     try {
       const response = await withDeadline(clock, signal, ANSWER_WITHIN_MS, (s) => runtime.status({}, s));
       this.#answer = readStatus(response);
-      if (this.#answer.runtimeError === undefined) this.#lastOk = { monotonic: clock.monotonic(), wall: clock.now() };
+      if (this.#answer.runtimeError === undefined) this.#lastOk = clock.monotonic();
     } catch (err) {
       if (!signal.aborted) log.debug('the runtime did not tell its status', { err: messageOf(err) });
     }
     const state = this.state();
+    if (state.ready) this.#lastWell = clock.monotonic();
     this.#tell(state);
     return state;
   }
@@ -133,7 +137,7 @@ export class RuntimeHealth implements Runnable {
   #runtimeErrors(): string[] {
     const errors: string[] = [];
     if (this.#lastOk === undefined) errors.push(NOT_ASKED);
-    else if (this.#deps.clock.monotonic() - this.#lastOk.monotonic > DOWN_AFTER_MS) errors.push(DOWN);
+    else if (this.#deps.clock.monotonic() - this.#lastOk > DOWN_AFTER_MS) errors.push(DOWN);
     const relist = this.#deps.relist.unhealthy();
     if (relist !== undefined) errors.push(relist);
     if (this.#answer.runtimeError !== undefined) errors.push(this.#answer.runtimeError);
@@ -141,8 +145,7 @@ export class RuntimeHealth implements Runnable {
   }
 
   #tell(state: RuntimeHealthState): void {
-    const { lastOkAt: _, ...rest } = state;
-    const text = JSON.stringify(rest);
+    const text = JSON.stringify(state);
     if (text === this.#told) return;
     this.#told = text;
     for (const listener of this.#listeners) {
