@@ -3,20 +3,29 @@ import { join } from 'node:path';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
+import type { ClusterTrustBundle, ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
 import { isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
-import { parseTimeMs } from '../core/time.ts';
+import { isUnreachable, OFFLINE_AFTER_MS } from '../kube/api-error.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
 import { ObjectCache } from '../kube/object-cache.ts';
-import { PodCheckpoint } from '../kube/pod-checkpoint.ts';
+import { PodCheckpoint, removeCheckpoint } from '../kube/pod-checkpoint.ts';
 import { PodGuard } from '../kube/pod-guard.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
-import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
-import type { ClusterTrustBundle } from '../volumes/plugins/trust-bundles.ts';
+import {
+  CONFIG_MAPS,
+  NODES,
+  RUNTIME_CLASSES,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+  SERVICES,
+  TRUST_BUNDLES,
+} from '../kube/resources.ts';
 import { TokenManager } from '../kube/tokens.ts';
+import { withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -54,16 +63,16 @@ export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly repo
 
 export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Promise<Cluster> {
   const { base, store } = deps;
-  const { clock, nodeName, flags } = base;
+  const { clock, nodeName } = base;
   const log = base.log.child({ component: 'kube' });
   const { api, manager } = await connect(base, signal);
   const events = new ApiEventRecorder(
     { client: api.events, clock, log: base.log.child({ component: 'events' }) },
     { nodeName },
   );
-  const watched = watchedObjects(deps, api);
+  const checkpoint = await openCheckpoint(base);
+  const watched = watchedObjects(deps, api, checkpoint);
   const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
-  const checkpoint = new PodCheckpoint({ clock, log }, { path: join(flags.rootDir, 'last_known_pods'), nodeName });
   const guard = new PodGuard({ log, events });
   const feed = new PodFeed(
     {
@@ -72,7 +81,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       log,
       ready: (stop) => watched.nodes.whenSynced(stop),
       onPods: (pods, origin) => deps.onPods(guard.check(pods), origin),
-      ...(flags.podCheckpoint ? { checkpoint } : {}),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
     },
     { nodeName },
   );
@@ -92,14 +101,13 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     clock,
     log: base.log.child({ component: 'status-sync' }),
   });
-  if (flags.podCheckpoint)
-    watched.services.subscribe(() => checkpoint.servicesChanged([...watched.services.store.values()]));
   feed.reflector.subscribe((changes) => {
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
   watched.nodes.subscribe(nodeSeen(deps, reporting));
-  const bundles = trustBundles(deps, api);
-  const tokens = new TokenManager({ client: api.main, clock, log });
+  const bundles = trustBundles(deps, api, checkpoint);
+  const issued = checkpoint === undefined ? {} : { issued: checkpoint.tokens };
+  const tokens = new TokenManager({ client: api.main, clock, log, ...issued });
   return {
     api,
     reporting,
@@ -107,10 +115,14 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     parts: [
       events,
       ...(manager === undefined ? [] : [manager]),
-      ...watched.parts,
+      watched.nodes,
+      watched.services,
+      watched.runtimeClasses,
+      watched.secrets,
+      watched.configMaps,
       ...(bundles === undefined ? [] : [bundles]),
       feed,
-      ...(flags.podCheckpoint ? [checkpoint] : []),
+      ...(checkpoint === undefined ? [] : [checkpoint]),
       tokens,
       sync,
       keeper,
@@ -118,15 +130,14 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     ],
     prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
-    ...(bundles === undefined
-      ? {}
-      : { trustBundles: { bundles: () => (bundles.synced ? [...bundles.store.values()] : undefined) } }),
+    ...(bundles === undefined ? {} : { trustBundles: { bundles: () => known(bundles, checkpoint?.trustBundles) } }),
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
-    serviceAccountOf: (pod, stop) => serviceAccountOf(api, tokens, pod, stop),
-    services: () => (watched.services.synced ? [...watched.services.store.values()] : checkpoint.services),
-    runtimeHandler: async (className, signal) => handlerOf(watched.runtimeClasses, className, signal),
+    serviceAccountOf: (pod, stop) => serviceAccountOf(watched.serviceAccounts, tokens, pod, stop),
+    services: () => known(watched.services, checkpoint?.services),
+    runtimeHandler: (className, signal) =>
+      handlerOf(clock, watched.runtimeClasses, className, checkpoint?.runtimeClasses, signal),
     register: (pod) => {
       watched.secrets.register(pod);
       watched.configMaps.register(pod);
@@ -148,6 +159,24 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };
 }
+
+/** What is kept for a boot without an API server, where that is wanted; else nothing of it stays. */
+async function openCheckpoint({ clock, log, flags, nodeName }: Foundation): Promise<PodCheckpoint | undefined> {
+  const dir = join(flags.rootDir, 'last_known');
+  if (!flags.podCheckpoint) {
+    await removeCheckpoint(dir);
+    return undefined;
+  }
+  const checkpoint = new PodCheckpoint({ clock, log: log.child({ component: 'checkpoint' }) }, { dir, nodeName });
+  await checkpoint.load();
+  return checkpoint;
+}
+
+/** As the API server has them, else as they were last; undefined if nobody ever said. */
+const known = <T extends KubeObject>(
+  reflector: Reflector<T>,
+  before: readonly T[] | undefined,
+): readonly T[] | undefined => (reflector.synced ? [...reflector.store.values()] : before);
 
 /** The connection, with the client identity that goes with it (and its rotation, where that is asked for). */
 async function connect(
@@ -206,11 +235,15 @@ type Watched = {
   readonly runtimeClasses: Reflector<RuntimeClass>;
   readonly secrets: ObjectCache<Secret>;
   readonly configMaps: ObjectCache<ConfigMap>;
-  readonly parts: readonly Runnable[];
+  readonly serviceAccounts: ObjectCache<KubeObject>;
 };
 
-function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnection): Watched {
-  const { clock, config, nodeName } = base;
+function watchedObjects(
+  { base, onObjectChange }: ClusterDeps,
+  api: ApiConnection,
+  checkpoint: PodCheckpoint | undefined,
+): Watched {
+  const { clock, nodeName } = base;
   const log = base.log.child({ component: 'kube' });
   const client = api.main;
   const nodes = new Reflector<Node>(
@@ -225,44 +258,70 @@ function watchedObjects({ base, onObjectChange }: ClusterDeps, api: ApiConnectio
     { client, clock, log },
     { name: 'runtime-class-watch', resource: RUNTIME_CLASSES },
   );
-  const strategy = config.configMapAndSecretChangeDetectionStrategy;
-  const secrets = new ObjectCache<Secret>(
-    { client, clock, log, onChange: ({ namespace, name }) => onObjectChange('secret', namespace, name) },
-    { name: 'secret-cache', resource: SECRETS, strategy, namesOf: secretsOf },
-  );
-  const configMaps = new ObjectCache<ConfigMap>(
-    { client, clock, log, onChange: ({ namespace, name }) => onObjectChange('configMap', namespace, name) },
-    { name: 'config-map-cache', resource: CONFIG_MAPS, strategy, namesOf: configMapsOf },
-  );
+  services.subscribe(() => checkpoint?.servicesChanged(services.store.values()));
   return {
     nodes,
     services,
     runtimeClasses,
-    secrets,
-    configMaps,
-    parts: [nodes, services, runtimeClasses, secrets, configMaps],
+    ...objectCaches(base, client, onObjectChange, checkpoint),
   };
+}
+
+function objectCaches(
+  base: Foundation,
+  client: ApiConnection['main'],
+  onObjectChange: ObjectChange,
+  checkpoint: PodCheckpoint | undefined,
+): Pick<Watched, 'secrets' | 'configMaps' | 'serviceAccounts'> {
+  const deps = { client, clock: base.clock, log: base.log.child({ component: 'kube' }) };
+  const strategy = base.config.configMapAndSecretChangeDetectionStrategy;
+  const secrets = new ObjectCache<Secret>(
+    {
+      ...deps,
+      onChange: ({ namespace, name }) => onObjectChange('secret', namespace, name),
+      ...(checkpoint === undefined ? {} : { lastKnown: checkpoint.secrets }),
+    },
+    { name: 'secret-cache', resource: SECRETS, strategy, namesOf: secretsOf },
+  );
+  const configMaps = new ObjectCache<ConfigMap>(
+    {
+      ...deps,
+      onChange: ({ namespace, name }) => onObjectChange('configMap', namespace, name),
+      ...(checkpoint === undefined ? {} : { lastKnown: checkpoint.configMaps }),
+    },
+    { name: 'config-map-cache', resource: CONFIG_MAPS, strategy, namesOf: configMapsOf },
+  );
+  const serviceAccounts = new ObjectCache<KubeObject>(
+    {
+      ...deps,
+      onChange: () => undefined,
+      ...(checkpoint === undefined ? {} : { lastKnown: checkpoint.serviceAccounts }),
+    },
+    { name: 'service-account-reads', resource: SERVICE_ACCOUNTS, strategy: 'Get', namesOf: () => new Set() },
+  );
+  return { secrets, configMaps, serviceAccounts };
 }
 
 /** Watched only where pods may project them: the gate is off by default, and so may the API be. */
 function trustBundles(
   { base, onTrustBundles }: ClusterDeps,
   api: ApiConnection,
+  checkpoint: PodCheckpoint | undefined,
 ): Reflector<ClusterTrustBundle> | undefined {
   if (!base.gates.enabled('ClusterTrustBundleProjection')) return undefined;
   const reflector = new Reflector<ClusterTrustBundle>(
     { client: api.main, clock: base.clock, log: base.log.child({ component: 'kube' }) },
-    {
-      name: 'trust-bundle-watch',
-      resource: { base: '/apis/certificates.k8s.io/v1beta1', plural: 'clustertrustbundles' },
-    },
+    { name: 'trust-bundle-watch', resource: TRUST_BUNDLES },
   );
-  reflector.subscribe(() => onTrustBundles());
+  reflector.subscribe(() => {
+    checkpoint?.trustBundlesChanged(reflector.store.values());
+    onTrustBundles();
+  });
   return reflector;
 }
 
 async function serviceAccountOf(
-  api: ApiConnection,
+  accounts: ObjectCache<KubeObject>,
   tokens: TokenManager,
   pod: Pod,
   signal: AbortSignal,
@@ -270,7 +329,7 @@ async function serviceAccountOf(
   const name = pod.spec.serviceAccountName ?? '';
   if (name === '' || isStaticPod(pod)) return undefined;
   const namespace = namespaceOf(pod);
-  const { metadata } = await api.main.get<KubeObject>(SERVICE_ACCOUNTS, { namespace, name }, signal);
+  const { metadata } = await accounts.get(namespace, name, signal);
   return {
     uid: metadata.uid ?? '',
     namespace,
@@ -283,13 +342,13 @@ async function serviceAccountOf(
   };
 }
 
-async function podToken(
+function podToken(
   tokens: TokenManager,
   pod: Pod,
   request: { readonly audience: string; readonly expirationSeconds: number },
   signal: AbortSignal,
-): Promise<{ token: string; refreshAtMs?: number }> {
-  const { token, expirationTimestamp } = await tokens.get(
+): Promise<{ token: string; refreshAtMs: number }> {
+  return tokens.get(
     {
       namespace: pod.metadata.namespace ?? 'default',
       serviceAccount: pod.spec.serviceAccountName ?? 'default',
@@ -299,13 +358,23 @@ async function podToken(
     },
     signal,
   );
-  const lifeMs = request.expirationSeconds * 1000;
-  return { token, refreshAtMs: parseTimeMs(expirationTimestamp) - lifeMs * 0.2 };
 }
 
-async function handlerOf(classes: Reflector<RuntimeClass>, className: string, signal: AbortSignal): Promise<string> {
-  await classes.whenSynced(signal);
+async function handlerOf(
+  clock: Clock,
+  classes: Reflector<RuntimeClass>,
+  className: string,
+  lastKnown: PodCheckpoint['runtimeClasses'] | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const before = lastKnown?.get(className);
+  const isSynced = (stop: AbortSignal): Promise<void> => classes.whenSynced(stop);
+  if (before === undefined) await isSynced(signal);
+  else if (!isUnreachable(classes.lastError))
+    await withDeadline(clock, signal, OFFLINE_AFTER_MS, isSynced).catch(() => signal.throwIfAborted());
+  if (before !== undefined && !classes.synced) return before.handler;
   const found = classes.store.byName(undefined, className);
   if (found === undefined) throw new KubeletError('notFound', `runtimeclass.node.k8s.io "${className}" not found`);
+  lastKnown?.set(className, found);
   return found.handler;
 }

@@ -205,7 +205,7 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'pod-checkpoint',
     'bool',
     false,
-    'Keep an encrypted copy of the last known pods of the API server, and start them after a reboot even while the API server cannot be reached.',
+    'Keep the last known pods of the API server with what they need (secrets and tokens too, for root only) on disk, and start them after a reboot even while the API server cannot be reached.',
   ),
 ];
 

@@ -94,6 +94,11 @@ export interface RuntimeClass extends KubeObject {
   readonly overhead?: { readonly podFixed?: ResourceList };
   readonly scheduling?: Readonly<Record<string, unknown>>;
 }
+/** Trust anchors for pods to mount. */
+export interface ClusterTrustBundle extends KubeObject {
+  /** PEM certificates. */
+  readonly spec: { readonly signerName?: string; readonly trustBundle: string };
+}
 export interface Lease extends KubeObject {
   readonly spec?: {
     readonly holderIdentity?: string;

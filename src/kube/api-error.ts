@@ -81,6 +81,9 @@ export const isGone = (err: unknown): boolean =>
 export const isUnreachable = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline') && err.detail['status'] === undefined;
 
+/** How long a server that does not answer is waited for where there is something known from before to go on with. */
+export const OFFLINE_AFTER_MS = 5000;
+
 export const retryAfterMs = (err: unknown): number | undefined => {
   const seconds = isFault(err) ? err.detail['retryAfterSeconds'] : undefined;
   return typeof seconds === 'number' ? seconds * 1000 : undefined;

@@ -29,6 +29,7 @@ const bookmark = {
 function open(
   strategy: ChangeDetection,
   objects: Map<string, Secret>,
+  lastKnown?: Map<string, Secret>,
 ): {
   cache: ObjectCache<Secret>;
   client: RecordingClient;
@@ -49,6 +50,7 @@ function open(
       client,
       clock,
       log: silentLogger,
+      ...(lastKnown === undefined ? {} : { lastKnown }),
       onChange: ({ namespace, name, object, pods }) =>
         heard.push(`${namespace}/${name} ${object?.data?.['v'] ?? 'none'} ${pods.join('+')}`),
     },
@@ -163,5 +165,47 @@ describe('references of a pod', () => {
     };
     assert.deepEqual([...secretsOf(pod)], ['pull', 's-from', 's-key', 's-vol', 's-pro', 's-csi', 's-iscsi', 's-azure']);
     assert.deepEqual([...configMapsOf(pod)], ['c-from', 'c-key', 'c-vol', 'c-pro']);
+  });
+});
+
+describe('ObjectCache with what was known before', () => {
+  for (const strategy of ['Watch', 'Cache', 'Get'] as const)
+    it(`remembers what it reads, and falls back to it while the server is away (${strategy})`, async () => {
+      const known = new Map<string, Secret>();
+      const objects = new Map([['a', secret('a', 1)]]);
+      const first = open(strategy, objects, known);
+      first.cache.register(podUsing('p1', 'a'));
+      await first.clock.advance(0);
+      await first.cache.get('ns', 'a', signal);
+      assert.deepEqual([...known.keys()], ['ns/a']);
+      await first.stop();
+
+      const next = open(strategy, objects, known);
+      const online = next.client.answer;
+      next.client.answer = () => {
+        throw unreachable();
+      };
+      next.cache.register(podUsing('p1', 'a', 'b'));
+      const got = next.cache.get('ns', 'a', signal);
+      const none = next.cache.get('ns', 'b', signal);
+      none.catch(() => undefined); // looked at below
+      await next.clock.advance(1100);
+      assert.equal((await got).data?.['v'], '1');
+      await assert.rejects(none, { kind: 'unavailable' });
+
+      objects.set('a', secret('a', 2));
+      next.client.answer = online;
+      await next.clock.advance(61_000);
+      assert.equal((await next.cache.get('ns', 'a', signal)).data?.['v'], '2', 'fresh values replace');
+      assert.equal(known.get('ns/a')?.data?.['v'], '2');
+      await next.stop();
+    });
+
+  it('believes the server that an object is gone', async () => {
+    const known = new Map([['ns/a', secret('a', 1)]]);
+    const t = open('Get', new Map(), known);
+    await assert.rejects(t.cache.get('ns', 'a', signal), { kind: 'notFound' });
+    assert.equal(known.size, 0);
+    await t.stop();
   });
 });

@@ -5,9 +5,10 @@ import { uidOf, namespaceOf, type Pod } from '../core/pod.ts';
 import type { PodUid } from '../core/ids.ts';
 import { childScope, withDeadline, type Scope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { isUnreachable, OFFLINE_AFTER_MS } from './api-error.ts';
 import { Reflector, type ListWatchClient } from './reflector.ts';
 import type { Resource, Where } from './resources.ts';
 
@@ -17,10 +18,19 @@ export interface ObjectClient extends ListWatchClient {
   get<T>(resource: Resource<T>, where: Where & { readonly name: string }, signal: AbortSignal): Promise<T>;
 }
 
+/** What was known before the API server went away, be it before a reboot. Keys are `namespace/name`. */
+export interface LastKnown<T> {
+  get(key: string): T | undefined;
+  set(key: string, object: T): void;
+  delete(key: string): void;
+}
+
 export type ObjectCacheDeps<T> = {
   client: ObjectClient;
   clock: Clock;
   log: Logger;
+  /** Told of every object that was read; asked while the API server cannot be reached. */
+  lastKnown?: LastKnown<T>;
   /** An object changed, appeared or went away; `pods` are those registered with it. */
   onChange: (change: { namespace: string; name: string; object: T | undefined; pods: readonly PodUid[] }) => void;
 };
@@ -92,7 +102,7 @@ export class ObjectCache<T extends Immutable> implements Runnable {
       const watched = await this.#watched(entry, entry.reflector, signal);
       if (watched !== undefined) return watched;
     }
-    const object = await this.#deps.client.get(this.#o.resource, { namespace, name }, signal);
+    const object = await this.#read(namespace, name, signal);
     if (entry !== undefined && this.#o.strategy === 'Cache') this.#keep(entry, object, TTL_MS);
     return object;
   }
@@ -110,6 +120,23 @@ export class ObjectCache<T extends Immutable> implements Runnable {
   /** How many watches are open. */
   get watches(): number {
     return [...this.#entries.values()].filter((e) => e.scope !== undefined).length;
+  }
+
+  async #read(namespace: string, name: string, signal: AbortSignal): Promise<T> {
+    const { client, clock, lastKnown } = this.#deps;
+    const key = `${namespace}/${name}`;
+    const known = lastKnown?.get(key);
+    const read = (stop: AbortSignal): Promise<T> => client.get(this.#o.resource, { namespace, name }, stop);
+    try {
+      const object = await (known === undefined ? read(signal) : withDeadline(clock, signal, OFFLINE_AFTER_MS, read));
+      lastKnown?.set(key, object);
+      return object;
+    } catch (err) {
+      signal.throwIfAborted();
+      if (isFault(err, 'notFound')) lastKnown?.delete(key);
+      if (known === undefined || !isUnreachable(err)) throw err;
+      return known;
+    }
   }
 
   /** Undefined when the watch cannot say yet: the caller asks the server itself. */
@@ -142,6 +169,8 @@ export class ObjectCache<T extends Immutable> implements Runnable {
     reflector.subscribe(() => {
       const object = reflector.store.byName(namespace, name);
       if (object?.immutable === true) this.#stopWatching(entry, object);
+      if (object === undefined) this.#deps.lastKnown?.delete(`${namespace}/${name}`);
+      else this.#deps.lastKnown?.set(`${namespace}/${name}`, object);
       this.#deps.onChange({ namespace, name, object, pods: [...entry.pods] });
     });
     const running = reflector.run(scope.signal).finally(() => {

@@ -1,115 +1,162 @@
-// The last known API pods on disk, and the services their environment is made of, so that a machine that boots without a
-// control plane can bring them back. Opt-in.
-// The file may hold secrets that people put into pod specs: it is readable by root only.
-import { readFile } from 'node:fs/promises';
-import type { Service } from '../core/node.ts';
-import type { Pod } from '../core/pod.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
+// What a node needs to bring its API pods back after a boot without a control plane: the pods themselves, the config maps,
+// secrets, tokens, service accounts and runtime classes they use, services and trust bundles. Opt-in: all of it is on the
+// node's disk, for root to read. Woken by every change; written a moment later, so that nothing waits for it.
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeObject } from '../core/meta.ts';
+import type { ClusterTrustBundle, ConfigMap, RuntimeClass, Secret, Service } from '../core/node.ts';
+import { namespaceOf, type Pod } from '../core/pod.ts';
+import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errnoOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { Wake } from '../lib/wake.ts';
+import { CheckpointFile, type CheckpointFileOptions } from './checkpoint-file.ts';
+import { configMapsOf, secretsOf } from './pod-references.ts';
+import type { IssuedToken } from './tokens.ts';
 
 export type PodCheckpointDeps = { clock: Clock; log: Logger };
-export type PodCheckpointOptions = { path: string; nodeName: string };
-
-type Content = {
-  readonly version: 1;
-  readonly node: string;
-  readonly pods: readonly Pod[];
-  readonly services?: readonly Service[];
-};
+export type PodCheckpointOptions = { dir: string; nodeName: string };
 
 /** Changes come in bursts; one write takes them all. */
 const SETTLE_MS = 250;
+/** Tokens expire without anybody saying so. */
+const IDLE_MS = 3_600_000;
+
+/** What an earlier run left behind, should it have been allowed to and this one not. */
+export const removeCheckpoint = (dir: string): Promise<void> => rm(dir, { recursive: true, force: true });
 
 export class PodCheckpoint implements Runnable {
   readonly name = 'pod-checkpoint';
+  readonly configMaps: CheckpointFile<ConfigMap>;
+  readonly secrets: CheckpointFile<Secret>;
+  readonly serviceAccounts: CheckpointFile<KubeObject>;
+  readonly tokens: CheckpointFile<IssuedToken>;
+  readonly runtimeClasses: CheckpointFile<RuntimeClass>;
+  readonly #pods: CheckpointFile<Pod>;
+  readonly #services: CheckpointFile<Service>;
+  readonly #trustBundles: CheckpointFile<ClusterTrustBundle>;
   readonly #deps: PodCheckpointDeps;
   readonly #o: PodCheckpointOptions;
-  /** Undefined until the API server has said what it has: a file is never overwritten with less than that. */
-  #pods: readonly Pod[] | undefined;
-  #services: readonly Service[] | undefined;
-  #isDirty = false;
-  #wake: () => void = () => undefined;
+  /** The API server has said which pods there are: only then is it known what else is worth keeping. */
+  #heardOfPods = false;
+  readonly #wake = new Wake();
 
   constructor(deps: PodCheckpointDeps, options: PodCheckpointOptions) {
     this.#deps = deps;
     this.#o = options;
+    const objects = <T extends KubeObject>(name: string): CheckpointFile<T> =>
+      this.#file<T>(name, { versionOf: objectVersion, toStored: slim });
+    this.#pods = objects('pods');
+    this.#services = objects('services');
+    this.#trustBundles = objects('trust-bundles');
+    this.configMaps = objects('config-maps');
+    this.secrets = objects('secrets');
+    this.serviceAccounts = objects('service-accounts');
+    this.runtimeClasses = objects('runtime-classes');
+    this.tokens = this.#file('tokens', { versionOf: ({ token }) => token });
   }
 
-  /** Undefined when there is no usable file. */
-  async load(): Promise<readonly Pod[] | undefined> {
-    const { path, nodeName } = this.#o;
-    try {
-      const content = JSON.parse(await readFile(path, 'utf8')) as Content;
-      if (content.version === 1 && content.node === nodeName && Array.isArray(content.pods)) {
-        this.#services ??= content.services;
-        return content.pods;
-      }
-      this.#deps.log.warn('pod checkpoint is of another node or version, ignoring it', { path });
-    } catch (err) {
-      if (errnoOf(err) !== 'ENOENT') this.#deps.log.warn('pod checkpoint is unreadable, ignoring it', { path, err });
-    }
-    return undefined;
+  /** Before anything is told to it. */
+  async load(): Promise<void> {
+    const { dir } = this.#o;
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await chmod(dir, 0o700);
+    await Promise.all(this.#files().map((file) => file.load()));
   }
 
-  /** The full set, as the API server has it. Written a moment later. */
-  changed(pods: readonly Pod[]): void {
-    this.#pods = pods;
-    this.#isDirty = true;
-    this.#wake();
+  /** The last known pods; undefined if there was never any word of them. */
+  get pods(): readonly Pod[] | undefined {
+    return this.#pods.isKnown ? this.#pods.values() : undefined;
   }
 
-  servicesChanged(services: readonly Service[]): void {
-    this.#services = services;
-    this.#isDirty = this.#pods !== undefined;
-    this.#wake();
-  }
-
-  /** As last known: from the API server, else from the file once that was read. */
   get services(): readonly Service[] | undefined {
-    return this.#services;
+    return this.#services.isKnown ? this.#services.values() : undefined;
+  }
+
+  get trustBundles(): readonly ClusterTrustBundle[] | undefined {
+    return this.#trustBundles.isKnown ? this.#trustBundles.values() : undefined;
+  }
+
+  /** The full set, as the API server has it. */
+  podsChanged(pods: readonly Pod[]): void {
+    this.#heardOfPods = true;
+    this.#pods.replace(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
+  }
+
+  servicesChanged(services: Iterable<Service>): void {
+    this.#services.replace(byName(services));
+  }
+
+  trustBundlesChanged(bundles: Iterable<ClusterTrustBundle>): void {
+    this.#trustBundles.replace(byName(bundles));
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     while (!signal.aborted) {
-      if (!this.#isDirty) await this.#nextChange(signal);
-      await this.#deps.clock.sleep(SETTLE_MS, signal);
+      await this.#wake.rest(clock, IDLE_MS, signal);
+      await clock.sleep(SETTLE_MS, signal);
       await this.#write();
     }
+    await this.#write();
   }
 
   async #write(): Promise<void> {
-    if (!this.#isDirty || this.#pods === undefined) return;
-    this.#isDirty = false;
-    const content: Content = {
-      version: 1,
-      node: this.#o.nodeName,
-      pods: this.#pods.map(slim),
-      ...(this.#services === undefined ? {} : { services: this.#services.map(slim) }),
-    };
-    try {
-      await writeFileAtomic(this.#o.path, JSON.stringify(content), 0o600);
-    } catch (err) {
-      this.#deps.log.error('could not write the pod checkpoint', { path: this.#o.path, err });
-    }
+    if (!this.#heardOfPods) return;
+    this.#forgetUnused();
+    for (const file of this.#files()) await file.write();
   }
 
-  #nextChange(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener('abort', done);
-        this.#wake = () => undefined;
-        resolve();
-      };
-      this.#wake = done;
-      signal.addEventListener('abort', done, { once: true });
-    });
+  /** Pods that are over or gone need nothing any more. */
+  #forgetUnused(): void {
+    const pods = this.#pods.values().filter(({ status }) => !isOver(status?.phase));
+    const used = (namesOf: (pod: Pod) => Iterable<string>): ReadonlySet<string> =>
+      new Set(pods.flatMap((pod) => [...namesOf(pod)].map((name) => `${namespaceOf(pod)}/${name}`)));
+    const [configMaps, secrets] = [used(configMapsOf), used(secretsOf)];
+    const accounts = used(({ spec }) => [spec.serviceAccountName ?? '']);
+    const classes = new Set(pods.map(({ spec }) => spec.runtimeClassName));
+    const uids = new Set(pods.map(({ metadata }) => metadata.uid));
+    const now = this.#deps.clock.now();
+    this.configMaps.retain((key) => configMaps.has(key));
+    this.secrets.retain((key) => secrets.has(key));
+    this.serviceAccounts.retain((key) => accounts.has(key));
+    this.runtimeClasses.retain((name) => classes.has(name));
+    this.tokens.retain((_key, token) => uids.has(token.podUid) && parseTimeMs(token.expirationTimestamp) > now);
+  }
+
+  #files(): readonly Pick<CheckpointFile<object>, 'load' | 'write'>[] {
+    const { configMaps, secrets, serviceAccounts, tokens, runtimeClasses } = this;
+    // Last the pods: they are of use only with what they need.
+    return [
+      configMaps,
+      secrets,
+      serviceAccounts,
+      tokens,
+      runtimeClasses,
+      this.#services,
+      this.#trustBundles,
+      this.#pods,
+    ];
+  }
+
+  #file<T extends object>(
+    name: string,
+    kind: Pick<CheckpointFileOptions<T>, 'versionOf' | 'toStored'>,
+  ): CheckpointFile<T> {
+    const { dir, nodeName } = this.#o;
+    const path = join(dir, `${name}.json`);
+    const onChange = (): void => this.#wake.wake();
+    return new CheckpointFile<T>(this.#deps.log, { path, nodeName, onChange, ...kind });
   }
 }
 
-const slim = <T extends Pod | Service>(object: T): T => {
+const isOver = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+const objectVersion = ({ metadata }: KubeObject): string => `${metadata.uid} ${metadata.resourceVersion}`;
+const byName = <T extends KubeObject>(objects: Iterable<T>): (readonly [string, T])[] =>
+  [...objects].map((o) => [`${o.metadata.namespace ?? ''}/${o.metadata.name}`, o]);
+
+const slim = (object: KubeObject): KubeObject => {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 };

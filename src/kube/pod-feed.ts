@@ -4,7 +4,7 @@ import type { Pod } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import type { PodCheckpoint } from './pod-checkpoint.ts';
+import { OFFLINE_AFTER_MS } from './api-error.ts';
 import { Reflector, type ListWatchClient } from './reflector.ts';
 import { PODS } from './resources.ts';
 
@@ -12,14 +12,12 @@ export type PodFeedDeps = {
   client: ListWatchClient;
   clock: Clock;
   log: Logger;
-  checkpoint?: PodCheckpoint;
+  checkpoint?: { readonly pods: readonly Pod[] | undefined; podsChanged(pods: readonly Pod[]): void };
   /** Awaited before the first request: pods are judged by the node's own object, which must be there first. */
   ready?: (signal: AbortSignal) => Promise<void>;
   /** `checkpoint` sets may be out of date: nothing may be deleted because it is missing from one. */
   onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
 };
-
-const OFFLINE_AFTER_MS = 5000;
 
 export class PodFeed implements Runnable {
   readonly name = 'api-pods';
@@ -39,10 +37,10 @@ export class PodFeed implements Runnable {
     const { checkpoint, clock, onPods } = this.#deps;
     const end = this.reflector.subscribe(() => {
       const pods = [...this.reflector.store.values()];
-      checkpoint?.changed(pods);
+      checkpoint?.podsChanged(pods);
       onPods(pods, 'api');
     });
-    const offline = clock.after(OFFLINE_AFTER_MS, () => void this.#fromCheckpoint());
+    const offline = clock.after(OFFLINE_AFTER_MS, () => this.#fromCheckpoint());
     try {
       await this.#deps.ready?.(signal);
       await this.reflector.run(signal);
@@ -52,10 +50,9 @@ export class PodFeed implements Runnable {
     }
   }
 
-  async #fromCheckpoint(): Promise<void> {
+  #fromCheckpoint(): void {
     const { checkpoint, log, onPods } = this.#deps;
-    if (checkpoint === undefined || this.reflector.synced) return;
-    const pods = await checkpoint.load();
+    const pods = checkpoint?.pods;
     if (pods === undefined || this.reflector.synced) return;
     log.warn('the API server cannot be reached, going on with the last known pods', { pods: pods.length });
     onPods(pods, 'checkpoint');

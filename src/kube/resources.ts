@@ -1,6 +1,15 @@
 // The API resources the kubelet talks to: where they live and what they are in JSON.
 import type { KubeObject } from '../core/meta.ts';
-import type { ConfigMap, KubeEvent, Lease, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
+import type {
+  ClusterTrustBundle,
+  ConfigMap,
+  KubeEvent,
+  Lease,
+  Node,
+  RuntimeClass,
+  Secret,
+  Service,
+} from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
 
 export type Resource<T> = {
@@ -113,3 +122,4 @@ export const CSI_NODES = group<CsiNode>('storage.k8s.io', 'csinodes');
 export const TOKEN_REVIEWS = group<TokenReview>('authentication.k8s.io', 'tokenreviews');
 export const SUBJECT_ACCESS_REVIEWS = group<SubjectAccessReview>('authorization.k8s.io', 'subjectaccessreviews');
 export const SIGNING_REQUESTS = group<CertificateSigningRequest>('certificates.k8s.io', 'certificatesigningrequests');
+export const TRUST_BUNDLES = group<ClusterTrustBundle>('certificates.k8s.io', 'clustertrustbundles', 'v1beta1');

@@ -5,7 +5,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { RecordingClient, unreachable } from './recording-client.ts';
 import type { TokenRequest } from './resources.ts';
-import { needsRefresh, TokenManager, type TokenAsk } from './tokens.ts';
+import { refreshAt, TokenManager, type IssuedToken, type TokenAsk } from './tokens.ts';
 
 const signal = new AbortController().signal;
 const ask: TokenAsk = {
@@ -16,17 +16,19 @@ const ask: TokenAsk = {
   pod: { name: 'p', uid: 'U' },
 };
 
-function open(): { tokens: TokenManager; client: RecordingClient; clock: ManualClock; down: (yes: boolean) => void } {
-  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+type Opened = { tokens: TokenManager; client: RecordingClient; clock: ManualClock; down: (yes: boolean) => void };
+
+function open(issued?: Map<string, IssuedToken>, random = 0): Opened {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1), () => random);
   let down = false;
-  let issued = 0;
+  let count = 0;
   const client = new RecordingClient((call) => {
     if (down) throw unreachable();
     const { spec } = call.body as TokenRequest;
     const expirationTimestamp = apiTime(clock.now() + (spec.expirationSeconds ?? 0) * 1000);
-    return { spec, status: { token: `t${++issued}`, expirationTimestamp } };
+    return { spec, status: { token: `t${++count}`, expirationTimestamp } };
   });
-  const tokens = new TokenManager({ client, clock, log: silentLogger });
+  const tokens = new TokenManager({ client, clock, log: silentLogger, ...(issued === undefined ? {} : { issued }) });
   return { tokens, client, clock, down: (yes) => (down = yes) };
 }
 
@@ -54,19 +56,29 @@ describe('TokenManager', () => {
     assert.equal((await t.tokens.get({ ...ask, audiences: ['x'] }, signal)).token, 't2');
   });
 
-  it('refreshes in the last fifth, keeps the old one while the server is away, fails after its end', async () => {
+  it('refreshes with a fifth left, keeps the old one while the server is away, fails after its end', async () => {
     const t = open();
-    await t.tokens.get(ask, signal);
-    await t.clock.advance(2_880_000);
-    assert.equal((await t.tokens.get(ask, signal)).token, 't1');
+    const first = await t.tokens.get({ ...ask, expirationSeconds: 3600 }, signal);
+    assert.equal(first.refreshAtMs, t.clock.now() + 2_880_000);
+    const again = { ...ask, expirationSeconds: 3600 };
+    await t.clock.advance(2_879_999);
+    assert.equal((await t.tokens.get(again, signal)).token, 't1');
     t.down(true);
-    await t.clock.advance(20_000);
-    assert.equal((await t.tokens.get(ask, signal)).token, 't1');
+    await t.clock.advance(1);
+    const old = await t.tokens.get(again, signal);
+    assert.equal(old.token, 't1');
+    assert.equal(old.refreshAtMs, t.clock.now() + 30_000, 'tried again soon');
     t.down(false);
-    assert.equal((await t.tokens.get(ask, signal)).token, 't2');
+    const second = await t.tokens.get(again, signal);
+    assert.equal(second.token, 't2');
+    assert.equal(second.refreshAtMs, t.clock.now() + 2_880_000);
     t.down(true);
-    await t.clock.advance(3_700_000);
-    await assert.rejects(t.tokens.get(ask, signal));
+    await t.clock.advance(3_600_000);
+    await assert.rejects(t.tokens.get(again, signal), {
+      kind: 'unavailable',
+      message:
+        'the last token of service account "default" expired at 2026-01-01T01:48:00Z, and there is no new one: connection refused',
+    });
   });
 
   it('forgets a pod', async () => {
@@ -76,9 +88,55 @@ describe('TokenManager', () => {
     assert.equal((await t.tokens.get(ask, signal)).token, 't2');
   });
 
-  it('a token that lives for days is renewed after one', () => {
-    const held = { issuedMs: 0, expiresMs: 30 * 86_400_000 };
-    assert.equal(needsRefresh(held, 86_400_000 - 10_001, 0.999), false);
-    assert.equal(needsRefresh(held, 86_400_000 + 1, 0), true);
+  for (const [what, lifeMs, random, wanted] of [
+    ['an hour, no jitter', 3_600_000, 0, 2_880_000],
+    ['an hour, most of the jitter', 3_600_000, 0.999, 2_870_010],
+    ['the shortest there is', 600_000, 0.5, 475_000],
+    ['days', 30 * 86_400_000, 0, 86_400_000],
+    ['days, jitter', 30 * 86_400_000, 0.5, 86_395_000],
+  ] as const)
+    it(`a token that lives for ${what} is renewed in time`, () => {
+      assert.equal(refreshAt({ issuedMs: 0, expiresMs: lifeMs }, random), wanted);
+    });
+
+  it('goes on with a token of an earlier run while the server is away and the token valid', async () => {
+    const issued = new Map<string, IssuedToken>();
+    await open(issued).tokens.get(ask, signal);
+    assert.deepEqual(
+      [...issued.values()].map(({ token, podUid }) => [token, podUid]),
+      [['t1', 'U']],
+    );
+    const t = open(issued);
+    t.down(true);
+    const old = await t.tokens.get(ask, signal);
+    assert.equal(old.token, 't1');
+    assert.equal(old.refreshAtMs, t.clock.now() + 30_000);
+    await assert.rejects(t.tokens.get({ ...ask, audiences: ['x'] }, signal), { message: 'connection refused' });
+    await t.clock.advance(3_607_000);
+    await assert.rejects(t.tokens.get(ask, signal), /the last token of service account "default" expired at/);
+    t.down(false);
+    assert.equal((await t.tokens.get(ask, signal)).expirationTimestamp, apiTime(t.clock.now() + 3_607_000));
+  });
+
+  it('asks anew when the server is there, and believes it when it refuses', async () => {
+    const issued = new Map<string, IssuedToken>();
+    await open(issued).tokens.get(ask, signal);
+    const t = open(issued);
+    t.client.answer = () => undefined;
+    await assert.rejects(t.tokens.get(ask, signal), { kind: 'notFound' });
+  });
+
+  it('does not wait long for a server that says nothing', async () => {
+    const issued = new Map<string, IssuedToken>();
+    await open(issued).tokens.get(ask, signal);
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    const client = {
+      create: <T>(_r: unknown, _w: unknown, _b: unknown, stop: AbortSignal) =>
+        new Promise<T>((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason as Error))),
+    };
+    const tokens = new TokenManager({ client, clock, log: silentLogger, issued });
+    const got = tokens.get(ask, signal);
+    await clock.advance(5000);
+    assert.equal((await got).token, 't1');
   });
 });

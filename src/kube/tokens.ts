@@ -1,18 +1,20 @@
 // Service account tokens for pods: requested from the API server, kept, and renewed well before they expire. While the
 // server is away the last token is used for as long as it is valid.
 import { parseTimeMs } from '../core/time.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { isUnreachable, OFFLINE_AFTER_MS } from './api-error.ts';
 import { SERVICE_ACCOUNTS, type Resource, type TokenRequest, type Where } from './resources.ts';
 
 export interface TokenClient {
   create<T>(resource: Resource<T>, where: Where, body: object, signal: AbortSignal): Promise<T>;
 }
 
-export type TokenDeps = { client: TokenClient; clock: Clock; log: Logger };
+export type TokenDeps = { client: TokenClient; clock: Clock; log: Logger; issued?: IssuedTokens };
 export type TokenAsk = {
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -21,44 +23,68 @@ export type TokenAsk = {
   readonly pod?: { readonly name: string; readonly uid: string };
 };
 export type Token = { readonly token: string; readonly expirationTimestamp: string };
+/** `refreshAtMs`: the wall time at which asking again may bring a newer one. */
+export type FreshToken = Token & { readonly refreshAtMs: number };
+export type IssuedToken = Token & { readonly podUid: string };
 
-type Held = { readonly token: Token; readonly issuedMs: number; readonly expiresMs: number; readonly podUid: string };
+/** Tokens that were issued before, be it before a reboot. */
+export interface IssuedTokens {
+  get(key: string): IssuedToken | undefined;
+  set(key: string, token: IssuedToken): void;
+}
+
+type Held = { readonly token: FreshToken; readonly expiresMs: number; readonly podUid: string };
 
 const DEFAULT_SECONDS = 3600;
 const MAX_AGE_MS = 24 * 3600 * 1000;
 const JITTER_MS = 10_000;
+/** After a refresh that failed. */
+const RETRY_MS = 30_000;
 const CLEANUP_MS = 60_000;
 
 export class TokenManager implements Runnable {
   readonly name = 'tokens';
   readonly #deps: TokenDeps;
   readonly #held = new Map<string, Held>();
-  readonly #asking = new Map<string, Promise<Token>>();
+  readonly #asking = new Map<string, Promise<FreshToken>>();
 
   constructor(deps: TokenDeps) {
     this.#deps = deps;
   }
 
-  async get(ask: TokenAsk, signal: AbortSignal): Promise<Token> {
+  async get(ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
     const key = keyOf(ask);
     const held = this.#held.get(key);
-    const { clock, log } = this.#deps;
-    if (held !== undefined && !needsRefresh(held, clock.now(), clock.random())) return held.token;
+    const now = this.#deps.clock.now();
+    if (held !== undefined && now < held.token.refreshAtMs) return held.token;
     try {
       const joined = this.#asking.get(key);
       // Whoever asked may have gone away before the answer: then we ask ourselves.
       if (joined !== undefined) return await joined.catch(() => this.#ask(key, ask, signal));
       return await this.#ask(key, ask, signal);
     } catch (err) {
-      if (held === undefined || clock.now() >= held.expiresMs) throw err;
       signal.throwIfAborted();
-      log.warn('could not refresh a token, using the old one', {
-        namespace: ask.namespace,
-        serviceAccount: ask.serviceAccount,
-        err,
-      });
-      return held.token;
+      const token = held?.token ?? this.#issuedBefore(key, err);
+      if (token === undefined) throw err;
+      return this.#still(token, ask, err);
     }
+  }
+
+  /** While the API server cannot be reached; what it refuses now, it means. */
+  #issuedBefore(key: string, err: unknown): Token | undefined {
+    return isUnreachable(err) ? this.#deps.issued?.get(key) : undefined;
+  }
+
+  /** The old token for as long as it is valid. */
+  #still({ token, expirationTimestamp }: Token, ask: TokenAsk, err: unknown): FreshToken {
+    const { clock, log } = this.#deps;
+    const { namespace, serviceAccount } = ask;
+    if (clock.now() >= parseTimeMs(expirationTimestamp)) {
+      const text = `the last token of service account "${serviceAccount}" expired at ${expirationTimestamp}, and there is no new one: ${messageOf(err)}`;
+      throw new KubeletError(isFault(err) ? err.kind : 'internal', text, { cause: err });
+    }
+    log.warn('could not refresh a token, using the old one', { namespace, serviceAccount, err });
+    return { token, expirationTimestamp, refreshAtMs: clock.now() + RETRY_MS };
   }
 
   /** The pod is gone: its tokens are of no use any more. */
@@ -72,13 +98,16 @@ export class TokenManager implements Runnable {
     return runEvery(clock, log, options, () => this.#dropExpired(), signal);
   }
 
-  #ask(key: string, ask: TokenAsk, signal: AbortSignal): Promise<Token> {
-    const asking = this.#request(key, ask, signal).finally(() => this.#asking.delete(key));
+  #ask(key: string, ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
+    const request = (stop: AbortSignal): Promise<FreshToken> => this.#request(key, ask, stop);
+    const canDoWithout = this.#deps.issued?.get(key) !== undefined && !this.#held.has(key);
+    const asked = canDoWithout ? withDeadline(this.#deps.clock, signal, OFFLINE_AFTER_MS, request) : request(signal);
+    const asking = asked.finally(() => this.#asking.delete(key));
     this.#asking.set(key, asking);
     return asking;
   }
 
-  async #request(key: string, ask: TokenAsk, signal: AbortSignal): Promise<Token> {
+  async #request(key: string, ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
     const expirationSeconds = ask.expirationSeconds ?? DEFAULT_SECONDS;
     const body: Omit<TokenRequest, 'metadata'> = {
       kind: 'TokenRequest',
@@ -92,11 +121,15 @@ export class TokenManager implements Runnable {
     const where = { namespace: ask.namespace, name: ask.serviceAccount, subresource: 'token' };
     const { spec, status } = await this.#deps.client.create(SERVICE_ACCOUNTS, where, body, signal);
     if (status === undefined) throw new KubeletError('internal', 'the API server returned no token');
-    const expiresMs = parseTimeMs(status.expirationTimestamp);
-    const issuedMs = expiresMs - (spec.expirationSeconds ?? expirationSeconds) * 1000;
-    const token = { token: status.token, expirationTimestamp: status.expirationTimestamp };
-    this.#held.set(key, { token, issuedMs, expiresMs, podUid: ask.pod?.uid ?? '' });
-    return token;
+    const { token, expirationTimestamp } = status;
+    const expiresMs = parseTimeMs(expirationTimestamp);
+    const lifeMs = (spec.expirationSeconds ?? expirationSeconds) * 1000;
+    const refreshAtMs = refreshAt({ issuedMs: expiresMs - lifeMs, expiresMs }, this.#deps.clock.random());
+    const podUid = ask.pod?.uid ?? '';
+    const fresh = { token, expirationTimestamp, refreshAtMs };
+    this.#held.set(key, { token: fresh, expiresMs, podUid });
+    this.#deps.issued?.set(key, { token, expirationTimestamp, podUid });
+    return fresh;
   }
 
   #dropExpired(): void {
@@ -105,11 +138,12 @@ export class TokenManager implements Runnable {
   }
 }
 
-/** Older than a day, or in the last fifth of its life; `random` in [0,1) spreads the nodes. */
-export function needsRefresh(held: { issuedMs: number; expiresMs: number }, nowMs: number, random: number): boolean {
-  const jitterMs = random * JITTER_MS;
-  const lifeMs = held.expiresMs - held.issuedMs;
-  return nowMs > held.issuedMs + MAX_AGE_MS - jitterMs || nowMs > held.expiresMs - lifeMs / 5 - jitterMs;
+/** With a fifth of its life left, or after a day; a moment before that, so that nodes do not all ask at once. */
+export function refreshAt({ issuedMs, expiresMs }: { issuedMs: number; expiresMs: number }, random: number): number {
+  const lifeMs = expiresMs - issuedMs;
+  // Short lives are for tests of others: no API server issues tokens for less than ten minutes.
+  const jitterMs = random * Math.min(JITTER_MS, lifeMs / 10);
+  return Math.min(issuedMs + MAX_AGE_MS, expiresMs - lifeMs / 5) - jitterMs;
 }
 
 const keyOf = (ask: TokenAsk): string =>

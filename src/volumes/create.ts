@@ -90,7 +90,6 @@ function pluginsOf(
       new ProjectedContent({
         objects,
         facts,
-        clock,
         ...(tokens === undefined ? {} : { tokens }),
         ...(trustBundles === undefined ? {} : { trustBundles }),
       }),

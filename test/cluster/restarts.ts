@@ -1,13 +1,14 @@
 // The kubelet goes and comes back: what changed meanwhile is caught up with, what did not change goes on untouched.
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
-import { NODES } from '../../src/kube/resources.ts';
+import { NODES, RUNTIME_CLASSES, SECRETS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
@@ -186,22 +187,80 @@ function offline(node: () => TestNode): void {
   it('brings its pods back after a reboot without the API server, and reports them when that is back', async () => {
     const n = node();
     const s = await Scene.open(n, 'offline');
-    const made = await s.pod('remembered', {});
+    const made = await needyPod(s);
     const before = await s.ready('remembered');
     const uid = made.metadata.uid ?? '';
+    const seen = await inside(n, uid);
+    assert.match(seen, /^from the map hidden a.b hidden\n/);
+    await until('all is written down', () => existsSync(join(n.dir, 'kubelet', 'last_known', 'tokens.json')), 10_000);
+    await sleep(1000); // changes are written within a moment
     await n.kubelet.kill('SIGKILL');
     await n.api.stop();
-    const { items } = await n.containerd.runtime.listPodSandbox({}, never);
-    for (const { id } of items) {
-      await n.containerd.runtime.stopPodSandbox({ podSandboxId: id }, never);
-      await n.containerd.runtime.removePodSandbox({ podSandboxId: id }, never);
-    }
+    await reboot(n);
     await n.kubelet.start(n.healthzPort);
     await until('the pod runs again', async () => (await runningOf(n, uid)) === 1, PATIENCE_MS);
+    assert.equal(await inside(n, uid), seen, 'with what it had before');
     await n.api.start();
     const pod = await s.until('remembered', 'is reported', (p) => containerOf(p) !== containerOf(before));
     assert.equal(pod.metadata.uid, uid);
     await s.ready('remembered');
     await nodeReady(n);
+    await s.patch(SECRETS, 'hidden', { stringData: { 'a.b': 'found' } });
+    await until('fresh values replace the old ones', async () => isFresh(seen, await inside(n, uid)), PATIENCE_MS);
   });
+}
+
+/** A pod that needs something of every kind the API server has for pods. */
+async function needyPod(s: Scene): Promise<Pod> {
+  await s.secret('hidden', { 'a.b': 'hidden' });
+  await s.secret('pull', { '.dockerconfigjson': '{"auths":{}}' }, { type: 'kubernetes.io/dockerconfigjson' });
+  await s.configMap('map', { TEXT: 'from the map' });
+  await s.node.client.create(RUNTIME_CLASSES, {}, { metadata: { name: 'plain' }, handler: 'runc' }, never);
+  return s.pod('remembered', {
+    automountServiceAccountToken: true,
+    runtimeClassName: 'plain',
+    imagePullSecrets: [{ name: 'pull' }],
+    volumes: [{ name: 'hidden', secret: { secretName: 'hidden' } }],
+    containers: [
+      container('main', {
+        envFrom: [{ configMapRef: { name: 'map' } }],
+        env: [{ name: 'HIDDEN', valueFrom: { secretKeyRef: { name: 'hidden', key: 'a.b' } } }],
+        volumeMounts: [{ name: 'hidden', mountPath: '/hidden' }],
+      }),
+    ],
+  });
+}
+
+/** Environment, secret volume and token as the pod's container sees them. */
+async function inside(n: TestNode, uid: string): Promise<string> {
+  const filter = {
+    labelSelector: { 'io.kubernetes.pod.uid': uid },
+    state: { state: ContainerState.CONTAINER_RUNNING },
+  };
+  const { containers } = await n.containerd.runtime.listContainers({ filter }, never);
+  const script =
+    'echo $TEXT $HIDDEN $(ls /hidden) $(cat /hidden/*); cat /var/run/secrets/kubernetes.io/serviceaccount/*';
+  const asked = { containerId: containers[0]?.id ?? '', cmd: ['sh', '-c', script], timeout: 10 };
+  const { stdout, stderr, exitCode } = await n.containerd.runtime.execSync(asked, never);
+  assert.equal(exitCode, 0, Buffer.from(stderr).toString());
+  return Buffer.from(stdout).toString();
+}
+
+/** The new secret is there, and a token that is not the old one. */
+function isFresh(before: string, now: string): boolean {
+  const tokenIn = (text: string): string => /ey[\w-]+\.[\w-]+\.[\w-]+/.exec(text)?.[0] ?? '';
+  assert.notEqual(tokenIn(before), '');
+  return now.startsWith('from the map hidden a.b found\n') && ![tokenIn(before), ''].includes(tokenIn(now));
+}
+
+/** What a reboot takes away: all that runs, and all that is in memory. */
+async function reboot(n: TestNode): Promise<void> {
+  const { items } = await n.containerd.runtime.listPodSandbox({}, never);
+  for (const { id } of items) {
+    await n.containerd.runtime.stopPodSandbox({ podSandboxId: id }, never);
+    await n.containerd.runtime.removePodSandbox({ podSandboxId: id }, never);
+  }
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  for (const place of mounts.map((line) => line.split(' ')[4] ?? ''))
+    if (place.startsWith(join(n.dir, 'kubelet', 'pods'))) execFileSync('umount', [place]);
 }

@@ -32,7 +32,8 @@ export class Bench {
         allocatable: () => ({ cpu: '4', memory: '1Gi' }),
       },
       tokens: {
-        token: (_pod, { audience }) => Promise.resolve({ token: `token-${++this.tokens}-for-${audience}` }),
+        token: (_pod, { audience }) =>
+          Promise.resolve({ token: `token-${++this.tokens}-for-${audience}`, refreshAtMs: Infinity }),
       },
       events: {
         pod: (pod, type, reason, message) => void this.events.push({ pod: pod.metadata.name, type, reason, message }),

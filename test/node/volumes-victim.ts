@@ -13,7 +13,7 @@ const { manager } = createVolumes(
       secret: () => Promise.resolve({ metadata: { name: 's' }, data: { key: 'dmFsdWU=' } }),
     },
     facts: { factsOf: () => ({ podIPs: [], hostIPs: [] }), allocatable: () => ({ memory: '64Mi' }) },
-    tokens: { token: () => Promise.resolve({ token: 't' }) },
+    tokens: { token: () => Promise.resolve({ token: 't', refreshAtMs: Infinity }) },
     events: { pod: () => undefined, node: () => undefined },
     clock: systemClock,
     log: silentLogger,

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ClusterTrustBundle } from '../../core/node.ts';
 import type { Pod, ProjectedSource } from '../../core/pod.ts';
 import { KubeletError } from '../../lib/errors.ts';
-import { ManualClock } from '../../lib/manual-clock.ts';
-import { ProjectedContent, tokenRefreshAt, type ProjectedDeps } from './projected.ts';
-import { TrustBundles, type ClusterTrustBundle } from './trust-bundles.ts';
+import { ProjectedContent, type ProjectedDeps } from './projected.ts';
+import { TrustBundles } from './trust-bundles.ts';
 
 const signal = new AbortController().signal;
-const clock = new ManualClock(1_000_000);
 const pod: Pod = { metadata: { name: 'p', namespace: 'ns' }, spec: { containers: [{ name: 'c' }] } };
 const missing = (kind: string) => (_ns: string, name: string) =>
   Promise.reject<never>(new KubeletError('notFound', `${kind} "${name}" not found`));
 const deps: ProjectedDeps = {
-  clock,
   facts: { factsOf: () => ({ podIPs: [], hostIPs: [] }), allocatable: () => ({}) },
   objects: {
     configMap: (ns, name) =>
@@ -24,10 +22,7 @@ const deps: ProjectedDeps = {
   },
   tokens: {
     token: (_pod, { audience, expirationSeconds }) =>
-      Promise.resolve({
-        token: `${audience}/${expirationSeconds}`,
-        expiresAtMs: clock.now() + expirationSeconds * 1000,
-      }),
+      Promise.resolve({ token: `${audience}/${expirationSeconds}`, refreshAtMs: expirationSeconds }),
   },
 };
 
@@ -48,9 +43,7 @@ test('sources are merged in order, and the soonest token decides when to look ag
     { secret: { name: 'none', optional: true } },
   ]);
   assert.deepEqual(files, { a: 's', b: 'b', n: 'p', t1: 'vault/7200', t2: '/3600' });
-  assert.equal(refreshAtMs, tokenRefreshAt(clock.now(), clock.now() + 3_600_000));
-  assert.equal(tokenRefreshAt(0, 3_600_000), 2_881_000);
-  assert.equal(tokenRefreshAt(0, 365 * 86_400_000), 86_401_000, 'at least once a day');
+  assert.equal(refreshAtMs, 3600);
 });
 
 test('all that is wrong is said, each once', async () => {

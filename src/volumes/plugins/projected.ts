@@ -1,6 +1,5 @@
 // projected: files from several sources in one directory. A later source wins where two name the same path.
 import { namespaceOf, type Pod, type ProjectedSource, type Volume } from '../../core/pod.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { PayloadFile } from '../atomic-writer.ts';
 import { configMapFiles, credentialFile, DEFAULT_MODE, downwardFiles, secretFiles } from '../payload.ts';
@@ -17,7 +16,6 @@ import type { Content, ContentSource } from './written-volume.ts';
 export type ProjectedDeps = {
   readonly objects: ObjectSource;
   readonly facts: PodFactSource;
-  readonly clock: Clock;
   /** Absent on a node without an API server. */
   readonly tokens?: TokenSource;
   /** Absent while the feature gate is off. */
@@ -27,12 +25,6 @@ export type ProjectedDeps = {
 type Part = { readonly files: ReadonlyMap<string, PayloadFile>; readonly refreshAtMs?: number };
 
 const DEFAULT_EXPIRATION_SECONDS = 3600;
-
-const MAX_TOKEN_AGE_MS = 24 * 3600 * 1000;
-
-/** When to ask for a newer token: with a fifth of its life left, and a moment later so that its keeper agrees. */
-export const tokenRefreshAt = (nowMs: number, expiresAtMs: number): number =>
-  nowMs + Math.min((expiresAtMs - nowMs) * 0.8, MAX_TOKEN_AGE_MS) + 1_000;
 
 export class ProjectedContent implements ContentSource {
   readonly name = 'kubernetes.io/projected';
@@ -105,11 +97,8 @@ export class ProjectedContent implements ContentSource {
       throw new KubeletError('unavailable', 'service account tokens need an API server');
     }
     const { audience = '', expirationSeconds = DEFAULT_EXPIRATION_SECONDS } = source;
-    const { token, expiresAtMs } = await this.#deps.tokens.token(pod, { audience, expirationSeconds }, signal);
-    const files = new Map([[source.path, credentialFile(pod, token, defaultMode)]]);
-    return expiresAtMs === undefined
-      ? { files }
-      : { files, refreshAtMs: tokenRefreshAt(this.#deps.clock.now(), expiresAtMs) };
+    const { token, refreshAtMs } = await this.#deps.tokens.token(pod, { audience, expirationSeconds }, signal);
+    return { files: new Map([[source.path, credentialFile(pod, token, defaultMode)]]), refreshAtMs };
   }
 
   async #trustBundle(

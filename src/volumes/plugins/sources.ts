@@ -18,8 +18,8 @@ export type TokenRequest = {
 };
 export type ServiceAccountToken = {
   readonly token: string;
-  /** Wall time at which it expires. */
-  readonly expiresAtMs?: number;
+  /** Wall time at which to ask for a newer one. */
+  readonly refreshAtMs: number;
 };
 /** Gives tokens bound to a pod, from its cache while they are fresh. */
 export interface TokenSource {

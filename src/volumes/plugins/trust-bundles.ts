@@ -2,14 +2,10 @@
 // selector. Each certificate once, in an order that is stable while the process lives and differs between processes, so
 // that nobody comes to depend on it.
 import { createHash } from 'node:crypto';
-import type { KubeObject } from '../../core/meta.ts';
+import type { ClusterTrustBundle } from '../../core/node.ts';
 import { matchesLabelSelector } from '../../core/selectors.ts';
 import { KubeletError } from '../../lib/errors.ts';
 import type { TrustBundleQuery, TrustBundleSource } from './sources.ts';
-
-export interface ClusterTrustBundle extends KubeObject {
-  readonly spec: { readonly signerName?: string; readonly trustBundle: string };
-}
 
 /** All bundles of the cluster, or undefined until they have been read once. */
 export interface TrustBundleLister {
