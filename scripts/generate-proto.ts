@@ -78,7 +78,9 @@ function emit(file: File, source: string, libPath: string): string {
     const base = f.type === 'map' ? 'Record<string, string>' : f.bigint ? 'bigint' : (SCALARS[f.type] ?? f.type);
     return f.repeated ? `${base}[]` : base;
   };
-  let out = `// Generated from ${source} by scripts/generate-proto.ts. Do not edit.\nimport type { FieldSpec, MessageType } from '${libPath}/proto/codec.ts';\nimport type { Rpc } from '${libPath}/grpc/rpc.ts';\n\n`;
+  let out = `// Generated from ${source} by scripts/generate-proto.ts. Do not edit.\nimport type { FieldSpec, MessageType } from '${libPath}/proto/codec.ts';\n`;
+  if (file.rpcs.length > 0) out += `import type { Rpc } from '${libPath}/grpc/rpc.ts';\n`;
+  out += '\n';
   for (const e of file.enums) {
     out += `export const ${e.name} = {\n${e.values.map(([n, v]) => `  ${n}: ${v},\n`).join('')}} as const;\nexport type ${e.name} = (typeof ${e.name})[keyof typeof ${e.name}];\n\n`;
   }

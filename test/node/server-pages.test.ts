@@ -123,6 +123,15 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     const curl = ['-sk', '--cert', admin, '-H', 'Accept-Encoding: gzip', url];
     const packed = await promisify(execFile)('curl', curl, { encoding: 'buffer', maxBuffer: 1 << 24 });
     assert.match(gunzipSync(packed.stdout).toString(), /^# HELP /);
+    const accept = 'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited';
+    for (const path of ['/metrics', '/metrics/cadvisor', '/metrics/resource', '/metrics/probes']) {
+      const families = await send(server.main, 'GET', path, { headers: { accept } });
+      assert.equal(
+        families.headers['content-type'],
+        'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores',
+      );
+      assert.ok(families.body.length > 0 && !families.body.includes('# HELP'), path);
+    }
   });
 
   it('files of /var/log: whole, in part, and nothing outside', async () => {

@@ -1,8 +1,10 @@
 // The metrics pages. /metrics is the process' own registry; the others are given by their owners and left out here
-// while nobody gives them.
+// while nobody gives them. The scraper chooses between text and protobuf, packed or not.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { messageOf } from '../../lib/errors.ts';
+import { delimitedFamilies } from '../metric-families.ts';
+import { metricsFormat, wantsGzip } from '../metrics-format.ts';
 import { reply } from '../replies.ts';
 import { exactly, joined, type Endpoint, type Handler } from '../router.ts';
 
@@ -20,8 +22,6 @@ export type MetricsPages = {
   /** From the statistics: what metrics-server reads. */
   readonly '/metrics/resource': MetricsPage | undefined;
 };
-
-const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores';
 
 export const metricsRoutes = (pages: MetricsPages, processStartSeconds: number): Endpoint =>
   joined(
@@ -43,13 +43,15 @@ const show =
       });
     }
     response.setHeader('Process-Start-Time-Unix', startSeconds);
-    if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
-      return reply(response, 200, text, { contentType: CONTENT_TYPE });
-    const packed = await compress(text);
-    response.setHeader('Content-Type', CONTENT_TYPE);
-    response.setHeader('Content-Encoding', 'gzip');
-    response.setHeader('Content-Length', packed.length);
-    response.end(packed);
+    const { kind, contentType } = metricsFormat(request.headers.accept);
+    let body = kind === 'text' ? Buffer.from(text) : await delimitedFamilies(text);
+    if (wantsGzip(String(request.headers['accept-encoding'] ?? ''))) {
+      body = await compress(body);
+      response.setHeader('Content-Encoding', 'gzip');
+    }
+    response.setHeader('Content-Type', contentType);
+    response.setHeader('Content-Length', body.length);
+    response.end(body);
   };
 
 /** On a thread of its own: pages of a busy node are megabytes. */
