@@ -1,30 +1,19 @@
 // Request bodies in the protobuf form, which newer kubectl and Go kubelets send: turned into the JSON everything else
 // works on. Answers stay JSON; those clients accept both.
 import { badRequest } from './api-error.ts';
-import { KINDS, MESSAGES } from './gen/wire.ts';
 import type { Json } from './objects.ts';
+import { messageOfKind, wireFields, type Element, type Field } from './schema/messages.ts';
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 const MAGIC = Buffer.from('k8s\0');
 
-type Field = { readonly name: string; readonly type: string; readonly always: boolean };
-
-const parsed = new Map<string, ReadonlyMap<number, Field>>();
+const numbered = new Map<string, ReadonlyMap<number, Field>>();
 
 function fieldsOf(message: string): ReadonlyMap<number, Field> {
-  let fields = parsed.get(message);
+  let fields = numbered.get(message);
   if (fields === undefined) {
-    fields = new Map(
-      (MESSAGES[message] ?? '')
-        .split('; ')
-        .filter((part) => part !== '')
-        .map((part) => {
-          const [number = '', name = '', type = ''] = part.split(' ');
-          const always = type.endsWith('!');
-          return [Number(number), { name, type: always ? type.slice(0, -1) : type, always }];
-        }),
-    );
-    parsed.set(message, fields);
+    fields = new Map(wireFields(message).map((field) => [field.number, field]));
+    numbered.set(message, fields);
   }
   return fields;
 }
@@ -83,17 +72,17 @@ function decodeMessage(message: string, bytes: Buffer): Json {
   for (const value of values(bytes)) {
     const field = fields.get(value.number);
     if (field === undefined) continue;
-    const { name, type } = field;
-    if (name === '~') Object.assign(result, decodeMessage(type.slice(type.indexOf('m') + 1), value.bytes));
-    else if (type.startsWith('[')) result[name] = [...listOf(result[name]), decodeValue(type.slice(1), value)];
-    else if (type.startsWith('{')) {
+    const { name, element, shape } = field;
+    if (field.inline) Object.assign(result, decodeValue(element, value));
+    else if (shape === 'list') result[name] = [...listOf(result[name]), decodeValue(element, value)];
+    else if (shape === 'map') {
       const key = first(value.bytes, 1)?.bytes.toString() ?? '';
       const inner = first(value.bytes, 2) ?? { number: 2, varint: 0n, bytes: Buffer.alloc(0) };
-      result[name] = { ...(result[name] as Json | undefined), [key]: decodeValue(type.slice(1), inner) };
+      result[name] = { ...(result[name] as Json | undefined), [key]: decodeValue(element, inner) };
     } else {
-      const decoded = decodeValue(type.replace(/^\*/, ''), value);
+      const decoded = decodeValue(element, value);
       // Go writes plain fields even when they are empty; only pointers mean what they say.
-      if (type.startsWith('*') || field.always || !isEmpty(decoded)) result[name] = decoded;
+      if (field.pointer || field.always || !isEmpty(decoded)) result[name] = decoded;
     }
   }
   return result;
@@ -108,38 +97,38 @@ const isEmpty = (value: unknown): boolean =>
   value === null ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-function decodeValue(type: string, value: Value): unknown {
-  switch (type[0]) {
-    case 's':
+function decodeValue(element: Element, value: Value): unknown {
+  switch (element.kind) {
+    case 'string':
       return value.bytes.toString();
-    case 'i':
+    case 'integer':
       return Number(BigInt.asIntN(64, value.varint));
-    case 'b':
+    case 'bool':
       return value.varint !== 0n;
-    case 'y':
+    case 'bytes':
       return value.bytes.toString('base64');
-    case 'd':
+    case 'double':
       return value.bytes.readDoubleLE(0);
-    case 'q':
+    case 'quantity':
       return first(value.bytes, 1)?.bytes.toString() ?? '0';
-    case 't':
+    case 'time':
       return timeOf(value.bytes, 0);
-    case 'u':
+    case 'microTime':
       return timeOf(value.bytes, 6);
-    case 'x': {
+    case 'intOrString': {
       const isText = first(value.bytes, 1)?.varint === 1n;
       return isText
         ? (first(value.bytes, 3)?.bytes.toString() ?? '')
         : Number(BigInt.asIntN(32, first(value.bytes, 2)?.varint ?? 0n));
     }
-    case 'r':
+    case 'json':
       return JSON.parse(first(value.bytes, 1)?.bytes.toString() ?? 'null') as unknown;
-    case 'e':
-      return [...values(value.bytes)].filter((v) => v.number === 1).map((v) => decodeValue(type.slice(1), v));
-    case '*':
-      return decodeValue(type.slice(1), value);
+    case 'wrapped':
+      return [...values(value.bytes)].filter((v) => v.number === 1).map((v) => decodeValue(element.of, v));
+    case 'message':
+      return decodeMessage(element.message, value.bytes);
     default:
-      return decodeMessage(type.slice(1), value.bytes);
+      return element satisfies never;
   }
 }
 
@@ -160,7 +149,7 @@ export function decodeProtobuf(body: Buffer): Json {
   const raw = first(envelope, 2)?.bytes ?? Buffer.alloc(0);
   const apiVersion = first(type, 1)?.bytes.toString() ?? '';
   const kind = first(type, 2)?.bytes.toString() ?? '';
-  const message = kind === 'DeleteOptions' ? 'meta.DeleteOptions' : KINDS[`${apiVersion} ${kind}`];
+  const message = messageOfKind(apiVersion, kind);
   if (message === undefined) throw badRequest(`no protobuf form is known of ${kind} in ${apiVersion}`);
   return { kind, apiVersion, ...decodeMessage(message, raw) };
 }

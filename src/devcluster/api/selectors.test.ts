@@ -48,7 +48,7 @@ const REQUESTS: [string, string, Partial<ReturnType<typeof requestInfo>>][] = [
   ['PATCH', '/api/v1/namespaces/ns/pods/p/status', { verb: 'patch', subresource: 'status' }],
   ['GET', '/api/v1/namespaces/ns', { verb: 'get', resource: 'namespaces', name: 'ns', namespace: 'ns' }],
   ['PUT', '/api/v1/namespaces/ns/finalize', { verb: 'update', resource: 'namespaces', subresource: 'finalize' }],
-  ['GET', '/api/v1/nodes/n/proxy/metrics/cadvisor', { verb: 'get', subresource: 'proxy', rest: 'metrics/cadvisor' }],
+  ['GET', '/api/v1/nodes/n/proxy/metrics/cadvisor', { verb: 'get', subresource: 'proxy', rest: '/metrics/cadvisor' }],
   ['GET', '/healthz', { verb: 'get', isResource: false }],
   ['GET', '/apis/apps/v1', { isResource: false }],
 ];
