@@ -28,6 +28,8 @@ export type NodeOptions = {
   readonly reachable?: boolean;
   /** Keeps images and containers on a filesystem of their own, this large. */
   readonly diskMiB?: number;
+  /** The kubelet's own directory, and with it all volumes, is on that filesystem too. */
+  readonly oneDisk?: boolean;
   /** Merged into the KubeletConfiguration, as YAML lines. */
   readonly config?: string;
   readonly flags?: readonly string[];
@@ -102,7 +104,8 @@ async function buildNode(
   const configPath = join(dir, 'config.yaml');
   writeFileSync(configPath, configText({ ...places, address, extra: options.config ?? '' }));
   const identity = options.cluster === false ? [] : (options.identity ?? nodeIdentity)(api, dir);
-  const kubelet = new KubeletProcess(dir, [...identity, ...(options.flags ?? [])]);
+  const rootDir = options.oneDisk === true ? ['--root-dir', join(containerd.root, 'lib', 'kubelet')] : [];
+  const kubelet = new KubeletProcess(dir, [...identity, ...rootDir, ...(options.flags ?? [])]);
   const client = await connectClient(api.adminKubeconfigPath);
   const node: TestNode = {
     dir,
