@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { ClusterTrustBundle, ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
+import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
 import { isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
 import { isUnreachable, OFFLINE_AFTER_MS } from '../kube/api-error.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
@@ -14,15 +14,7 @@ import { PodGuard } from '../kube/pod-guard.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
-import {
-  CONFIG_MAPS,
-  NODES,
-  RUNTIME_CLASSES,
-  SECRETS,
-  SERVICE_ACCOUNTS,
-  SERVICES,
-  TRUST_BUNDLES,
-} from '../kube/resources.ts';
+import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
 import { TokenManager } from '../kube/tokens.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -39,6 +31,7 @@ import type { StatusStore } from '../status/status-store.ts';
 import type { ClusterPort, ObjectChange } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
+import { buildTrustBundles, knownObjects } from './pod-credentials.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import { tracedStatuses } from './tracing.ts';
 
@@ -105,7 +98,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
   watched.nodes.subscribe(nodeSeen(deps, reporting));
-  const bundles = trustBundles(deps, api, checkpoint);
+  const bundles = buildTrustBundles(deps, api, checkpoint);
   const issued = checkpoint === undefined ? {} : { issued: checkpoint.tokens };
   const tokens = new TokenManager({ client: api.main, clock, log, ...issued });
   return {
@@ -120,7 +113,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       watched.runtimeClasses,
       watched.secrets,
       watched.configMaps,
-      ...(bundles === undefined ? [] : [bundles]),
+      ...(bundles === undefined ? [] : [bundles.part]),
       feed,
       ...(checkpoint === undefined ? [] : [checkpoint]),
       tokens,
@@ -130,12 +123,12 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     ],
     prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
-    ...(bundles === undefined ? {} : { trustBundles: { bundles: () => known(bundles, checkpoint?.trustBundles) } }),
+    ...(bundles === undefined ? {} : { trustBundles: bundles.lister }),
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
     serviceAccountOf: (pod, stop) => serviceAccountOf(watched.serviceAccounts, tokens, pod, stop),
-    services: () => known(watched.services, checkpoint?.services),
+    services: () => knownObjects(watched.services, checkpoint?.services),
     runtimeHandler: (className, signal) =>
       handlerOf(clock, watched.runtimeClasses, className, checkpoint?.runtimeClasses, signal),
     register: (pod) => {
@@ -171,12 +164,6 @@ async function openCheckpoint({ clock, log, flags, nodeName }: Foundation): Prom
   await checkpoint.load();
   return checkpoint;
 }
-
-/** As the API server has them, else as they were last; undefined if nobody ever said. */
-const known = <T extends KubeObject>(
-  reflector: Reflector<T>,
-  before: readonly T[] | undefined,
-): readonly T[] | undefined => (reflector.synced ? [...reflector.store.values()] : before);
 
 /** The connection, with the client identity that goes with it (and its rotation, where that is asked for). */
 async function connect(
@@ -300,24 +287,6 @@ function objectCaches(
     { name: 'service-account-reads', resource: SERVICE_ACCOUNTS, strategy: 'Get', namesOf: () => new Set() },
   );
   return { secrets, configMaps, serviceAccounts };
-}
-
-/** Watched only where pods may project them: the gate is off by default, and so may the API be. */
-function trustBundles(
-  { base, onTrustBundles }: ClusterDeps,
-  api: ApiConnection,
-  checkpoint: PodCheckpoint | undefined,
-): Reflector<ClusterTrustBundle> | undefined {
-  if (!base.gates.enabled('ClusterTrustBundleProjection')) return undefined;
-  const reflector = new Reflector<ClusterTrustBundle>(
-    { client: api.main, clock: base.clock, log: base.log.child({ component: 'kube' }) },
-    { name: 'trust-bundle-watch', resource: TRUST_BUNDLES },
-  );
-  reflector.subscribe(() => {
-    checkpoint?.trustBundlesChanged(reflector.store.values());
-    onTrustBundles();
-  });
-  return reflector;
 }
 
 async function serviceAccountOf(

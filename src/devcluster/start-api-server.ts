@@ -28,6 +28,8 @@ export type StartOptions = {
   /** Scheduler, workloads, garbage collection and the rest; on unless a test wants to be alone. */
   readonly controllers?: boolean | readonly ControllerName[];
   readonly watchWindow?: number;
+  /** Service account tokens live no longer than this, whatever is asked for. */
+  readonly maxTokenSeconds?: number;
   readonly clock?: Clock;
   readonly log?: Logger;
   /** Told about every request the server answers. */
@@ -80,7 +82,12 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   const store = new ObjectStore(join(options.dir, 'cluster.db'));
   const server = new ApiServer(
     { store, pki, clock, log, ...(options.observe === undefined ? {} : { observe: options.observe }) },
-    { host, port: options.port ?? 0, watchWindow: options.watchWindow ?? DEFAULT_WINDOW },
+    {
+      host,
+      port: options.port ?? 0,
+      watchWindow: options.watchWindow ?? DEFAULT_WINDOW,
+      ...(options.maxTokenSeconds === undefined ? {} : { maxTokenSeconds: options.maxTokenSeconds }),
+    },
   );
   await server.listen();
   for (const address of options.alsoListenOn ?? []) server.alsoListen(address);

@@ -7,7 +7,7 @@ import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { nodeReady } from './node-view.ts';
 import { Scene } from './scene.ts';
 
-const PODS = Number(process.env['KTS_IDLE_PODS'] ?? 10);
+const PODS = Number(process.env['KTS_IDLE_PODS'] ?? 50);
 const WINDOW_MS = 60_000;
 /** Events, the lease's creation and the last statuses are out by then. */
 const SETTLE_MS = 15_000;

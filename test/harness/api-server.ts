@@ -2,7 +2,7 @@
 // that has them. Tests see one interface and cannot tell which it is, except where a controller is needed.
 import { join } from 'node:path';
 import type { ServedRequest } from '../../src/devcluster/api/api-server.ts';
-import { startApiServer, type RunningApiServer } from '../../src/devcluster/start-api-server.ts';
+import { startApiServer, type RunningApiServer, type StartOptions } from '../../src/devcluster/start-api-server.ts';
 import type { Validity } from '../../src/lib/x509/certificate.ts';
 import { issueClientPem } from './client-certificate.ts';
 import { assetsFolder, findAssets } from './real-assets.ts';
@@ -35,30 +35,38 @@ export interface TestApiServer {
 /** Which API server the tests run on here. */
 export const apiServerKind = (): TestApiServer['kind'] => (assetsFolder() === undefined ? 'embedded' : 'real');
 
-export async function startTestApiServer(dir: string): Promise<TestApiServer> {
+/** What only the embedded one can be told. */
+export type EmbeddedOptions = Pick<StartOptions, 'maxTokenSeconds'>;
+
+export async function startTestApiServer(dir: string, options: EmbeddedOptions = {}): Promise<TestApiServer> {
   const folder = assetsFolder();
-  return folder === undefined ? await EmbeddedApiServer.open(dir) : await startRealApiServer(dir, findAssets(folder));
+  return folder === undefined
+    ? await EmbeddedApiServer.open(dir, options)
+    : await startRealApiServer(dir, findAssets(folder));
 }
 
 class EmbeddedApiServer implements TestApiServer {
   readonly kind = 'embedded';
   readonly hasControllers = true;
   readonly #dir: string;
+  readonly #options: EmbeddedOptions;
   readonly #served: ServedRequest[];
   readonly #first: RunningApiServer;
   #running: RunningApiServer | undefined;
 
-  private constructor(dir: string, running: RunningApiServer, served: ServedRequest[]) {
+  private constructor(dir: string, options: EmbeddedOptions, running: RunningApiServer, served: ServedRequest[]) {
     this.#dir = dir;
+    this.#options = options;
     this.#first = running;
     this.#running = running;
     this.#served = served;
   }
 
-  static async open(dir: string): Promise<TestApiServer> {
+  static async open(dir: string, options: EmbeddedOptions): Promise<TestApiServer> {
     const served: ServedRequest[] = [];
-    const running = await startApiServer({ dir, port: 0, observe: (request) => void served.push(request) });
-    return new EmbeddedApiServer(dir, running, served);
+    const observe = (request: ServedRequest): void => void served.push(request);
+    const running = await startApiServer({ dir, port: 0, observe, ...options });
+    return new EmbeddedApiServer(dir, options, running, served);
   }
 
   get url(): string {
@@ -105,6 +113,6 @@ class EmbeddedApiServer implements TestApiServer {
   async start(): Promise<void> {
     if (this.#running !== undefined) return;
     const observe = (request: ServedRequest): void => void this.#served.push(request);
-    this.#running = await startApiServer({ dir: this.#dir, port: this.#first.port, observe });
+    this.#running = await startApiServer({ dir: this.#dir, port: this.#first.port, observe, ...this.#options });
   }
 }

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { startTestApiServer, type ServedRequest, type TestApiServer } from './api-server.ts';
+import { startTestApiServer, type EmbeddedOptions, type ServedRequest, type TestApiServer } from './api-server.ts';
 import { connectClient } from './connect-client.ts';
 import { startContainerd, type PrivateContainerd } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
@@ -37,6 +37,7 @@ export type NodeOptions = {
   readonly prepare?: (node: Omit<TestNode, 'kubelet'>) => Promise<void> | void;
   /** Gives the kubelet its identity; by default `--kubeconfig` with a node's certificate in it. */
   readonly identity?: (api: TestApiServer, dir: string) => readonly string[];
+  readonly apiServer?: EmbeddedOptions;
 };
 
 export interface TestNode {
@@ -92,7 +93,7 @@ async function buildNode(
   const disk = diskMiB === undefined ? {} : { diskMiB };
   const containerd = await startContainerd({ version: options.containerd ?? '2.1', ...disk });
   undo.push(() => containerd.stop());
-  const api = await startTestApiServer(join(dir, 'api'));
+  const api = await startTestApiServer(join(dir, 'api'), options.apiServer);
   undo.push(() => api.stop());
   const cri = new CriProxy(containerd.socketPath);
   await cri.start();

@@ -77,6 +77,8 @@ export const apiServerFlags = (dir: string, ports: Ports): string[] => [
   '--enable-admission-plugins=NodeRestriction',
   '--enable-bootstrap-token-auth=true',
   '--allow-privileged=true',
+  '--feature-gates=ClusterTrustBundle=true,ClusterTrustBundleProjection=true,PodCertificateRequest=true',
+  '--runtime-config=certificates.k8s.io/v1beta1=true',
   `--audit-policy-file=${dir}/audit-policy.yaml`,
   `--audit-log-path=${dir}/audit.log`,
 ];

@@ -14,7 +14,7 @@ import { impersonated } from './auth/impersonate.ts';
 import { TokenIssuer } from './auth/tokens.ts';
 import { sendError, type Exchange } from './exchange.ts';
 import { KubeletProxy, refuseUpgrade } from './kubelet-proxy.ts';
-import { restrictNode } from './node-restriction.ts';
+import { restrictNodes } from './node-restriction.ts';
 import type { ClusterPki } from './pki/pki.ts';
 import { Registry } from './registry.ts';
 import { requestInfo } from './request-info.ts';
@@ -51,6 +51,8 @@ export type ApiServerOptions = {
   readonly port: number;
   /** How many past changes of each resource a watch can start from. */
   readonly watchWindow: number;
+  /** Service account tokens live no longer than this, whatever is asked for. */
+  readonly maxTokenSeconds?: number;
 };
 
 const RETRY_LISTEN_MS = 2000;
@@ -73,9 +75,9 @@ export class ApiServer {
     const { store, clock, pki } = deps;
     this.#deps = deps;
     this.#options = options;
-    this.registry = new Registry({ store, clock }, STRATEGIES, restrictNode);
+    this.registry = new Registry({ store, clock }, STRATEGIES, restrictNodes(store));
     this.hub = new WatchHub(store, { windowSize: options.watchWindow });
-    this.tokens = new TokenIssuer(pki.tokenKey, pki.tokenPublicKey, clock);
+    this.tokens = new TokenIssuer(pki.tokenKey, pki.tokenPublicKey, clock, options.maxTokenSeconds);
     this.proxy = new KubeletProxy(store, pki.kubeletClient);
     this.#authenticator = new Authenticator({ store, tokens: this.tokens, clock });
     this.#router = new Router({

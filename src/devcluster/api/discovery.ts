@@ -28,14 +28,19 @@ export const apiVersions = (address: string): Json => ({
   serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
 });
 
-const groups = (): { group: string; version: string }[] => [
-  ...groupVersions().filter((gv) => gv.group !== ''),
-  METRICS_GROUP,
-];
+type Group = { readonly group: string; readonly versions: readonly string[] };
 
-const groupDocument = ({ group, version }: { group: string; version: string }): Json => {
-  const preferred = { groupVersion: `${group}/${version}`, version };
-  return { name: group, versions: [preferred], preferredVersion: preferred };
+/** Versions of a group in the order of the table, the preferred one first. */
+const groups = (): Group[] => {
+  const found = new Map<string, string[]>();
+  for (const { group, version } of [...groupVersions(), METRICS_GROUP])
+    if (group !== '') found.set(group, [...(found.get(group) ?? []), version]);
+  return [...found].map(([group, versions]) => ({ group, versions }));
+};
+
+const groupDocument = ({ group, versions }: Group): Json => {
+  const documents = versions.map((version) => ({ groupVersion: `${group}/${version}`, version }));
+  return { name: group, versions: documents, preferredVersion: documents[0] };
 };
 
 export const apiGroupList = (): Json => ({
@@ -91,14 +96,18 @@ export function aggregatedVersion(request: IncomingMessage): string | undefined 
 }
 
 export function aggregatedDiscovery(version: string, root: 'api' | 'apis'): Json {
-  const chosen = root === 'api' ? [{ group: '', version: 'v1' }] : groups();
+  const chosen = root === 'api' ? [{ group: '', versions: ['v1'] }] : groups();
   return {
     kind: 'APIGroupDiscoveryList',
     apiVersion: `apidiscovery.k8s.io/${version}`,
     metadata: {},
-    items: chosen.map(({ group, version: v }) => ({
+    items: chosen.map(({ group, versions }) => ({
       metadata: { name: group, creationTimestamp: null },
-      versions: [{ version: v, freshness: 'Current', resources: aggregatedResources(group, v) }],
+      versions: versions.map((v) => ({
+        version: v,
+        freshness: 'Current',
+        resources: aggregatedResources(group, v),
+      })),
     })),
   };
 }

@@ -8,6 +8,8 @@ export type MergeSchema = {
   readonly key?: string;
   /** A list of plain values merged as a set. */
   readonly set?: boolean;
+  /** Clients send the keys to keep with a patch: of the map, or of each element. */
+  readonly retainKeys?: boolean;
 };
 
 const keyed = (key: string, fields?: Readonly<Record<string, MergeSchema>>): MergeSchema =>
@@ -26,7 +28,7 @@ const CONTAINER: Readonly<Record<string, MergeSchema>> = {
 };
 
 const POD_SPEC: MergeSchema = map({
-  volumes: keyed('name'),
+  volumes: { ...keyed('name'), retainKeys: true },
   containers: keyed('name', CONTAINER),
   initContainers: keyed('name', CONTAINER),
   ephemeralContainers: keyed('name', CONTAINER),
@@ -58,7 +60,10 @@ const plain = (fields: Readonly<Record<string, MergeSchema>> = {}): MergeSchema 
 
 const BY_KIND: Readonly<Record<string, MergeSchema>> = {
   Pod: POD,
-  Deployment: workload,
+  Deployment: map({
+    ...workload.fields,
+    spec: map({ ...workload.fields?.['spec']?.fields, strategy: { retainKeys: true } }),
+  }),
   ReplicaSet: workload,
   DaemonSet: workload,
   Job: workload,
@@ -70,6 +75,7 @@ const BY_KIND: Readonly<Record<string, MergeSchema>> = {
   ServiceAccount: plain({ secrets: keyed('name') }),
   Namespace: plain({ status: STATUS_CONDITIONS }),
   PersistentVolumeClaim: plain({ status: STATUS_CONDITIONS }),
+  PodCertificateRequest: plain({ status: STATUS_CONDITIONS }),
   CSINode: plain({ spec: map({ drivers: keyed('name') }) }),
 };
 

@@ -1,8 +1,9 @@
 // The NodeRestriction admission rules: what a kubelet may write, seen from the object itself.
 import { forbidden } from './api-error.ts';
 import { isNode, nodeNameOf } from './auth/node-authorizer.ts';
-import { recordsAt, sameJson, textAt, type ApiObject } from './objects.ts';
+import { keyOf, recordAt, recordsAt, sameJson, textAt, type ApiObject } from './objects.ts';
 import type { Write } from './registry.ts';
+import type { ObjectStore } from './store.ts';
 import { MIRROR_ANNOTATION } from './strategies/pod-admission.ts';
 
 const OWN_LABELS = new Set([
@@ -19,15 +20,16 @@ const OWN_LABELS = new Set([
   'failure-domain.beta.kubernetes.io/zone',
 ]);
 
-export function restrictNode(write: Write): void {
-  const { user } = write.context;
-  if (!isNode(user)) return;
-  const node = nodeNameOf(user);
-  const why = whyNot(write, node);
-  if (why !== undefined) throw forbidden(write.type, write.object.metadata.name, why);
-}
+export const restrictNodes =
+  (store: ObjectStore) =>
+  (write: Write): void => {
+    const { user } = write.context;
+    if (!isNode(user)) return;
+    const why = whyNot(write, nodeNameOf(user), store);
+    if (why !== undefined) throw forbidden(write.type, write.object.metadata.name, why);
+  };
 
-function whyNot(write: Write, node: string): string | undefined {
+function whyNot(write: Write, node: string, store: ObjectStore): string | undefined {
   switch (write.type.storage) {
     case 'pods':
       return podProblem(write, node);
@@ -45,6 +47,8 @@ function whyNot(write: Write, node: string): string | undefined {
       return textAt(write.object, 'spec', 'nodeName') === node
         ? undefined
         : `can only modify ResourceSlice with same nodeName as ${node}`;
+    case 'certificates.k8s.io/podcertificaterequests':
+      return certificateRequestProblem(write.object, node, store);
     default:
       return undefined;
   }
@@ -99,6 +103,28 @@ function nodeProblem(write: Write, node: string): string | undefined {
     !sameJson(recordsAt(write.object, 'spec', 'taints'), recordsAt(write.old, 'spec', 'taints'))
   )
     return `node "${node}" is not allowed to modify taints`;
+  return undefined;
+}
+
+/** A kubelet asks only for pods that run here, and says truly who they are. */
+function certificateRequestProblem(request: ApiObject, node: string, store: ObjectStore): string | undefined {
+  const spec = recordAt(request, 'spec');
+  const [podName, account] = [textAt(spec, 'podName'), textAt(spec, 'serviceAccountName')];
+  const { namespace } = request.metadata;
+  if (textAt(spec, 'nodeName') !== node)
+    return `PodCertificateRequest.Spec.NodeName="${textAt(spec, 'nodeName')}", which is not the requesting node "${node}"`;
+  const uidOf = (storage: string, key: string): string => store.get(storage, key)?.object.metadata.uid ?? '';
+  const pod = store.get('pods', keyOf(namespace, podName))?.object;
+  if (textAt(spec, 'nodeUID') !== uidOf('nodes', node)) return 'the node UID is not that of the running node';
+  if (pod === undefined || textAt(spec, 'podUID') !== pod.metadata.uid)
+    return `the pod UID is not that of pod "${podName}"`;
+  if (textAt(pod, 'spec', 'nodeName') !== node)
+    return `pod "${podName}" is not running on node "${node}" named in the PodCertificateRequest`;
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return `pod "${podName}" is a mirror pod`;
+  if (account !== textAt(pod, 'spec', 'serviceAccountName'))
+    return `the service account is not that of pod "${podName}"`;
+  if (textAt(spec, 'serviceAccountUID') !== uidOf('serviceaccounts', keyOf(namespace, account)))
+    return `the service account UID is not that of "${account}"`;
   return undefined;
 }
 

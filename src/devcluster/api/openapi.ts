@@ -1,5 +1,5 @@
-// Just enough OpenAPI for kubectl: which kinds can be patched with fieldValidation and dryRun. Schemas are left out, so
-// kubectl leaves validation to the server; `kubectl explain` has nothing to show.
+// OpenAPI for kubectl: which kinds can be patched with fieldValidation and dryRun, and, in version 3, what fields they have.
+// Version 2, which only kubectl before 1.27 reads, has no schemas: it leaves validation to the server then.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from './api-error.ts';
@@ -7,47 +7,66 @@ import { sendText } from './exchange.ts';
 import type { Json } from './objects.ts';
 import { field, text } from './openapi-protobuf.ts';
 import { groupVersions, RESOURCES, type ResourceType } from './resources.ts';
+import { kindSchemaName, schemasOf } from './schema/openapi-schemas.ts';
 
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const rootOf = (gv: { group: string; version: string }): string =>
   gv.group === '' ? `api/${gv.version}` : `apis/${gv.group}/${gv.version}`;
 
-const pathOf = (type: ResourceType): string =>
-  `/${rootOf(type)}/${type.namespaced ? 'namespaces/{namespace}/' : ''}${type.resource}/{name}`;
+const collectionOf = (type: ResourceType): string =>
+  `/${rootOf(type)}/${type.namespaced ? 'namespaces/{namespace}/' : ''}${type.resource}`;
+const pathOf = (type: ResourceType): string => `${collectionOf(type)}/{name}`;
 const kindOf = ({ group, version, kind }: ResourceType): Json => ({ group, version, kind });
 const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation', 'force'];
 
 const patchable = (): ResourceType[] => RESOURCES.filter((r) => r.verbs.includes('patch'));
 
-const patchOperation = (type: ResourceType, parameters: readonly Json[]): Json => ({
-  description: `partially update the specified ${type.kind}`,
-  operationId: `patch${type.group}${type.version}${type.kind}`,
+const operationOf = (type: ResourceType, action: string, parameters: readonly Json[]): Json => ({
+  operationId: `${action}${type.group}${type.version}${type.kind}`,
   parameters,
   responses: { '200': { description: 'OK' } },
-  'x-kubernetes-action': 'patch',
+  'x-kubernetes-action': action,
   'x-kubernetes-group-version-kind': kindOf(type),
 });
 
 const INFO = { title: 'Kubernetes', version: 'v1.36.4' };
 
-const v3 = new Map(
-  groupVersions().map((gv) => {
-    const parameters = PARAMETERS.map((name) => ({ name, in: 'query', schema: { type: 'string' } }));
-    const paths = Object.fromEntries(
-      patchable()
-        .filter((r) => r.group === gv.group && r.version === gv.version)
-        .map((r) => [pathOf(r), { patch: patchOperation(r, parameters) }]),
-    );
-    return [rootOf(gv), JSON.stringify({ openapi: '3.0.0', info: INFO, paths, components: { schemas: {} } })];
-  }),
-);
+const documents = new Map<string, string>();
 
-export const openapiV3Document = (root: string): string | undefined => v3.get(root);
+/** Made when it is first asked for: most clients never do. */
+export function openapiV3Document(root: string): string | undefined {
+  const found = documents.get(root);
+  const gv = groupVersions().find((one) => rootOf(one) === root);
+  if (found !== undefined || gv === undefined) return found;
+  const parameters = PARAMETERS.map((name) => ({ name, in: 'query', schema: { type: 'string' } }));
+  const paths: Json = {};
+  for (const type of RESOURCES.filter((r) => r.group === gv.group && r.version === gv.version)) {
+    const responses = answerOf(type);
+    const operation = (action: string): Json => ({ ...operationOf(type, action, parameters), responses });
+    if (type.verbs.includes('create')) paths[collectionOf(type)] = { post: operation('post') };
+    if (type.verbs.includes('patch')) paths[pathOf(type)] = { patch: operation('patch') };
+  }
+  const schemas = schemasOf(gv.group, gv.version);
+  const document = JSON.stringify({ openapi: '3.0.0', info: INFO, paths, components: { schemas } });
+  documents.set(root, document);
+  return document;
+}
+
+const answerOf = (type: ResourceType): Json => ({
+  '200': {
+    description: 'OK',
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${kindSchemaName(type)}` } } },
+  },
+});
 
 export const openapiV3Index = (): Json => ({
   paths: Object.fromEntries(
-    [...v3].map(([root, document]) => {
-      const hash = createHash('sha256').update(document).digest('hex').toUpperCase();
+    groupVersions().map((gv) => {
+      const root = rootOf(gv);
+      const hash = createHash('sha256')
+        .update(openapiV3Document(root) ?? '')
+        .digest('hex')
+        .toUpperCase();
       return [root, { serverRelativeURL: `/openapi/v3/${root}?hash=${hash}` }];
     }),
   ),
@@ -60,8 +79,9 @@ const v2Json = JSON.stringify({
     patchable().map((r) => [
       pathOf(r),
       {
-        patch: patchOperation(
+        patch: operationOf(
           r,
+          'patch',
           PARAMETERS.map((name) => ({ name, in: 'query', type: 'string', uniqueItems: true })),
         ),
       },

@@ -218,6 +218,10 @@ const CLUSTER = [
       fields: same('spec.signerName'),
     },
   ]),
+  ...define('certificates.k8s.io/v1beta1', [
+    { kind: 'ClusterTrustBundle', cluster: true, fields: same('spec.signerName') },
+    { kind: 'PodCertificateRequest', status: true, fields: same('spec.signerName', 'spec.podName', 'spec.nodeName') },
+  ]),
   ...define('coordination.k8s.io/v1', [{ kind: 'Lease' }]),
   ...define('discovery.k8s.io/v1', [{ kind: 'EndpointSlice' }]),
   ...define('events.k8s.io/v1', [

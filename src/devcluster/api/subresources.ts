@@ -143,13 +143,13 @@ export function requestToken(
     throw invalid({ group: 'authentication.k8s.io', resource: '', kind: 'TokenRequest' }, name, f.list);
   const audiences = textsAt(spec, 'audiences').length > 0 ? textsAt(spec, 'audiences') : DEFAULT_AUDIENCES;
   const bound = bindingOf(registry, namespace, name, recordAt(spec, 'boundObjectRef'));
-  const { token, expiresMs } = issuer.issue({ account, audiences, expirationSeconds: seconds, ...bound });
+  const issued = issuer.issue({ account, audiences, expirationSeconds: seconds, ...bound });
   return {
     kind: 'TokenRequest',
     apiVersion: 'authentication.k8s.io/v1',
     metadata: { name, namespace, creationTimestamp: apiTime(registry.world.clock.now()) },
-    spec: { ...spec, audiences, expirationSeconds: seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
-    status: { token, expirationTimestamp: apiTime(expiresMs) },
+    spec: { ...spec, audiences, expirationSeconds: issued.seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
+    status: { token: issued.token, expirationTimestamp: apiTime(issued.expiresMs) },
   };
 }
 

@@ -258,6 +258,14 @@ export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
     },
     { name: 'Condition', cell: csrCondition },
   ],
+  'certificates.k8s.io/clustertrustbundles': [{ name: 'SignerName', cell: text('spec', 'signerName') }],
+  'certificates.k8s.io/podcertificaterequests': [
+    { name: 'PodName', cell: text('spec', 'podName') },
+    { name: 'ServiceAccountName', cell: text('spec', 'serviceAccountName') },
+    { name: 'NodeName', cell: text('spec', 'nodeName') },
+    { name: 'SignerName', cell: text('spec', 'signerName') },
+    { name: 'State', cell: (o) => textAt(recordsAt(o, 'status', 'conditions')[0], 'type') || 'Pending' },
+  ],
   'scheduling.k8s.io/priorityclasses': [
     integer('Value', count('value')),
     { name: 'Global-Default', cell: yes('globalDefault') },

@@ -109,9 +109,13 @@ export async function reset(
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
+  const installed = (await readSettings(paths))?.installed ?? [];
   const left = await down(paths, tell, signal);
   if (left.length > 0) return left;
   tell(`removing ${paths.directory}`);
   await rm(paths.directory, { recursive: true, force: true });
+  // Others may have come to need them since: whether they go is the owner's decision.
+  if (installed.length > 0)
+    tell(`packages it had installed stay; remove them with: apt-get purge --autoremove ${installed.join(' ')}`);
   return existsSync(paths.directory) ? [paths.directory] : [];
 }

@@ -74,7 +74,7 @@ const bundle = (name: string, certificates: string[], signerName?: string): Clus
 
 test('trust bundles are found by name or by signer, without repetition, in one order per process', async () => {
   const all = [bundle('one', ['A', 'B'], 'sign/er'), bundle('two', ['B', 'C'], 'sign/er'), bundle('three', ['D'])];
-  const trustBundles = new TrustBundles({ bundles: () => all }, 'salt');
+  const trustBundles = new TrustBundles({ bundles: () => Promise.resolve(all) }, 'salt');
   const get = async (source: NonNullable<ProjectedSource['clusterTrustBundle']>): Promise<string[]> =>
     ((await collect([{ clusterTrustBundle: source }], { trustBundles })).files['ca'] ?? '')
       .split('-----BEGIN CERTIFICATE-----\n')
@@ -90,11 +90,12 @@ test('trust bundles are found by name or by signer, without repetition, in one o
   assert.deepEqual(await get({ name: 'none', optional: true, path: 'ca' }), []);
   await assert.rejects(get({ name: 'none', path: 'ca' }), /"none" not found/);
   await assert.rejects(get({ signerName: 'sign/er', path: 'ca' }), /matched zero ClusterTrustBundles/);
-  const unread = new TrustBundles({ bundles: () => undefined }, 'x');
-  await assert.rejects(unread.certificates({ name: 'one', optional: true }), /has not yet synced/);
+  const unread = new TrustBundles({ bundles: () => Promise.resolve(undefined) }, 'x');
+  await assert.rejects(unread.certificates({ name: 'one', optional: true }, signal), /has not yet synced/);
   const query = { signerName: 'sign/er', labelSelector: {}, optional: false };
   const orders = new Set<string>();
-  for (let i = 0; i < 30; i++) orders.add(await new TrustBundles({ bundles: () => all }, `${i}`).certificates(query));
+  for (let i = 0; i < 30; i++)
+    orders.add(await new TrustBundles({ bundles: () => Promise.resolve(all) }, `${i}`).certificates(query, signal));
   assert.ok(orders.size > 1);
-  assert.equal(await trustBundles.certificates(query), await trustBundles.certificates(query));
+  assert.equal(await trustBundles.certificates(query, signal), await trustBundles.certificates(query, signal));
 });

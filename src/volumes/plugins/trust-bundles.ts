@@ -7,9 +7,9 @@ import { matchesLabelSelector } from '../../core/selectors.ts';
 import { KubeletError } from '../../lib/errors.ts';
 import type { TrustBundleQuery, TrustBundleSource } from './sources.ts';
 
-/** All bundles of the cluster, or undefined until they have been read once. */
+/** All bundles of the cluster, or undefined while they cannot be read. */
 export interface TrustBundleLister {
-  bundles(): readonly ClusterTrustBundle[] | undefined;
+  bundles(signal: AbortSignal): Promise<readonly ClusterTrustBundle[] | undefined>;
 }
 
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\s]*?)-----END \1-----/g;
@@ -24,9 +24,8 @@ export class TrustBundles implements TrustBundleSource {
     this.#salt = salt;
   }
 
-  async certificates(query: TrustBundleQuery): Promise<string> {
-    await Promise.resolve();
-    const all = this.#lister.bundles();
+  async certificates(query: TrustBundleQuery, signal: AbortSignal): Promise<string> {
+    const all = await this.#lister.bundles(signal);
     if (all === undefined) throw new KubeletError('unavailable', 'ClusterTrustBundle informer has not yet synced');
     const found = select(all, query);
     if (found.length === 0 && !query.optional) throw new KubeletError('notFound', missing(query));

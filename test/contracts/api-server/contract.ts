@@ -5,6 +5,7 @@ import { dig, type Json } from './client.ts';
 import { podBody, type Scene } from './scene.ts';
 import type { TestServer } from './servers.ts';
 import { accessContract } from './access-contract.ts';
+import { certificateContract } from './certificate-contract.ts';
 import { watchContract } from './watch-contract.ts';
 
 export function apiServerContract(open: () => Promise<TestServer>): void {
@@ -25,6 +26,7 @@ export function apiServerContract(open: () => Promise<TestServer>): void {
   podContract(scene);
   watchContract(scene);
   accessContract(scene);
+  certificateContract(scene);
 }
 
 function objectContract(s: Scene): void {

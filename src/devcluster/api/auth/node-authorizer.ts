@@ -58,6 +58,8 @@ export function nodeMay(store: ObjectStore, user: User, info: RequestInfo): Verd
       );
     case 'resource.k8s.io/resourceslices':
       return slices(info, node);
+    case 'certificates.k8s.io/podcertificaterequests':
+      return certificateRequests(store, info, node);
     case '/persistentvolumes':
       return when(info.verb === 'get' && volumesOf(store, node).has(info.name), noRelation(node));
     case 'storage.k8s.io/volumeattachments':
@@ -107,6 +109,19 @@ function slices(info: RequestInfo, node: string): Verdict {
     return YES;
   const own = info.fieldTerms.some((t) => t.field === 'spec.nodeName' && t.equal && t.value === node);
   return when(own, 'can only list/watch/deletecollection resourceslices with spec.nodeName field selector');
+}
+
+/** Which requests it may create is decided by the rules of admission. */
+function certificateRequests(store: ObjectStore, info: RequestInfo, node: string): Verdict {
+  if (info.subresource !== '') return no('nodes may not access the status subresource of PodCertificateRequests');
+  if (info.verb === 'create') return YES;
+  if (info.verb === 'get') {
+    const request = store.get('certificates.k8s.io/podcertificaterequests', keyOf(info.namespace, info.name));
+    return when(textAt(request?.object, 'spec', 'nodeName') === node, noRelation(node));
+  }
+  if (info.verb !== 'list' && info.verb !== 'watch') return no(`nodes may not ${info.verb} podcertificaterequests`);
+  const own = info.fieldTerms.some((t) => t.field === 'spec.nodeName' && t.equal && t.value === node);
+  return when(own, 'can only list/watch podcertificaterequests with nodeName field selector');
 }
 
 function referenced(store: ObjectStore, info: RequestInfo, node: string): Verdict {

@@ -27,8 +27,10 @@ export class TokenIssuer {
   readonly #publicKey: KeyObject;
   readonly #clock: Clock;
   readonly #keyId: string;
+  readonly #maxSeconds: number;
 
-  constructor(key: KeyObject, publicKey: KeyObject, clock: Clock) {
+  constructor(key: KeyObject, publicKey: KeyObject, clock: Clock, maxSeconds = Infinity) {
+    this.#maxSeconds = maxSeconds;
     this.#key = key;
     this.#publicKey = publicKey;
     this.#clock = clock;
@@ -37,13 +39,14 @@ export class TokenIssuer {
       .digest('base64url');
   }
 
-  issue(grant: TokenGrant): { token: string; expiresMs: number } {
+  issue(grant: TokenGrant): { token: string; expiresMs: number; seconds: number } {
+    const seconds = Math.min(grant.expirationSeconds, this.#maxSeconds);
     const now = Math.floor(this.#clock.now() / 1000);
     const { name, namespace = '', uid = '' } = grant.account.object.metadata;
     const bound = grant.binding === undefined ? {} : { [grant.binding.kind.toLowerCase()]: refOf(grant.binding) };
     const claims = {
       aud: grant.audiences,
-      exp: now + grant.expirationSeconds,
+      exp: now + seconds,
       iat: now,
       iss: ISSUER,
       jti: randomUUID(),
@@ -52,14 +55,14 @@ export class TokenIssuer {
         ...(grant.node === undefined ? {} : { node: grant.node }),
         ...bound,
         serviceaccount: { name, uid },
-        ...(grant.expirationSeconds > MIN_WARN_AFTER_SECONDS ? { warnafter: now + MIN_WARN_AFTER_SECONDS } : {}),
+        ...(seconds > MIN_WARN_AFTER_SECONDS ? { warnafter: now + MIN_WARN_AFTER_SECONDS } : {}),
       },
       nbf: now,
       sub: `system:serviceaccount:${namespace}:${name}`,
     };
     const text = `${encode({ alg: 'RS256', kid: this.#keyId })}.${encode(claims)}`;
     const signature = sign('sha256', Buffer.from(text), this.#key).toString('base64url');
-    return { token: `${text}.${signature}`, expiresMs: claims.exp * 1000 };
+    return { token: `${text}.${signature}`, expiresMs: claims.exp * 1000, seconds };
   }
 
   /** The claims of a token this server signed that is valid now, whatever it is bound to. */

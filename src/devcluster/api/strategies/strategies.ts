@@ -11,6 +11,7 @@ import {
   storageClassStrategy,
   volumeStrategy,
 } from './basic.ts';
+import { podCertificateRequestStrategy, trustBundleStrategy } from './certificates.ts';
 import { podStrategy } from './pod.ts';
 import { serviceStrategy } from './service.ts';
 import { daemonSetStrategy, deploymentStrategy, jobStrategy, replicaSetStrategy } from './workload.ts';
@@ -34,6 +35,8 @@ export const STRATEGIES: Readonly<Record<string, Strategy>> = {
   'apps/daemonsets': daemonSetStrategy,
   'batch/jobs': jobStrategy,
   'certificates.k8s.io/certificatesigningrequests': signingRequestStrategy,
+  'certificates.k8s.io/clustertrustbundles': trustBundleStrategy,
+  'certificates.k8s.io/podcertificaterequests': podCertificateRequestStrategy,
   'scheduling.k8s.io/priorityclasses': priorityClassStrategy,
   'storage.k8s.io/storageclasses': storageClassStrategy,
   'rbac.authorization.k8s.io/roles': loose,

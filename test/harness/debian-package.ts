@@ -1,0 +1,46 @@
+// Programs of later Debian releases than the one tests run on: the package is unpacked (never installed) into a cache
+// folder.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const cacheRoot = (): string => join(homedir(), '.cache', 'kubelet-ts');
+const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/** The folder with the content of `name` in a version that starts with `version`; `program` is what must be in it. */
+export async function unpackedPackage(name: string, version: string, program: string): Promise<string> {
+  const home = join(cacheRoot(), `${name}-${version}`);
+  if (!existsSync(join(home, program))) await download(name, version, home);
+  return home;
+}
+
+async function download(name: string, version: string, home: string): Promise<void> {
+  await mkdir(cacheRoot(), { recursive: true });
+  const work = await mkdtemp(join(cacheRoot(), 'download-'));
+  try {
+    for (const dir of ['lists/partial', 'archives/partial', 'unpacked'])
+      await mkdir(join(work, dir), { recursive: true });
+    const lines = ['trixie', 'sid'].map((s) => `deb [signed-by=${KEYRING}] http://deb.debian.org/debian ${s} main\n`);
+    await writeFile(join(work, 'sources.list'), lines.join(''));
+    const options = [
+      `Dir::Etc::sourcelist=${work}/sources.list`,
+      'Dir::Etc::sourceparts=/dev/null',
+      `Dir::State::lists=${work}/lists`,
+      `Dir::Cache=${work}`,
+      'APT::Sandbox::User=root',
+    ].flatMap((o) => ['-o', o]);
+    await run('apt-get', [...options, '-qq', 'update']);
+    await run('apt-get', [...options, '-qq', 'download', `${name}=${version}*`], { cwd: work });
+    const deb = (await readdir(work)).find((f) => f.endsWith('.deb'));
+    if (deb === undefined) throw new Error(`no package ${name} ${version} found`);
+    await run('dpkg', ['-x', join(work, deb), join(work, 'unpacked')]);
+    await rm(home, { recursive: true, force: true });
+    await rename(join(work, 'unpacked'), home);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
