@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build, type BuildOptions } from 'esbuild';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
@@ -14,6 +14,17 @@ const source = (path: string): string => join(ROOT, 'src', path);
 const PARTS = {
   'decode-worker': source('sources/decode-worker.ts'),
   'subpath-child': source('volumes/subpath-child.ts'),
+};
+
+/** An `import` of a module of Node's reads all its exports, and with those of node:http comes a whole WebSocket client. */
+const builtins: Plugin = {
+  name: 'builtins',
+  setup(build) {
+    build.onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'builtin' }));
+    build.onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule('${path}')`,
+    }));
+  },
 };
 
 const common = (form: 'files' | 'executable'): BuildOptions => ({
@@ -37,6 +48,7 @@ async function buildFiles(out: string): Promise<void> {
     entryPoints: { kubelet: source('main.ts'), ...PARTS },
     format: 'esm',
     splitting: true,
+    plugins: [builtins],
     outdir: out,
     outExtension: { '.js': '.mjs' },
     chunkNames: 'chunk-[hash]',

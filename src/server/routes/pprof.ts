@@ -1,6 +1,6 @@
 // GET /debug/pprof/{name}: profiles of this process, in Node's own formats: CPU profiles (.cpuprofile), heap snapshots
 // (.heapsnapshot), sampled allocations (.heapprofile). One at a time; a heap snapshot stops the process while it is made.
-import { Session } from 'node:inspector/promises';
+import type { Session } from 'node:inspector/promises';
 import { pipeline } from 'node:stream/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Clock } from '../../lib/clock.ts';
@@ -65,9 +65,16 @@ const attach = (response: Exchange['response'], name: string): void => {
   response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
 };
 
-async function cpuProfile(seconds: number, { response, signal }: Exchange, { clock }: PprofDeps): Promise<void> {
+/** Loaded when somebody asks: few ever do. */
+async function inspect(): Promise<Session> {
+  const { Session } = await import('node:inspector/promises');
   const session = new Session();
   session.connect();
+  return session;
+}
+
+async function cpuProfile(seconds: number, { response, signal }: Exchange, { clock }: PprofDeps): Promise<void> {
+  const session = await inspect();
   try {
     await session.post('Profiler.enable');
     await session.post('Profiler.start');
@@ -81,8 +88,7 @@ async function cpuProfile(seconds: number, { response, signal }: Exchange, { clo
 }
 
 async function allocations(seconds: number, { response, signal }: Exchange, { clock }: PprofDeps): Promise<void> {
-  const session = new Session();
-  session.connect();
+  const session = await inspect();
   try {
     await session.post('HeapProfiler.startSampling', { samplingInterval: SAMPLE_BYTES });
     await clock.sleep(seconds * 1000, signal);
