@@ -61,6 +61,16 @@ const OWN_NAMES = [
   'kubernetes.default.svc.cluster.local',
 ];
 
+const addressesOf = (options: StartOptions, host: string): string[] => [
+  ...new Set([
+    '127.0.0.1',
+    (options.serviceAddress ?? SERVICE).ip,
+    ...(options.alsoListenOn ?? []),
+    ...(host === '0.0.0.0' ? [] : [host]),
+    ...(options.ipAddresses ?? []),
+  ]),
+];
+
 export async function startApiServer(options: StartOptions): Promise<RunningApiServer> {
   const clock = options.clock ?? systemClock;
   const log = (options.log ?? silentLogger).child({ component: 'api-server' });
@@ -69,15 +79,7 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   const pki = await openPki(clock, {
     directory: join(options.dir, 'pki'),
     dnsNames: [...OWN_NAMES, ...(options.dnsNames ?? [])],
-    ipAddresses: [
-      ...new Set([
-        '127.0.0.1',
-        (options.serviceAddress ?? SERVICE).ip,
-        ...(options.alsoListenOn ?? []),
-        ...(host === '0.0.0.0' ? [] : [host]),
-        ...(options.ipAddresses ?? []),
-      ]),
-    ],
+    ipAddresses: addressesOf(options, host),
   });
   const store = new ObjectStore(join(options.dir, 'cluster.db'));
   const server = new ApiServer(
