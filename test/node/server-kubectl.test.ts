@@ -8,6 +8,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/lib/clock.ts';
 import {
   createNamespace,
   NAMESPACE,
@@ -15,6 +17,7 @@ import {
   startServerNode,
   type ServerNode,
 } from '../contracts/server/server-node.ts';
+import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { until } from '../harness/until.ts';
 
 const KUBECTL = (process.env['PATH'] ?? '')
@@ -94,6 +97,29 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     assert.ok(rotated.out.length < text.length, 'the log was rotated meanwhile');
   });
 
+  it('logs of all containers, since a while ago, and of the life before', async () => {
+    const container = (name: string, script: string): object => ({
+      name,
+      image: BUSYBOX_IMAGE,
+      imagePullPolicy: 'IfNotPresent',
+      command: ['sh', '-c', script],
+    });
+    const containers = [
+      container('early', 'echo early; sleep 4; echo later; sleep 1000'),
+      container('mortal', 'echo mortal; sleep 1; exit 3'),
+    ];
+    const spec = { terminationGracePeriodSeconds: 0, automountServiceAccountToken: false, containers };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'two' }, spec: { ...spec, nodeName: 'n1' } };
+    assert.equal((await run(['create', '-f', '-'], JSON.stringify(pod))).code, 0);
+    const ofEarly = ['logs', 'two', '-c', 'early'];
+    await until('the second line is there', async () => (await run(ofEarly)).out === 'early\nlater\n');
+    assert.equal((await run([...ofEarly, '--since=3s'])).out, 'later\n');
+    assert.equal((await run(['logs', 'two', '-c', 'mortal', '-p'])).out, 'mortal\n');
+    const all = (await run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
+    for (const line of ['[pod/two/early] early', '[pod/two/early] later', '[pod/two/mortal] mortal'])
+      assert.ok(all.includes(line), line);
+  });
+
   it('exec with exit code, input and output', async () => {
     const failed = await run(['exec', 'simple', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
     assert.equal(failed.code, 7);
@@ -104,6 +130,23 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       sha256('x'.repeat(5 * MiB)),
     );
     assert.match((await run(['exec', 'simple', '--', '/nosuch'])).err, /no such file or directory|not found/);
+  });
+
+  it('exec -it on a terminal that changes its size, with exit code', async () => {
+    const script = 'tty; stty size; read x; stty size; exit 7';
+    const kubectl = [KUBECTL ?? '', ...flags(), 'exec', '-it', 'simple', '--', 'sh', '-c', `'${script}'`].join(' ');
+    // `script` gives kubectl a terminal of its own; its name is the first line.
+    const child = spawn('script', ['-qfec', `tty; stty rows 40 cols 100; ${kubectl}`, '/dev/null']);
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => void (text += chunk.toString()));
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    await until('the first size', () => text.includes('40 100'));
+    const [terminal = ''] = /\/dev\/pts\/\d+/.exec(text) ?? [];
+    await promisify(execFile)('stty', ['-F', terminal, 'rows', '30', 'cols', '90']);
+    await systemClock.sleep(500, new AbortController().signal);
+    child.stdin.write('\n');
+    assert.equal(await ended, 7, text);
+    assert.match(text, /40 100[\s\S]*30 90/);
   });
 
   it('cp of 100 MB, there and back, in flat memory', async () => {
