@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../src/core/node.ts';
-import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
+import type { Container, Pod, PodSpec, PodStatus } from '../../src/core/pod.ts';
 import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
 import { NODES, PODS } from '../../src/kube/resources.ts';
@@ -83,7 +83,8 @@ type Member = {
   uid?: string;
 };
 
-export type RunningContainer = { readonly id: string; readonly startedAt: bigint; readonly key: string };
+/** A container of the runtime starts only once, so its id says that it is the same run. */
+export type RunningContainer = { readonly id: string; readonly key: string };
 
 export class Fleet {
   readonly members = new Map<string, Member>();
@@ -91,8 +92,10 @@ export class Fleet {
   readonly flaps: string[] = [];
   /** Every time the node was seen not ready. */
   readonly nodeFlaps: string[] = [];
-  /** Every time a restart count became smaller (static pods made anew with the same content begin again). */
+  /** Every time a restart count became smaller. */
   readonly backwards: string[] = [];
+  /** Static pods made anew with the same content: the same UID begins to count again. */
+  readonly remade = new Set<string>();
   readonly #node: TestNode;
   readonly #stop = new AbortController();
   #nodeWasReady = false;
@@ -145,7 +148,7 @@ export class Fleet {
     const uid = pod.metadata.uid ?? '';
     for (const { name: c, restartCount } of pod.status?.containerStatuses ?? []) {
       const key = `${uid} ${c}`;
-      if (member?.isStatic === false && restartCount < (this.#restarts.get(key) ?? 0))
+      if (member !== undefined && !this.remade.has(name) && restartCount < (this.#restarts.get(key) ?? 0))
         this.backwards.push(`${name}/${c}: ${briefly(pod)}`);
       this.#restarts.set(key, restartCount);
     }
@@ -165,6 +168,7 @@ export class Fleet {
     const spec = KINDS[kind]?.spec;
     assert.ok(spec !== undefined, kind);
     const pod = podOf(name, spec, isStatic);
+    if (this.members.has(name)) this.remade.add(name);
     this.members.set(name, { name, kind, isStatic, wanted: true });
     if (isStatic) {
       writeFileSync(`${this.manifestOf(name)}.tmp`, JSON.stringify(pod));
@@ -194,10 +198,8 @@ export class Fleet {
 
   /** As the API server shows it; a static pod's mirror. */
   async shown(name: string): Promise<Pod | undefined> {
-    const isStatic = this.members.get(name)?.isStatic === true;
-    const full = isStatic ? `${name}-${NODE_NAME}` : name;
     try {
-      return await this.#node.client.get(PODS, { namespace: NAMESPACE, name: full }, never);
+      return await this.#node.client.get(PODS, { namespace: NAMESPACE, name: this.#shownName(name) }, never);
     } catch (err) {
       if (isFault(err, 'notFound')) return undefined;
       throw err;
@@ -211,27 +213,35 @@ export class Fleet {
     for (const c of containers) {
       if (c.state !== ContainerState.CONTAINER_RUNNING) continue;
       const key = `${plainName(c.labels)}/${c.labels[`${LABEL}container.name`]}`;
-      const { status } = await this.#node.containerd.runtime.containerStatus({ containerId: c.id }, never);
-      found.set(key, [...(found.get(key) ?? []), { id: c.id, startedAt: status?.startedAt ?? 0n, key }]);
+      found.set(key, [...(found.get(key) ?? []), { id: c.id, key }]);
     }
     return found;
   }
 
-  /** What runs of the steady pods. */
+  /** What runs of the steady pods and does not end by itself. */
   async steadyContainers(except: ReadonlySet<string> = new Set()): Promise<RunningContainer[]> {
-    const steady = new Set(this.steady().map((m) => m.name));
-    for (const name of except) steady.delete(name);
-    return [...(await this.running()).values()].flat().filter((c) => steady.has(c.key.split('/')[0] ?? ''));
+    const kept = this.steady()
+      .filter((m) => !except.has(m.name))
+      .flatMap((m) => keptRunning(KINDS[m.kind]?.spec).map((c) => `${m.name}/${c}`));
+    const running = await this.running();
+    return kept.flatMap((key) => running.get(key) ?? []);
   }
 
-  /** Everything in `before` still runs, with the same ids and start times. */
-  async assertWentOn(
-    before: readonly RunningContainer[],
-    why: string,
-    except: ReadonlySet<string> = new Set(),
-  ): Promise<void> {
-    const now = new Map((await this.steadyContainers(except)).map((c) => [c.key, c]));
-    for (const c of before) assert.deepEqual(now.get(c.key), c, `${c.key} did not go on ${why}`);
+  /** Everything in `before` still runs: the same containers, not others of their names. */
+  async assertWentOn(before: readonly RunningContainer[], why: string): Promise<void> {
+    const now = await this.running();
+    for (const c of before) assert.deepEqual(now.get(c.key), [c], `${c.key} did not go on ${why}`);
+  }
+
+  /** Restart counts of all steady pods, static ones too, by `pod/container`, as the API server shows them. */
+  restartCounts(except: ReadonlySet<string> = new Set()): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const { name } of this.steady()) {
+      if (except.has(name)) continue;
+      for (const c of statusesOf(this.#pods.store.byName(NAMESPACE, this.#shownName(name))))
+        counts.set(`${name}/${c.name}`, c.restartCount);
+    }
+    return counts;
   }
 
   /** Nothing runs twice: one ready sandbox per pod name, one running container per name, no attempt used twice. */
@@ -247,29 +257,47 @@ export class Fleet {
     assert.deepEqual(repeated(containers.map((c) => `${of(c)}/${c.metadata?.attempt}`)), [], 'an attempt used twice');
   }
 
-  /** Every wanted steady pod runs and is shown ready; of every unwanted one nothing runs and nothing is shown. */
+  #shownName(name: string): string {
+    return this.members.get(name)?.isStatic === true ? `${name}-${NODE_NAME}` : name;
+  }
+
+  /**
+   * Every wanted steady pod runs and is shown ready; of every unwanted one nothing runs and nothing is shown. What the
+   * watch knows is looked at first; only when that fits are API server and runtime asked.
+   */
   async converged(): Promise<true | string> {
-    const running = await this.running();
-    const running_ = new Set([...running.keys()].map((key) => key.split('/')[0] ?? ''));
-    for (const member of this.members.values()) {
-      const { name, kind, wanted, isStatic } = member;
-      const pod = await this.shown(name);
+    const watched = this.#asShown((name) => this.#pods.store.byName(NAMESPACE, name));
+    if (watched !== true) return watched;
+    const { items } = await this.#node.client.list(PODS, { namespace: NAMESPACE }, never);
+    const listed = new Map(items.map((pod) => [pod.metadata.name, pod]));
+    const shown = this.#asShown((name) => listed.get(name));
+    return shown === true ? this.#asRunning(await this.running(), listed) : shown;
+  }
+
+  #asShown(find: (name: string) => Pod | undefined): true | string {
+    for (const { name, kind, wanted, isStatic, uid } of this.members.values()) {
+      const pod = find(this.#shownName(name));
       if (!wanted) {
-        if (running_.has(name)) return `${name} still runs`;
         if (pod !== undefined) return `${name} is still shown: ${pod.status?.phase}`;
         continue;
       }
-      const spec = KINDS[kind];
-      if (pod === undefined || (!isStatic && pod.metadata.uid !== member.uid)) return `${name} is not shown`;
-      if (spec?.steady !== true) {
+      if (pod === undefined || (!isStatic && pod.metadata.uid !== uid)) return `${name} is not shown`;
+      if (KINDS[kind]?.steady !== true) {
         if (pod.status?.phase !== 'Running') return `${name} is ${pod.status?.phase}`;
-        continue;
-      }
-      if (!isReady(pod)) return `${name} is not ready: ${briefly(pod)}`;
-      for (const c of keptRunning(spec.spec)) {
+      } else if (!isReady(pod)) return `${name} is not ready: ${briefly(pod)}`;
+    }
+    return true;
+  }
+
+  #asRunning(running: ReadonlyMap<string, RunningContainer[]>, listed: ReadonlyMap<string, Pod>): true | string {
+    const pods = new Set([...running.keys()].map((key) => key.split('/')[0] ?? ''));
+    for (const { name, kind, wanted } of this.members.values()) {
+      if (!wanted && pods.has(name)) return `${name} still runs`;
+      if (!wanted || KINDS[kind]?.steady !== true) continue;
+      const shown = statusesOf(listed.get(this.#shownName(name)));
+      for (const c of keptRunning(KINDS[kind]?.spec)) {
         const found = running.get(`${name}/${c}`) ?? [];
         if (found.length !== 1) return `${name}/${c} runs ${found.length} times`;
-        const shown = [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])];
         const id = shown.find((s) => s.name === c)?.containerID;
         if (id !== `containerd://${found[0]?.id}`) return `${name}/${c} is shown as ${id}, runs as ${found[0]?.id}`;
       }
@@ -344,15 +372,20 @@ const briefly = ({ status, metadata }: Pod): string =>
   [
     metadata.resourceVersion,
     status?.phase,
-    ...[...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(
+    ...statusesOf({ status }).map(
       (c) =>
         `${c.name}=${Object.keys(c.state).join()}${c.started === true ? ',started' : ''}${c.ready ? ',ready' : ''}`,
     ),
   ].join(' ');
 
-const keptRunning = (spec: PodSpec): string[] => [
-  ...(spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always').map((c) => c.name),
-  ...spec.containers.map((c) => c.name),
+const statusesOf = (pod: { readonly status?: PodStatus | undefined } | undefined) => [
+  ...(pod?.status?.initContainerStatuses ?? []),
+  ...(pod?.status?.containerStatuses ?? []),
+];
+
+const keptRunning = (spec: PodSpec | undefined): string[] => [
+  ...(spec?.initContainers ?? []).filter((c) => c.restartPolicy === 'Always').map((c) => c.name),
+  ...(spec?.containers ?? []).map((c) => c.name),
 ];
 
 /** The fleet's name of a pod: static ones carry the node's name behind it. */
