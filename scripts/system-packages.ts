@@ -14,6 +14,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   e2fsprogs: ['/usr/sbin/mkfs.ext4', '/sbin/mkfs.ext4'],
   'kubernetes-client': ['/usr/bin/kubectl', '/usr/local/bin/kubectl'],
   'qemu-system-x86': ['/usr/bin/qemu-system-x86_64'],
+  patchelf: ['/usr/bin/patchelf'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 

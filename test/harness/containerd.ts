@@ -2,13 +2,13 @@
 // /tmp. `stop()` takes away everything it made; what a killed test run left behind is taken away by the next start.
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { criImages, criRuntime, type CriImages, type CriRuntime } from '../../src/cri/services.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
-import { findContainerd, type Binaries, type ContainerdVersion } from './containerd-binaries.ts';
+import { findContainerd, findIdmapRunc, type Binaries, type ContainerdVersion } from './containerd-binaries.ts';
 import {
   choosePodNetwork,
   cniConfig,
@@ -29,6 +29,8 @@ export type ContainerdOptions = {
   readonly snapshotter?: 'overlayfs' | 'native';
   /** Keeps images and containers on a filesystem of their own, this large. */
   readonly diskMiB?: number;
+  /** A runc that can map the owners of mounts. */
+  readonly idmapRunc?: boolean;
 };
 
 export interface PrivateContainerd {
@@ -60,6 +62,7 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
   const version = options.version ?? '1.6';
   await sweepDeadRuns(ROOT_PREFIX);
   const root = await mkdtemp(ROOT_PREFIX);
+  await chmod(root, 0o711); // pods with users of their own pass through
   const layout: Layout = {
     root,
     socketPath: join(root, 'c.sock'),
@@ -71,7 +74,8 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
   await writeFile(join(root, 'owner.json'), JSON.stringify({ pid: process.pid, network: layout.network }));
   await writeFile(join(root, 'cni', '10-test.conflist'), cniConfig(layout));
   await writeFile(join(root, 'config.toml'), containerdConfig(version, layout));
-  const daemon = new Daemon(await findContainerd(version), version, layout);
+  const runc = options.idmapRunc === true ? await findIdmapRunc() : '';
+  const daemon = new Daemon(await findContainerd(version), version, layout, runc);
   try {
     await daemon.start();
     await daemon.importArchive(SANDBOX_IMAGE, pauseArchive(SANDBOX_IMAGE));
@@ -104,10 +108,13 @@ class Daemon implements PrivateContainerd {
   readonly #binaries: Binaries;
   readonly #layout: Layout;
   readonly #channel: GrpcChannel;
+  /** Searched for runc before all others. */
+  readonly #runcDir: string;
   #child: ChildProcess | undefined;
 
-  constructor(binaries: Binaries, version: ContainerdVersion, layout: Layout) {
+  constructor(binaries: Binaries, version: ContainerdVersion, layout: Layout, runcDir: string) {
     this.#binaries = binaries;
+    this.#runcDir = runcDir;
     this.#layout = layout;
     this.version = version;
     this.root = layout.root;
@@ -127,7 +134,9 @@ class Daemon implements PrivateContainerd {
       stdio: ['ignore', out, out],
       env: {
         ...process.env,
-        PATH: `${this.#binaries.binDir}:/usr/local/sbin:/usr/sbin:/sbin:${process.env['PATH'] ?? ''}`,
+        PATH: [this.#runcDir, this.#binaries.binDir, '/usr/local/sbin:/usr/sbin:/sbin', process.env['PATH']]
+          .filter(Boolean)
+          .join(':'),
         TMPDIR: join(this.root, 'tmp'),
       },
     });

@@ -14,11 +14,32 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 /** The folder with the content of `name` in a version that starts with `version`; `program` is what must be in it. */
 export async function unpackedPackage(name: string, version: string, program: string): Promise<string> {
   const home = join(cacheRoot(), `${name}-${version}`);
-  if (!existsSync(join(home, program))) await download(name, version, home);
+  if (!existsSync(join(home, program))) await download([`${name}=${version}*`], home);
   return home;
 }
 
-async function download(name: string, version: string, home: string): Promise<void> {
+/**
+ * Packages of Debian's development release in one folder of this name; `finish` makes what was unpacked usable, and only
+ * then is it kept.
+ */
+export async function unpackedTogether(
+  name: string,
+  packages: readonly string[],
+  finish: (home: string) => Promise<void>,
+): Promise<string> {
+  const home = join(cacheRoot(), name);
+  const done = join(home, '.finished');
+  if (existsSync(done)) return home;
+  await download(
+    packages.map((p) => `${p}/sid`),
+    home,
+  );
+  await finish(home);
+  await writeFile(done, '');
+  return home;
+}
+
+async function download(packages: readonly string[], home: string): Promise<void> {
   await mkdir(cacheRoot(), { recursive: true });
   const work = await mkdtemp(join(cacheRoot(), 'download-'));
   try {
@@ -34,10 +55,10 @@ async function download(name: string, version: string, home: string): Promise<vo
       'APT::Sandbox::User=root',
     ].flatMap((o) => ['-o', o]);
     await run('apt-get', [...options, '-qq', 'update']);
-    await run('apt-get', [...options, '-qq', 'download', `${name}=${version}*`], { cwd: work });
-    const deb = (await readdir(work)).find((f) => f.endsWith('.deb'));
-    if (deb === undefined) throw new Error(`no package ${name} ${version} found`);
-    await run('dpkg', ['-x', join(work, deb), join(work, 'unpacked')]);
+    await run('apt-get', [...options, '-qq', 'download', ...packages], { cwd: work });
+    const debs = (await readdir(work)).filter((f) => f.endsWith('.deb'));
+    if (debs.length < packages.length) throw new Error(`not all found: ${packages.join(' ')}`);
+    for (const deb of debs) await run('dpkg', ['-x', join(work, deb), join(work, 'unpacked')]);
     await rm(home, { recursive: true, force: true });
     await rename(join(work, 'unpacked'), home);
   } finally {

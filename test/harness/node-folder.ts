@@ -1,7 +1,7 @@
 // The folder of a test node: named after its process, so that what a killed run left behind can be told and removed.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const PARENT = '/tmp';
@@ -12,7 +12,9 @@ export async function makeNodeFolder(): Promise<string> {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
     if (pid !== undefined && !existsSync(`/proc/${pid}`)) await removeNodeFolder(join(PARENT, name));
   }
-  return mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
+  const dir = await mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
+  await chmod(dir, 0o711); // pods with users of their own pass through
+  return dir;
 }
 
 /** Pods that still ran leave their volumes mounted. */

@@ -30,6 +30,8 @@ export type NodeOptions = {
   readonly diskMiB?: number;
   /** The kubelet's own directory, and with it all volumes, is on that filesystem too. */
   readonly oneDisk?: boolean;
+  /** A runc that can map the owners of mounts, for pods with users of their own. */
+  readonly idmapRunc?: boolean;
   /** Merged into the KubeletConfiguration, as YAML lines. */
   readonly config?: string;
   readonly flags?: readonly string[];
@@ -89,9 +91,9 @@ async function buildNode(
   const cgroupRoot = `/kts-${process.pid}-${port}`;
   await cgroups.create(cgroupRoot, {}, NEVER);
   undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
-  const { diskMiB } = options;
+  const { diskMiB, idmapRunc = false } = options;
   const disk = diskMiB === undefined ? {} : { diskMiB };
-  const containerd = await startContainerd({ version: options.containerd ?? '2.1', ...disk });
+  const containerd = await startContainerd({ version: options.containerd ?? '2.1', idmapRunc, ...disk });
   undo.push(() => containerd.stop());
   const api = await startTestApiServer(join(dir, 'api'), options.apiServer);
   undo.push(() => api.stop());
