@@ -53,12 +53,13 @@ async function setup(options: Setup = {}) {
   const clock = new ManualClock();
   const store = new Map<string, Image>();
   const pulls: PullImageRequest[] = [];
-  const control: { pull: (auth: AuthConfig | undefined) => Promise<void>; status: Error | undefined } = {
-    pull: async () => undefined,
-    status: undefined,
-  };
+  const control: {
+    pull: (auth: AuthConfig | undefined) => Promise<void>;
+    status: Error | undefined;
+    answerDigests: boolean;
+  } = { pull: async () => undefined, status: undefined, answerDigests: false };
   const find = (name: string): Image | undefined =>
-    [...store.values()].find((i) => i.id === name || i.repoTags.includes(name));
+    [...store.values()].find((i) => i.id === name || i.repoTags.includes(name) || i.repoDigests.includes(name));
   const images = {
     imageStatus: async ({ image }: { image: { image: string } }) => {
       if (control.status !== undefined) throw control.status;
@@ -69,13 +70,19 @@ async function setup(options: Setup = {}) {
       await control.pull(request.auth);
       const ref = request.image?.image ?? '';
       const image = find(ref) ?? imageOf(`sha256:${store.size}`, ref);
-      store.set(image.id, image);
-      return { imageRef: image.id };
+      const digest = `${ref.replace(/:[^:]*$/, '')}@sha256:${'d'.repeat(64)}`;
+      store.set(image.id, { ...image, repoDigests: [digest] });
+      return { imageRef: control.answerDigests ? digest : image.id };
     },
   } as unknown as CriImages;
   const events: string[] = [];
   const credentials: { list: Credential[] } = { list: [] };
-  const log = silentLogger;
+  const logged: string[] = [];
+  const log = {
+    ...silentLogger,
+    warn: (message: string, fields?: Record<string, unknown>) =>
+      void logged.push(`${message}: ${String(fields?.['why'])}`),
+  };
   const records = new PullRecords({ clock, log }, root);
   const puller = new ImagePuller(
     {
@@ -121,7 +128,7 @@ async function setup(options: Setup = {}) {
     await clock.advance(0);
   };
   const said = (): string[] => events.splice(0).map((e) => e.replace(' spec.containers{c}', ''));
-  return { root, clock, store, pulls, control, credentials, records, puller, ensure, reached, said };
+  return { root, clock, store, pulls, logged, control, credentials, records, puller, ensure, reached, said };
 }
 
 const unknown = (text: string): GrpcError => new GrpcError(GrpcCode.Unknown, text);
@@ -308,6 +315,28 @@ describe('pull queue', () => {
     await Promise.all(all);
   });
 
+  it('tells the log of a pull that takes long, ever more rarely', async () => {
+    const t = await setup();
+    const g = gate();
+    t.control.pull = g.pass;
+    const all = [t.ensure('a:1', 'Always', 'x'), t.ensure('b:1', 'Always', 'y')];
+    await t.reached(1);
+    await t.clock.advance(9_000);
+    assert.equal(t.logged.length, 0);
+    await t.clock.advance(30_000);
+    const long = 'a pod waits long for an image: ';
+    assert.deepEqual(
+      t.logged.filter((l) => l.includes('a:1')),
+      [`${long}pulling image "a:1" for 10s`, `${long}pulling image "a:1" for 30s`],
+    );
+    assert.ok(t.logged.includes(`${long}image "b:1" waits for its turn behind 1 other pulls for 10s`));
+    g.release();
+    await t.reached(2);
+    g.release();
+    await Promise.all(all);
+    assert.equal(t.clock.pending, 0);
+  });
+
   it('shares one pull among all who want the same with the same credentials', async () => {
     const t = await setup({ serialize: false });
     const g = gate();
@@ -367,6 +396,17 @@ describe('pull records', () => {
     t.credentials.list = [secretLogin('two', 'else')];
     const never = t.ensure('reg.io/a:1', 'Never', 'v');
     assert.equal((await never).imageRef, 'sha256:0', 'the anonymous pull opened it to all');
+  });
+
+  it('know an image by its id, though the runtime answers pulls with a digest, as CRI-O did', async () => {
+    const t = await setup();
+    t.control.answerDigests = true;
+    t.credentials.list = [secretLogin('one')];
+    assert.match((await t.ensure('reg.io/a:1', 'IfNotPresent')).imageRef, /@sha256:d/);
+    assert.equal((await t.ensure('reg.io/a:1', 'IfNotPresent', 'v')).imageRef, 'sha256:0');
+    assert.equal(t.pulls.length, 1, 'the record is found');
+    t.credentials.list = [];
+    await assert.rejects(t.ensure('reg.io/a:1', 'Never', 'stranger'), { reason: 'ErrImageNeverPull' });
   });
 
   it('forbid Never without the secret', async () => {

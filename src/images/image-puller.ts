@@ -6,8 +6,8 @@ import { formatDurationMs } from '../core/duration.ts';
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { Secret } from '../core/node.ts';
-import { uidOf, type Pod } from '../core/pod.ts';
-import type { Clock } from '../lib/clock.ts';
+import { podKey, uidOf, type Pod } from '../core/pod.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -81,6 +81,8 @@ type Ensuring = ImageRequest & {
 };
 type PullAnswer = { readonly imageRef: string; readonly image: Image | undefined };
 
+const SLOW_PULL_MS = 10_000;
+
 export class ImagePuller {
   readonly #deps: ImagePullerDeps;
   readonly #o: ImagePullerOptions;
@@ -150,11 +152,14 @@ export class ImagePuller {
   /** Why a pod's containers are not there yet, as far as images go, in words. */
   blockedOn(podUid: PodUid): string | undefined {
     const own = this.pulls().find((p) => p.podUid === podUid);
-    if (own === undefined) return undefined;
-    const seconds = Math.floor((this.#deps.clock.now() - own.sinceMs) / 1000);
-    if (own.phase === 'pulling') return `pulling image ${quote(own.image)} for ${seconds}s`;
-    const ahead = this.pulls().slice(0, this.pulls().indexOf(own));
-    return `image ${quote(own.image)} waits for its turn behind ${ahead.length} other pulls for ${seconds}s`;
+    return own === undefined ? undefined : this.#inWords(own);
+  }
+
+  #inWords(pull: PullInProgress): string {
+    const seconds = Math.floor((this.#deps.clock.now() - pull.sinceMs) / 1000);
+    if (pull.phase === 'pulling') return `pulling image ${quote(pull.image)} for ${seconds}s`;
+    const ahead = this.pulls().indexOf(pull);
+    return `image ${quote(pull.image)} waits for its turn behind ${ahead} other pulls for ${seconds}s`;
   }
 
   #named(request: ImageRequest): Ensuring {
@@ -262,14 +267,28 @@ export class ImagePuller {
     const logins = credentials.map(({ username, password }) => [username, password]);
     const key = JSON.stringify([ensuring.name, ensuring.spec.runtimeHandler, logins]);
     const onStart = (): void => void (entry.phase = 'pulling');
+    const stopTelling = this.#tellOfSlowness(ensuring, entry);
     try {
       return await this.#queue.run(key, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
     } catch (err) {
       signal.throwIfAborted();
       throw this.#failed(ensuring, pullErrorText(err), err);
     } finally {
+      stopTelling();
       this.#inProgress.delete(entry);
     }
+  }
+
+  /** The runtime tells nothing of a pull until it is done: one that hangs is at least in the log, ever more rarely. */
+  #tellOfSlowness({ pod, fieldPath }: Ensuring, pull: PullInProgress): () => void {
+    const { clock, log } = this.#deps;
+    const tell = (afterMs: number): Timer =>
+      clock.after(afterMs, () => {
+        log.warn('a pod waits long for an image', { pod: podKey(pod), fieldPath, why: this.#inWords(pull) });
+        timer = tell(afterMs * 2);
+      });
+    let timer = tell(SLOW_PULL_MS);
+    return () => timer.cancel();
   }
 
   /** One pull on the runtime, with its intent and record on disk. */
@@ -283,8 +302,13 @@ export class ImagePuller {
     await records.begin(name);
     try {
       const { imageRef, used } = await this.#tryEach(ensuring, credentials, signal);
-      await this.#remember(() => records.succeeded(name, imageRef, repository, accessOf(used)));
-      const { image } = await images.imageStatus({ image: { ...ensuring.spec, image: imageRef } }, signal);
+      let image: Image | undefined;
+      try {
+        ({ image } = await images.imageStatus({ image: { ...ensuring.spec, image: imageRef } }, signal));
+      } finally {
+        // Some runtimes answer a pull with a digest; a present image is always known by its id.
+        await this.#remember(() => records.succeeded(name, image?.id ?? imageRef, repository, accessOf(used)));
+      }
       return { imageRef, image };
     } catch (err) {
       await this.#remember(() => records.failed(name));

@@ -107,6 +107,27 @@ describe('RuntimeEvents', () => {
     await t.finish();
   });
 
+  it('takes a stream that always ends at once without a word for none, and asks again each minute', async () => {
+    const t = setup({ cri: true, containerd: false });
+    await t.clock.advance(0);
+    for (let i = 0; i < 2; i++) {
+      t.opened.at(-1)?.end();
+      await t.clock.advance(200);
+    }
+    assert.equal(t.opened.length, 3);
+    t.opened.at(-1)?.end();
+    await t.clock.advance(59_000);
+    assert.deepEqual([t.opened.length, t.events.kind, t.live.at(-1)], [3, 'none', false]);
+    await t.clock.advance(1_000);
+    assert.equal(t.opened.length, 4, 'its events may have been switched on');
+    const podSandboxStatus = undefined as ContainerEventResponse['podSandboxStatus'];
+    t.send.cri?.({ containerId: 'c', containerEventType: 0, createdAt: 0n, podSandboxStatus, containersStatuses: [] });
+    t.opened.at(-1)?.end();
+    await t.clock.advance(3_000);
+    assert.equal(t.opened.length, 5, 'a stream that told something is one');
+    await t.finish();
+  });
+
   it('turns events into hints with what to expect', async () => {
     const t = setup({ cri: true, containerd: false });
     await t.clock.advance(0);

@@ -42,12 +42,16 @@ const RECONNECT = { baseMs: 100, maxMs: 3000 };
 /** A runtime without any events may be replaced by one that has them. */
 const ASK_AGAIN_MS = 60_000;
 const ACCEPTED_MS = 1000;
+/** CRI-O with its events switched off (as they are by default) accepts the stream and ends it at once, without a word. */
+const EMPTY_STREAMS = 2;
 /** A stream that lasts this long was a good one. */
 const SETTLED_MS = 5000;
 
 export class RuntimeEvents {
   readonly #deps: RuntimeEventsDeps;
   #kind: StreamKind = 'none';
+  /** Whether the stream has brought an event. */
+  #told = false;
 
   constructor(deps: RuntimeEventsDeps) {
     this.#deps = deps;
@@ -61,12 +65,16 @@ export class RuntimeEvents {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, metrics } = this.#deps;
     const backoff = new Backoff(RECONNECT);
+    let emptyInARow = 0;
     while (!signal.aborted) {
       const begun = clock.monotonic();
       let waitMs: number;
+      this.#told = false;
       try {
         await this.#stream(signal);
-        waitMs = backoff.failed(clock.monotonic());
+        const empty = !this.#told && clock.monotonic() - begun < ACCEPTED_MS;
+        emptyInARow = empty ? emptyInARow + 1 : 0;
+        waitMs = emptyInARow > EMPTY_STREAMS ? ASK_AGAIN_MS : backoff.failed(clock.monotonic());
       } catch (err) {
         if (signal.aborted) return;
         if (isFault(err, 'unimplemented')) {
@@ -112,6 +120,7 @@ export class RuntimeEvents {
 
   #onCriEvent(event: ContainerEventResponse): void {
     const { clock, metrics, onHint } = this.#deps;
+    this.#told = true;
     metrics.latency.observe(Math.max(0, clock.now() - Number(event.createdAt / 1_000_000n)) / 1000);
     const podUid = event.podSandboxStatus?.metadata?.uid ?? '';
     onHint({ id: event.containerId, podUid, expect: CRI_EXPECT[event.containerEventType] ?? 'any' });

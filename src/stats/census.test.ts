@@ -10,6 +10,7 @@ for (const [dir, id] of [
   [ID, ID],
   [`cri-containerd-${ID}.scope`, ID],
   [`crio-${ID}.scope`, ID],
+  [`crio-${ID}`, ID],
   [`crio-conmon-${ID}.scope`, undefined],
   [`crio-conmon-${ID}`, undefined],
   ['some-slice.slice', undefined],

@@ -52,10 +52,10 @@ function membersOf(path: string, dirs: readonly string[]): ReadonlyMap<string, s
   return members;
 }
 
-/** `<id>`, or for systemd `<prefix>-<id>.scope`. A container's monitor is not the container. */
+/** `<id>`, for systemd `<prefix>-<id>.scope`, for CRI-O `crio-<id>` too. A container's monitor is not the container. */
 export function memberIdOf(dir: string): string | undefined {
   if (dir.includes('conmon')) return undefined;
-  const id = dir.endsWith('.scope') ? dir.slice(0, -'.scope'.length).split('-').at(-1) : dir;
+  const id = dir.endsWith('.scope') ? dir.slice(0, -'.scope'.length).split('-').at(-1) : dir.replace(/^crio-/, '');
   return id !== undefined && /^[0-9a-zA-Z]+$/.test(id) ? id : undefined;
 }
 
