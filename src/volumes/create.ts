@@ -6,6 +6,7 @@ import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { AtomicWriter } from './atomic-writer.ts';
+import { GroupOwner } from './group-owner.ts';
 import { VolumeLayout } from './layout.ts';
 import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
 import type { VolumeMetrics } from './metrics.ts';
@@ -77,11 +78,12 @@ function pluginsOf(
   const { clock, objects, facts, tokens, trustBundles } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
+  const owner = new GroupOwner({ clock, events: deps.events });
   const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
   const written = (source: ContentSource): VolumePlugin =>
-    new WrittenVolumePlugin(source, { backing, writer, allocatableMemory });
+    new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
   return {
-    emptyDir: new EmptyDirPlugin({ backing, allocatableMemory }),
+    emptyDir: new EmptyDirPlugin({ backing, owner, allocatableMemory }),
     hostPath: new HostPathPlugin(hostFiles),
     configMap: written(new ConfigMapContent(objects)),
     secret: written(new SecretContent(objects)),

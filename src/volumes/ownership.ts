@@ -23,15 +23,21 @@ export function modeForGroup(mode: number, isDirectory: boolean, readOnly: boole
 export const rootMatches = (stat: Pick<Stats, 'gid' | 'mode'>, how: Ownership): boolean =>
   stat.gid === how.gid && (stat.mode & PERMISSIONS) === modeForGroup(stat.mode, true, how.readOnly);
 
-export async function giveToGroup(root: string, how: Ownership, signal: AbortSignal): Promise<void> {
+/** `onFile` is called for every file and directory on the way. */
+export async function giveToGroup(
+  root: string,
+  how: Ownership,
+  signal: AbortSignal,
+  onFile: () => void = () => undefined,
+): Promise<void> {
   await OpenDir.using(root, async (dir) => {
     const stat = await dir.stat();
     if (how.changePolicy === 'OnRootMismatch' && rootMatches(stat, how)) return;
-    await walk(dir, stat, how, signal);
+    await walk(dir, stat, how, signal, onFile);
   });
 }
 
-async function walk(dir: OpenDir, stat: Stats, how: Ownership, signal: AbortSignal): Promise<void> {
+async function walk(dir: OpenDir, stat: Stats, how: Ownership, signal: AbortSignal, onFile: () => void): Promise<void> {
   for (const name of await dir.list()) {
     signal.throwIfAborted();
     const seen = await dir.lstat(name);
@@ -40,12 +46,14 @@ async function walk(dir: OpenDir, stat: Stats, how: Ownership, signal: AbortSign
     else if (seen.isDirectory()) {
       const child = await dir.openDir(name);
       try {
-        await walk(child, await child.stat(), how, signal);
+        await walk(child, await child.stat(), how, signal, onFile);
       } finally {
         await child.close();
       }
     } else await changeFile(dir, name, how);
+    if (!seen.isDirectory()) onFile();
   }
+  onFile();
   if (stat.gid !== how.gid) await dir.chown(stat.uid, how.gid);
   const mode = modeForGroup(stat.mode, true, how.readOnly);
   if ((stat.mode & PERMISSIONS) !== mode || stat.gid !== how.gid) await dir.chmod(mode);

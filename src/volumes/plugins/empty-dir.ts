@@ -2,7 +2,7 @@
 import { containersOf, uidOf, type Pod } from '../../core/pod.ts';
 import { formatQuantity, quantity } from '../../core/quantity.ts';
 import { KubeletError } from '../../lib/errors.ts';
-import { giveToGroup } from '../ownership.ts';
+import type { GroupOwner } from '../group-owner.ts';
 import type { MountedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backing.ts';
 
@@ -53,7 +53,11 @@ function onlyPageSize(pod: Pod): string {
   return only;
 }
 
-export type EmptyDirDeps = { readonly backing: EmptyDirBacking; readonly allocatableMemory: () => number };
+export type EmptyDirDeps = {
+  readonly backing: EmptyDirBacking;
+  readonly owner: Pick<GroupOwner, 'give'>;
+  readonly allocatableMemory: () => number;
+};
 
 export class EmptyDirPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/empty-dir';
@@ -64,13 +68,13 @@ export class EmptyDirPlugin implements VolumePlugin {
     this.#deps = deps;
   }
 
-  async setUp({ pod, volume, specName }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(volumeRequest: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const { pod, volume, specName } = volumeRequest;
     const medium = mediumOf(pod, volume.emptyDir ?? {}, this.#deps.allocatableMemory());
     const request = { uid: uidOf(pod), plugin: this.name, specName, markerName: specName, medium };
     const hostPath = this.#deps.backing.pathOf(request);
     if (!(await this.#deps.backing.setUp(request, signal))) {
-      const gid = pod.spec.securityContext?.fsGroup;
-      if (gid !== undefined) await giveToGroup(hostPath, { gid, readOnly: false, changePolicy: 'Always' }, signal);
+      await this.#deps.owner.give(volumeRequest, hostPath, { readOnly: false, changePolicy: 'Always' }, signal);
       await this.#deps.backing.markReady(request);
     }
     return { hostPath, readOnly: false, selinuxRelabel: true };

@@ -2,7 +2,7 @@
 // and keeps up to date. The plugins differ in where the files come from.
 import { uidOf, type Pod, type Volume } from '../../core/pod.ts';
 import type { AtomicWriter, Payload } from '../atomic-writer.ts';
-import { giveToGroup } from '../ownership.ts';
+import type { GroupOwner } from '../group-owner.ts';
 import type { MountedVolume, ObjectReference, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backing.ts';
 
@@ -19,6 +19,7 @@ export interface ContentSource {
 export type WrittenVolumeDeps = {
   readonly backing: EmptyDirBacking;
   readonly writer: AtomicWriter;
+  readonly owner: Pick<GroupOwner, 'give'>;
   readonly allocatableMemory: () => number;
 };
 
@@ -40,11 +41,12 @@ export class WrittenVolumePlugin implements VolumePlugin {
     return this.#source.references(volume);
   }
 
-  async setUp({ pod, volume, specName, progress }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+  async setUp(volumeRequest: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const { pod, volume, specName, progress } = volumeRequest;
     // First the content, then the disk: a volume whose object is missing leaves nothing behind.
     const content = await this.#source.collect(pod, volume, progress, signal);
     signal.throwIfAborted();
-    const { backing, writer } = this.#deps;
+    const { backing, writer, owner } = this.#deps;
     const request = {
       uid: uidOf(pod),
       plugin: this.name,
@@ -55,10 +57,8 @@ export class WrittenVolumePlugin implements VolumePlugin {
     const hostPath = backing.pathOf(request);
     progress('writing its files');
     const wasReady = await backing.setUp(request, signal);
-    const gid = pod.spec.securityContext?.fsGroup;
-    const setPermissions = async (): Promise<void> => {
-      if (gid !== undefined) await giveToGroup(hostPath, { gid, readOnly: true, changePolicy: 'Always' }, signal);
-    };
+    const setPermissions = (): Promise<void> =>
+      owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
     const wrote = await writer.write(hostPath, content.files, setPermissions);
     // An earlier run may have stopped between writing and giving the volume to the group.
     if (!wasReady && !wrote) await setPermissions();

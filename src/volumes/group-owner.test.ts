@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Pod } from '../core/pod.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { GroupOwner } from './group-owner.ts';
+import { giveToGroup } from './ownership.ts';
+
+const signal = new AbortController().signal;
+const podOf = (fsGroup?: number): Pod => ({
+  metadata: { name: 'p', namespace: 'ns', uid: 'U-1' },
+  spec: { containers: [], ...(fsGroup === undefined ? {} : { securityContext: { fsGroup } }) },
+});
+const PATH = '/var/lib/kubelet/pods/U-1/volumes/kubernetes.io~empty-dir/v';
+const HOW = { readOnly: false, changePolicy: 'Always' } as const;
+
+type Slow = {
+  clock: ManualClock;
+  told: string[];
+  doing: string[];
+  file: () => void;
+  end: () => void;
+  owner: GroupOwner;
+};
+
+/** A change that goes on until it is ended. */
+function slowOwner(): Slow {
+  const clock = new ManualClock();
+  const told: string[] = [];
+  const end = Promise.withResolvers<void>();
+  const slow: Slow = {
+    clock,
+    told,
+    doing: [],
+    file: () => undefined,
+    end: end.resolve,
+    owner: new GroupOwner(
+      { clock, events: { pod: (_pod, ...event) => void told.push(event.join(' ')), node: () => undefined } },
+      (_path, _how, _signal, onFile = () => undefined) => {
+        slow.file = onFile;
+        return end.promise;
+      },
+    ),
+  };
+  return slow;
+}
+
+test('a change that takes long is told after half a minute, then every minute with how far it got', async () => {
+  const s = slowOwner();
+  const request = { pod: podOf(2000), progress: (doing: string) => void s.doing.push(doing) };
+  const given = s.owner.give(request, PATH, HOW, signal);
+  s.file();
+  await s.clock.advance(29_999);
+  assert.deepEqual(s.told, []);
+  await s.clock.advance(1);
+  const place = 'U-1/volumes/kubernetes.io~empty-dir/v';
+  assert.deepEqual(s.told, [
+    `Warning VolumePermissionChangeInProgress Setting volume ownership for ${place} is taking longer than expected, consider using OnRootMismatch - https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods`,
+  ]);
+  s.file();
+  await s.clock.advance(60_000);
+  await s.clock.advance(60_000);
+  const more = `Warning VolumePermissionChangeInProgress Setting volume ownership for ${place}, processed 2 files.`;
+  assert.deepEqual(s.told.slice(1), [more, more]);
+  assert.deepEqual(s.doing, ['giving its files to group 2000, 1 so far', 'giving its files to group 2000, 2 so far']);
+  s.end();
+  await given;
+  assert.equal(s.clock.pending, 0, 'nothing more is told');
+});
+
+test('a quick change and a pod without a group tell nothing', async () => {
+  const s = slowOwner();
+  await s.owner.give({ pod: podOf(), progress: () => undefined }, PATH, HOW, signal);
+  const given = s.owner.give({ pod: podOf(2000), progress: () => undefined }, PATH, HOW, signal);
+  s.end();
+  await given;
+  await s.clock.advance(600_000);
+  assert.deepEqual(s.told, []);
+});
+
+test('every file, link and directory counts once', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'group-owner-'));
+  try {
+    mkdirSync(join(root, 'd'));
+    writeFileSync(join(root, 'd', 'f'), '');
+    symlinkSync('nowhere', join(root, 'l'));
+    let count = 0;
+    await giveToGroup(root, { gid: process.getgid?.() ?? 0, ...HOW }, signal, () => void count++);
+    assert.equal(count, 4);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
