@@ -14,9 +14,12 @@ export type LogOutputOptions = {
   readonly pid: number;
 };
 
-export type WriteFd = (fd: number, data: string) => number;
+export type WriteFd = (fd: number, data: Buffer) => number;
 
-const MAX_WAITING = 4 * 1024 * 1024;
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** A reader that stalled is not asked again with every line. */
+const RETRY_MS = 100;
+const MAX_WRITE_BYTES = 64 * 1024;
 
 export class LogOutput implements LogSink {
   readonly #clock: Clock;
@@ -28,8 +31,9 @@ export class LogOutput implements LogSink {
   constructor(clock: Clock, options: LogOutputOptions, write: WriteFd = writeSync) {
     this.#clock = clock;
     this.#options = options;
-    this.#err = new Stream(2, 0, write);
-    this.#info = options.splitStream ? new Stream(1, options.infoBufferBytes, write) : this.#err;
+    this.#err = new Stream(clock, { fd: 2, gatherBytes: 0, write });
+    const info = { fd: 1, gatherBytes: options.infoBufferBytes, write };
+    this.#info = options.splitStream ? new Stream(clock, info) : this.#err;
   }
 
   write(line: Line): void {
@@ -56,44 +60,65 @@ export class LogOutput implements LogSink {
   }
 }
 
+type StreamOptions = { readonly fd: number; readonly gatherBytes: number; readonly write: WriteFd };
+
 class Stream {
-  readonly #fd: number;
-  readonly #gather: number;
-  readonly #write: WriteFd;
-  #waiting = '';
+  readonly #clock: Clock;
+  readonly #o: StreamOptions;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
   #lost = 0;
+  #retryAt = 0;
   stuck = false;
 
-  constructor(fd: number, gather: number, write: WriteFd) {
-    this.#fd = fd;
-    this.#gather = gather;
-    this.#write = write;
+  constructor(clock: Clock, options: StreamOptions) {
+    this.#clock = clock;
+    this.#o = options;
   }
 
   add(text: string): void {
-    if (this.#waiting.length > MAX_WAITING) {
-      this.#lost++;
-      return;
-    }
-    this.#waiting += text;
-    if (this.#waiting.length >= this.#gather) this.flush();
+    if (this.#waitingBytes > MAX_WAITING_BYTES) this.#lost++;
+    else this.#queue(text);
+    if (this.#waitingBytes < this.#o.gatherBytes) return;
+    if (!this.stuck || this.#clock.monotonic() >= this.#retryAt) this.flush();
   }
 
   flush(): void {
-    while (this.#waiting !== '') {
-      const lost = this.#lost === 0 ? '' : `(${this.#lost} log lines lost: nobody read them in time)\n`;
-      const data = this.#waiting + lost;
-      try {
-        const written = this.#write(this.#fd, data);
+    try {
+      while (this.#waiting.length > 0) {
+        this.#writeSome();
+        if (this.#waiting.length > 0 || this.#lost === 0) continue;
+        this.#queue(`(${this.#lost} log lines lost: nobody read them in time)\n`);
         this.#lost = 0;
-        this.#waiting = Buffer.from(data).subarray(written).toString();
-      } catch (err) {
-        this.stuck = errnoOf(err) === 'EAGAIN';
-        // A closed stream stays closed: there is nobody left to tell.
-        if (!this.stuck) this.#waiting = '';
-        return;
       }
+      this.stuck = false;
+    } catch (err) {
+      this.stuck = errnoOf(err) === 'EAGAIN';
+      this.#retryAt = this.#clock.monotonic() + RETRY_MS;
+      // A closed stream stays closed: there is nobody left to tell.
+      if (!this.stuck) this.#drop();
     }
-    this.stuck = false;
+  }
+
+  #queue(text: string): void {
+    const line = Buffer.from(text);
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+  }
+
+  /** As many lines as fit into one write; a part that was not taken stays first in line. */
+  #writeSome(): void {
+    let [count, bytes] = [0, 0];
+    do bytes += this.#waiting[count++]?.length ?? 0;
+    while (count < this.#waiting.length && bytes + (this.#waiting[count]?.length ?? 0) <= MAX_WRITE_BYTES);
+    const chunk = count === 1 ? (this.#waiting[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#waiting.slice(0, count));
+    const written = this.#o.write(this.#o.fd, chunk);
+    this.#waitingBytes -= written;
+    this.#waiting.splice(0, count, ...(written < chunk.length ? [chunk.subarray(written)] : []));
+  }
+
+  #drop(): void {
+    this.#waiting = [];
+    this.#waitingBytes = 0;
   }
 }
