@@ -228,8 +228,8 @@ describe('certificate rules', () => {
     assert.equal(String(failed), 'KubeletError: certificate signing request failed, reason: R, message: M');
   });
 
-  it('a certificate must say all that the template wants', () => {
-    const { cert } = newSelfSigned('host1', START);
+  it('a certificate must say all that the template wants', async () => {
+    const { cert } = await newSelfSigned('host1', START);
     const leaf = new X509Certificate(cert);
     const commonName = subjectOf(leaf).commonName;
     const template = { commonName, organizations: [], dnsNames: ['host1'], ipAddresses: [] };
@@ -353,7 +353,7 @@ describe('serving certificate', () => {
     const changes: string[] = [];
     const files = new ServingFiles({ clock, log, onChange: (pair) => changes.push(pair.cert) }, paths);
     await assert.rejects(files.load());
-    const [one, two] = [newSelfSigned('a', START), newSelfSigned('b', START)];
+    const [one, two] = await Promise.all([newSelfSigned('a', START), newSelfSigned('b', START)]);
     await write(one);
     const first = await files.load();
     const end = new AbortController();

@@ -11,7 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
-import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
+import { newRsaKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
 import { parseKept } from './certificate-store.ts';
 import type { CertificateTemplate } from './signing-request.ts';
 
@@ -79,7 +79,7 @@ export async function selfSignedServing(clock: Clock, certDir: string, hostname:
     const missing = cert === undefined ? certPath : keyPath;
     throw new KubeletError('invalid', `error reading ${missing}, certificate and key must be supplied as a pair`);
   }
-  const pair = newSelfSigned(hostname, clock.now());
+  const pair = await newSelfSigned(hostname, clock.now());
   await mkdir(certDir, { recursive: true, mode: 0o755 });
   await writeFileAtomic(certPath, pair.cert, 0o644);
   await writeFileAtomic(keyPath, pair.key, 0o600);
@@ -87,12 +87,11 @@ export async function selfSignedServing(clock: Clock, certDir: string, hostname:
 }
 
 /** A leaf and the throw-away authority that signed it. */
-export function newSelfSigned(hostname: string, nowMs: number): ServingPair {
+export async function newSelfSigned(hostname: string, nowMs: number): Promise<ServingPair> {
   const validity = { notBeforeMs: nowMs - HOUR_MS, notAfterMs: nowMs - HOUR_MS + YEAR_MS };
   const seconds = Math.floor(nowMs / 1000);
-  const authority = newKeyPair('rsa');
+  const [authority, keys] = await Promise.all([newRsaKeyPair(), newRsaKeyPair()]);
   const ca = selfSignedAuthority({ commonName: `${hostname}-ca@${seconds}` }, authority, validity);
-  const keys = newKeyPair('rsa');
   const leaf = issueCertificate(
     { certificatePem: ca, privateKey: authority.privateKey },
     {

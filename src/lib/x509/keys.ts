@@ -1,5 +1,6 @@
 // Key pairs and the signature algorithm that goes with a key.
-import { generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
+import { generateKeyPair, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 import { KubeletError } from '../errors.ts';
 import { nullValue, oid, readOid, sequence, type DerNode, children } from './der.ts';
 
@@ -7,9 +8,11 @@ export type KeyPair = { readonly privateKey: KeyObject; readonly publicKey: KeyO
 
 /** `ec` is P-256, what a kubelet uses for its own certificates; `rsa` has 2048 bits. */
 export const newKeyPair = (type: 'ec' | 'rsa' = 'ec'): KeyPair =>
-  type === 'ec'
-    ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    : generateKeyPairSync('rsa', { modulusLength: 2048 });
+  type === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('rsa', RSA);
+
+const RSA = { modulusLength: 2048 };
+/** On a thread of its own: primes take a tenth of a second to find. */
+export const newRsaKeyPair = (): Promise<KeyPair> => promisify(generateKeyPair)('rsa', RSA);
 
 /** `EC PRIVATE KEY` or `RSA PRIVATE KEY`, as Go's client-go writes them; PKCS#8 for what has no older form. */
 export function privateKeyPem(key: KeyObject): string {
