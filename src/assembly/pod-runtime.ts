@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { uidOf, type Pod } from '../core/pod.ts';
 import type { CriRuntime } from '../cri/services.ts';
+import { isSelinuxEnabled } from '../host/selinux.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Images } from './images.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
@@ -102,7 +103,7 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
   const { config, flags, gates } = base;
   const { machine } = edge.resources;
   const version = edge.cgroups.version;
-  const extraMaskedPaths = await thermalPaths();
+  const [extraMaskedPaths, selinux] = await Promise.all([thermalPaths(), isSelinuxEnabled()]);
   return live(base, ['clusterDNS', 'clusterDomain'], (now) => ({
     cgroupVersion: version,
     cpuCfsQuota: config.cpuCFSQuota,
@@ -128,7 +129,7 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
     containerLogsDir: '/var/log/containers',
     resolvConf: config.resolvConf,
     nodeHostsFile: '/etc/hosts',
-    selinux: false,
+    selinux,
     maxContainerRestartPeriodMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000,
     kubernetesVersion: '1.36',
   }));

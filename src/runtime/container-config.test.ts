@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import { containerConfig } from './container-config.ts';
 import { containerHash } from './container-hash.ts';
 import { containerAnnotations, restoredContainer, restoredPod } from './labels.ts';
 import { restartCountFromLogs } from './log-paths.ts';
@@ -168,6 +169,30 @@ describe('mounts', () => {
       ).map((m) => m.selinuxRelabel),
       [true, false, false],
     ));
+  for (const selinux of [false, true])
+    it(`the files that the pod gets from us, ${selinux ? 'with' : 'without'} SELinux`, () => {
+      const { mounts } = containerConfig(
+        {
+          pod: podOf(),
+          container: { name: 'a', terminationMessagePath: '/end' },
+          restartCount: 0,
+          imageRef: 'i',
+          imageUser: { username: '' },
+          env: new Map(),
+          volumes: new Map(),
+          volumeMounts: [],
+          hostsFile: '/h/hosts',
+          terminationLog: '/h/end',
+          additions: {},
+          userns: undefined,
+        },
+        { ...FACTS, selinux },
+      );
+      assert.deepEqual(mounts, [
+        { containerPath: '/etc/hosts', hostPath: '/h/hosts', selinuxRelabel: selinux },
+        { containerPath: '/end', hostPath: '/h/end', selinuxRelabel: selinux },
+      ]);
+    });
   it('propagation and recursive read-only', () => {
     const got = mounted([
       { name: 'v', mountPath: '/a', mountPropagation: 'Bidirectional' },

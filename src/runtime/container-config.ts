@@ -42,7 +42,12 @@ export type ContainerInput = {
   /** Runtime id of the container a debug container looks into. */
   readonly targetId?: string;
 };
-export type ContainerFacts = ResourceFacts & SecurityFacts & { readonly stopSignals: boolean };
+export type ContainerFacts = ResourceFacts &
+  SecurityFacts & {
+    readonly stopSignals: boolean;
+    /** Whether the host enforces SELinux labels, which files of the pod's own then need. */
+    readonly selinux: boolean;
+  };
 
 const HOSTS_PATH = '/etc/hosts';
 
@@ -59,7 +64,7 @@ export function containerConfig(input: ContainerInput, facts: ContainerFacts): P
     args: (container.args ?? []).map((part) => expand(part, lookup)),
     workingDir: container.workingDir ?? '',
     envs: [...env].map(([key, value]) => ({ key, value: Buffer.from(value) })),
-    mounts: mounts(input),
+    mounts: mounts(input, facts),
     ...(devices.length === 0 ? {} : { devices }),
     CDIDevices: (additions.cdiDevices ?? []).map((name) => ({ name })),
     labels: containerLabels(pod, container),
@@ -86,16 +91,16 @@ export function containerConfig(input: ContainerInput, facts: ContainerFacts): P
   };
 }
 
-function mounts(input: ContainerInput): Partially<Mount>[] {
+function mounts(input: ContainerInput, { selinux: selinuxRelabel }: ContainerFacts): Partially<Mount>[] {
   const { container, userns } = input;
   const own = [...input.volumeMounts];
   const mountsHosts = own.some((mount) => mount.containerPath === HOSTS_PATH);
   if (input.hostsFile !== undefined && !mountsHosts)
-    own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, ...idMappings(userns) });
+    own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, selinuxRelabel, ...idMappings(userns) });
   own.push(...(input.additions.mounts ?? []));
   const path = container.terminationMessagePath;
   if (input.terminationLog !== undefined && path)
-    own.push({ containerPath: path, hostPath: input.terminationLog, ...idMappings(userns) });
+    own.push({ containerPath: path, hostPath: input.terminationLog, selinuxRelabel, ...idMappings(userns) });
   return own;
 }
 

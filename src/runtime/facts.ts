@@ -13,7 +13,6 @@ export type RuntimeFacts = SandboxFacts &
     readonly resolvConf: string;
     /** `/etc/hosts` of the node. */
     readonly nodeHostsFile: string;
-    readonly selinux: boolean;
     readonly maxContainerRestartPeriodMs: number;
     /** `1.36`. */
     readonly kubernetesVersion: string;
