@@ -1,17 +1,12 @@
-// Real, unmodified kubectl on a real node. KUBECTL_BINARIES (colon-separated paths) tries several versions.
+// Real, unmodified kubectl on a real node: the versions of test/harness/kubectl-binaries.ts.
 import { strict as assert } from 'node:assert';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DevCluster, type Ran } from '../harness/dev-cluster.ts';
+import { kubectls, type Kubectl } from '../harness/kubectl-binaries.ts';
 import { until } from '../harness/until.ts';
-
-const onPath = (process.env['PATH'] ?? '').split(':').map((d) => join(d, 'kubectl'));
-const BINARIES = (process.env['KUBECTL_BINARIES'] ?? onPath.find((p) => existsSync(p)) ?? '')
-  .split(':')
-  .filter(Boolean);
 
 const MANIFEST = `apiVersion: v1
 kind: Pod
@@ -20,12 +15,12 @@ spec:
   terminationGracePeriodSeconds: 1
   containers:
   - name: web
-    image: localhost/busybox:latest
+    image: localhost/busybox:1
     imagePullPolicy: IfNotPresent
     command: [sh, -c, "echo started; trap 'exit 0' TERM; sleep 100000 & wait"]
 `;
 
-describe('kubectl', { skip: BINARIES.length === 0 || process.getuid?.() !== 0 }, () => {
+describe('kubectl', { skip: process.getuid?.() === 0 ? false : 'needs root' }, () => {
   let cluster: DevCluster;
   let work: string;
   before(async () => {
@@ -38,10 +33,14 @@ describe('kubectl', { skip: BINARIES.length === 0 || process.getuid?.() !== 0 },
     await rm(work, { recursive: true, force: true });
   });
 
-  for (const binary of BINARIES) describe(binary, () => commands(binary, () => ({ cluster, work })));
+  for (const kubectl of kubectls()) describe(kubectl.version, () => commands(kubectl, () => ({ cluster, work })));
 });
 
-function commands(binary: string, scene: () => { cluster: DevCluster; work: string }): void {
+function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: string }): void {
+  let binary: string;
+  before(async () => {
+    binary = await kubectl.path();
+  });
   const any = (args: string[], input?: string): Promise<Ran> => scene().cluster.kubectl(binary, args, input);
   const ok = async (args: string[], input?: string): Promise<string> => {
     const ran = await any(args, input);
@@ -55,6 +54,11 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
     assert.match(await ok(['apply', '-f', file]), /pod\/app created/);
     assert.match(await ok(['apply', '-f', file]), /pod\/app (unchanged|configured)/);
     await ok(['wait', '--for=condition=Ready', 'pod/app', '--timeout=30s']);
+    await ok(['wait', '--for=jsonpath={.status.phase}=Running', 'pod/app', '--timeout=30s']);
+    await ok(['wait', '--for=create', 'pod/app', '--timeout=30s']);
+    const changed = await any(['diff', '-f', '-'], MANIFEST.replace('app: app', 'app: other'));
+    assert.equal(changed.code, 1);
+    assert.match(changed.stdout, /^\+ +app: other$/m);
     assert.match(await ok(['get', 'pods', 'app']), /NAME +READY +STATUS +RESTARTS +AGE\napp +1\/1 +Running +0/);
     assert.match(await ok(['get', 'pods', '-o', 'wide', '-A']), /NOMINATED NODE/);
     assert.match(await ok(['get', 'nodes']), / Ready /);
@@ -73,6 +77,8 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
     assert.match(told, /Started +.*kubelet/);
     assert.match(await ok(['describe', 'node']), /Allocated resources:/);
     assert.match(await ok(['get', 'events']), /Scheduled/);
+    assert.match(await ok(['events', '--for', 'pod/app']), /Normal +Started +Pod\/app/);
+    assert.doesNotMatch(await ok(['events', '--for', 'pod/app', '--types=Warning']), /Normal/);
     assert.equal(await ok(['logs', 'app']), 'started\n');
     assert.match(await ok(['logs', 'app', '--timestamps', '--tail=1']), /^\d{4}-.*Z started\n$/);
   });
@@ -119,7 +125,7 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
   });
 
   it('run, attach its output, delete', async () => {
-    const image = ['--image=localhost/busybox:latest', '--image-pull-policy=IfNotPresent', '--restart=Never'];
+    const image = ['--image=localhost/busybox:1', '--image-pull-policy=IfNotPresent', '--restart=Never'];
     await ok(['run', 'once', ...image, '--', 'sh', '-c', 'echo done']);
     await until(
       'the pod has succeeded',
@@ -131,32 +137,56 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
   });
 
   it('debug with an ephemeral container', async () => {
-    const minor = Number(
-      /Minor:"(\d+)"|v1\.(\d+)/
-        .exec(await ok(['version', '--client']))
-        ?.slice(1)
-        .find(Boolean),
-    );
-    if (minor < 25) return;
-    await any([
-      'debug',
-      'app',
-      '--image=localhost/busybox:latest',
-      '--image-pull-policy=IfNotPresent',
-      '-c',
-      'dbg',
-      '--',
-      'sleep',
-      '1000',
-    ]);
+    const image = ['--image=localhost/busybox:1', '--image-pull-policy=IfNotPresent'];
+    await ok(['debug', 'app', ...image, '-c', 'dbg', '--target=web', '--profile=general', '--', 'sleep', '1000']);
     const state = 'jsonpath={.status.ephemeralContainerStatuses[0].state}';
     await until('the container runs', async () => (await ok(['get', 'pod', 'app', '-o', state])).includes('running'));
+    assert.match(
+      await ok(['exec', 'app', '-c', 'dbg', '--', 'ps']),
+      /sleep 100000/,
+      'shares the processes of its target',
+    );
   });
 
-  it('auth can-i', async () => {
+  it('auth can-i and whoami', async () => {
     assert.equal(await ok(['auth', 'can-i', 'create', 'pods']), 'yes\n');
     const other = await any(['auth', 'can-i', 'create', 'pods', '--as=nobody']);
     assert.equal(other.stdout, 'no\n');
+    assert.match(await ok(['auth', 'can-i', '--list']), /^\*\.\* +\[\] +\[\] +\[\*\]$/m);
+    const list = await ok(['auth', 'can-i', '--list', '--as=system:serviceaccount:default:default']);
+    assert.match(list, /^selfsubjectreviews\.authentication\.k8s\.io +\[\] +\[\] +\[create\]$/m);
+    assert.doesNotMatch(list, /^\*/m);
+    assert.match(await ok(['auth', 'whoami']), /Username +kubernetes-admin/);
+  });
+
+  it('explain, api-resources, version', async () => {
+    assert.match(await ok(['explain', 'pod.spec.containers']), /FIELD: containers <\[\]Container>/);
+    assert.match(await ok(['explain', 'deployment.spec', '--recursive']), /^ +maxSurge\t<IntOrString>$/m);
+    assert.notEqual((await any(['explain', 'pod.spec.nonsense'])).code, 0);
+    const names = (await ok(['api-resources', '-o', 'name'])).trim().split('\n');
+    assert.ok(names.includes('deployments.apps') && names.includes('pods.metrics.k8s.io'), names.join(' '));
+    assert.match(await ok(['version']), /Server Version: v1\.36/);
+  });
+
+  it('apply on the server side', async () => {
+    const apply = (manager: string, data: Record<string, string>, ...more: string[]): Promise<Ran> =>
+      any(
+        ['apply', '--server-side', `--field-manager=${manager}`, '-f', '-', ...more],
+        JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ssa' }, data }),
+      );
+    const data = async (): Promise<unknown> => JSON.parse(await ok(['get', 'cm', 'ssa', '-o', 'jsonpath={.data}']));
+    assert.equal((await apply('one', { a: '1', b: '1' })).code, 0);
+    assert.equal((await apply('two', { c: '2' })).code, 0);
+    assert.deepEqual(await data(), { a: '1', b: '1', c: '2' });
+    assert.equal((await apply('one', { a: '1' })).code, 0);
+    assert.deepEqual(await data(), { a: '1', c: '2' }, 'what its manager no longer applies is gone');
+    const conflict = await apply('two', { a: '2', c: '2' });
+    assert.notEqual(conflict.code, 0);
+    assert.match(conflict.stderr, /conflict with "one": \.data\.a/);
+    assert.equal((await apply('two', { a: '2', c: '2' }, '--force-conflicts')).code, 0);
+    assert.deepEqual(await data(), { a: '2', c: '2' });
+    assert.match(await ok(['get', 'cm', 'ssa', '-o', 'yaml', '--show-managed-fields']), /manager: two/);
+    await ok(['delete', 'cm', 'ssa']);
   });
 
   it('top', async () => {
@@ -166,7 +196,7 @@ function commands(binary: string, scene: () => { cluster: DevCluster; work: stri
   });
 
   it('create, scale and roll out a deployment', async () => {
-    await ok(['create', 'deployment', 'dep', '--image=localhost/busybox:latest', '--dry-run=client', '-o', 'yaml']);
+    await ok(['create', 'deployment', 'dep', '--image=localhost/busybox:1', '--dry-run=client', '-o', 'yaml']);
     const manifest = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: dep}
@@ -177,12 +207,15 @@ spec:
     metadata: {labels: {app: dep}}
     spec:
       terminationGracePeriodSeconds: 0
-      containers: [{name: c, image: "localhost/busybox:latest", imagePullPolicy: IfNotPresent, command: [sleep, "100000"]}]
+      containers: [{name: c, image: "localhost/busybox:1", imagePullPolicy: IfNotPresent, command: [sleep, "100000"]}]
 `;
     await ok(['apply', '-f', '-'], manifest);
     await ok(['rollout', 'status', 'deployment/dep', '--timeout=60s']);
     await ok(['apply', '-f', '-'], manifest.replace('100000', '100001'));
     await ok(['rollout', 'status', 'deployment/dep', '--timeout=60s']);
+    await ok(['rollout', 'undo', 'deployment/dep']);
+    await ok(['rollout', 'status', 'deployment/dep', '--timeout=60s']);
+    assert.match(await ok(['get', 'deployment', 'dep', '-o', 'yaml']), /100000/);
     await ok(['scale', 'deployment/dep', '--replicas=1']);
     await until(
       'there are two pods',
@@ -190,6 +223,17 @@ spec:
     );
     await ok(['delete', 'deployment', 'dep']);
     await until('there are no pods', async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])) === '');
+  });
+
+  it('cordon, drain, uncordon', async () => {
+    const { nodeName } = await scene().cluster.settings();
+    await ok(['create', 'deployment', 'gone', '--image=localhost/busybox:1', '--', 'sleep', '100000']);
+    await ok(['rollout', 'status', 'deployment/gone', '--timeout=60s']);
+    const only = ['--pod-selector=app=gone', '--grace-period=1', '--timeout=30s'];
+    assert.match(await ok(['drain', nodeName, '--ignore-daemonsets', ...only]), /evicted/);
+    assert.match(await ok(['get', 'node', nodeName]), /SchedulingDisabled/);
+    await ok(['uncordon', nodeName]);
+    await ok(['delete', 'deployment', 'gone']);
   });
 
   it('create and delete a namespace with what is in it', async () => {

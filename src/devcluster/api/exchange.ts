@@ -73,8 +73,12 @@ export function contextOf(exchange: Exchange): RequestContext {
     throw badRequest(
       `fieldValidation: Unsupported value: "${fieldValidation}": supported values: "Ignore", "Strict", "Warn"`,
     );
-  return { user: exchange.user, dryRun: dryRun.length > 0, fieldValidation, warnings: [] };
+  const fieldManager = exchange.query.get('fieldManager') || managerOf(exchange.request);
+  return { user: exchange.user, dryRun: dryRun.length > 0, fieldValidation, warnings: [], fieldManager };
 }
+
+/** Clients that do not say who they are are known by the program they name. */
+const managerOf = (request: IncomingMessage): string => (request.headers['user-agent'] ?? '').split('/')[0] ?? '';
 
 export function sendText(
   response: ServerResponse,

@@ -1,7 +1,10 @@
 // The verbs on objects and collections: from an HTTP exchange to the registry and back.
+import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { badRequest, invalid, notFound, staleObject, unsupportedMediaType, uidMismatch } from './api-error.ts';
+import { applyTo, ownersOfNew } from './apply/ownership.ts';
+import { structureOfKind } from './apply/structure.ts';
 import { deletedStatus, deleteObject, type DeleteOptions, type Propagation } from './deletion.ts';
 import { fromNewEvent, toNewEvent } from './event-conversion.ts';
 import {
@@ -20,7 +23,7 @@ import { Pager, select, selectionOf } from './listing.ts';
 import { mergeSchemaOf } from './merge-schema.ts';
 import { isJson, keyOf, numberAt, recordAt, textAt, type ApiObject, type Json } from './objects.ts';
 import type { Registry } from './registry.ts';
-import type { ResourceType } from './resources.ts';
+import { apiVersionOf, type ResourceType } from './resources.ts';
 import { isTrue } from './request-info.ts';
 import type { StoredObject } from './store.ts';
 import { strategicMerge } from './strategic-merge.ts';
@@ -104,12 +107,11 @@ export class ObjectHandlers {
     const { info, request } = exchange;
     const media = mediaType(request);
     const patch = parseDocument((await readBody(request)).toString('utf8'), media);
+    if (media === APPLY) return this.#apply(exchange, type, form, patch);
     const apply = patcher(media, type, patch);
     const context = contextOf(exchange);
     const { registry } = this.#deps;
-    const stored = registry.store.get(type.storage, keyOf(info.namespace, info.name));
-    if (stored === undefined && media === APPLY) return this.#applyNew(exchange, type, form, patch, context);
-    if (stored === undefined) throw notFound(type, info.name);
+    const stored = registry.get(type, info.namespace, info.name);
     const change = (draft: ApiObject): ApiObject => {
       const shown = type.group === 'events.k8s.io' ? toNewEvent(draft) : draft;
       const result = apply(shown);
@@ -121,13 +123,40 @@ export class ObjectHandlers {
     this.#send(exchange, 200, form, done, context);
   }
 
-  #applyNew(exchange: Exchange, type: ResourceType, form: ListForm, patch: unknown, context: RequestContext): void {
-    const { info } = exchange;
-    if (!isJson(patch)) throw badRequest('the applied configuration is not an object');
-    if (info.subresource !== '') throw notFound(type, info.name);
-    const metadata = { ...recordAt(patch, 'metadata'), name: info.name };
-    const created = this.#deps.registry.create(type, info.namespace, { ...patch, metadata }, context);
-    this.#send(exchange, 201, form, created, context);
+  /** Server-side apply: the configuration is merged, its manager owns what is in it. */
+  #apply(exchange: Exchange, type: ResourceType, form: ListForm, patch: unknown): void {
+    const { info, query } = exchange;
+    const { registry, clock } = this.#deps;
+    const config = checkedConfig(patch, query);
+    const seen = viewedAs(type);
+    const structure = structureOfKind(seen);
+    const manager = {
+      name: query.get('fieldManager') ?? '',
+      operation: 'Apply',
+      apiVersion: apiVersionOf(seen),
+      subresource: info.subresource,
+    } as const;
+    const time = apiTime(clock.now());
+    const context = contextOf(exchange);
+    const stored = registry.store.get(type.storage, keyOf(info.namespace, info.name));
+    if (stored === undefined) {
+      if (info.subresource !== '') throw notFound(type, info.name);
+      const body = { ...config, metadata: { ...recordAt(config, 'metadata'), name: info.name } };
+      const owned = { ...context, managedFields: ownersOfNew(config, structure, manager, time) };
+      return this.#send(exchange, 201, form, registry.create(seen, info.namespace, body, owned), context);
+    }
+    const force = isTrue(query.get('force') ?? 'false');
+    const applied = applyTo(stored.object as ApiObject, config, structure, manager, { force, time });
+    checkIdentity(type, stored, applied.object);
+    const done = registry.modify(
+      seen,
+      info.namespace,
+      info.name,
+      () => applied.object as ApiObject,
+      { ...context, managedFields: applied.managedFields },
+      info.subresource,
+    );
+    this.#send(exchange, 200, form, done, context);
   }
 
   async #delete(exchange: Exchange, type: ResourceType, form: ListForm): Promise<void> {
@@ -174,13 +203,24 @@ function patcher(media: string, type: ResourceType, patch: unknown): (object: Js
     case 'application/merge-patch+json':
       return (object) => mergePatch(object, patch);
     case 'application/strategic-merge-patch+json':
-    case APPLY:
       return (object) => strategicMerge(object, patch, mergeSchemaOf(type.kind));
     default:
       throw unsupportedMediaType(
         'application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml',
       );
   }
+}
+
+function checkedConfig(patch: unknown, query: URLSearchParams): Json {
+  if (!isJson(patch)) throw badRequest('the applied configuration is not an object');
+  if ((query.get('fieldManager') ?? '') === '') {
+    const f = new Findings();
+    f.required('fieldManager', 'is required for apply patch');
+    throw invalid({ group: 'meta.k8s.io', resource: '', kind: 'PatchOptions' }, '', f.list);
+  }
+  if (recordAt(patch, 'metadata')['managedFields'] !== undefined)
+    throw badRequest('metadata.managedFields must be nil');
+  return patch;
 }
 
 /** A patch may carry the UID and version it was made for; both must still fit. */

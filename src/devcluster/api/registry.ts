@@ -3,6 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
+import { ownersAfterUpdate } from './apply/ownership.ts';
+import { structureOfKind } from './apply/structure.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, staleObject, uidMismatch } from './api-error.ts';
 import { finishDeletion } from './deletion.ts';
 import { complainAbout } from './field-validation.ts';
@@ -62,6 +64,7 @@ export class Registry {
     this.#gate({ operation: 'create', type, subresource: '', object: draft, old: undefined, context });
     if (type.hasStatus && strategy.prepareCreate === undefined) delete draft['status'];
     strategy.prepareCreate?.(draft, this.world, context);
+    if (context.managedFields !== undefined) meta.managedFields = context.managedFields;
     const style: NameStyle =
       strategy.looseNames === true ? 'path' : LABEL_NAMES.has(type.storage) ? 'label' : 'subdomain';
     const f = new Findings();
@@ -178,6 +181,7 @@ export class Registry {
     strategy.prepareUpdate?.(draft, old, this.world, subresource, context);
     if (type.counted && subresource !== 'status' && !sameJson(draft['spec'], old['spec']))
       draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+    this.#setOwners(type, draft, old, subresource, context);
     this.#gate({ operation: 'update', type, subresource, object: draft, old, context });
     const f = new Findings();
     if (strategy.validatesMetadata !== true) checkMetadata(f, draft.metadata);
@@ -187,6 +191,18 @@ export class Registry {
     if (context.dryRun) return new StoredObject(draft, stored.revision);
     const written = this.store.put(type.storage, draft);
     return finishDeletion(this, type, written);
+  }
+
+  #setOwners(type: ResourceType, draft: ApiObject, old: ApiObject, subresource: string, context: RequestContext): void {
+    const { fieldManager: name } = context;
+    const kept = old.metadata.managedFields;
+    const manager = { name: name ?? '', operation: 'Update', apiVersion: apiVersionOf(type), subresource } as const;
+    const owners =
+      context.managedFields ??
+      (kept === undefined || name === undefined
+        ? kept
+        : ownersAfterUpdate(old, draft, structureOfKind(type), manager, apiTime(this.world.clock.now())));
+    if (owners !== undefined) draft.metadata.managedFields = owners;
   }
 }
 

@@ -117,16 +117,9 @@ const pathAttributes = (attributes: Json): RequestInfo => ({
 
 function rulesStatus(store: ObjectStore, user: User, namespace: string): Json {
   const rules = [...rulesOf(store, user, namespace)].map((r) => r.rule);
-  const admin = user.groups.includes('system:masters');
   return {
-    resourceRules: [
-      ...(admin ? [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }] : []),
-      ...rules.filter((r) => r['resources'] !== undefined),
-    ],
-    nonResourceRules: [
-      ...(admin ? [{ verbs: ['*'], nonResourceURLs: ['*'] }] : []),
-      ...rules.filter((r) => r['nonResourceURLs'] !== undefined),
-    ],
+    resourceRules: rules.filter((r) => r['resources'] !== undefined),
+    nonResourceRules: rules.filter((r) => r['nonResourceURLs'] !== undefined),
     incomplete: false,
   };
 }

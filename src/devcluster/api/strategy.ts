@@ -1,7 +1,7 @@
 // What a resource adds to the common life of objects: server-side defaults, validation, what an update may change.
 import type { Findings } from '../../core/validation/field-error.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { ApiObject } from './objects.ts';
+import type { ApiObject, Json } from './objects.ts';
 import type { ObjectStore } from './store.ts';
 
 export type User = {
@@ -20,6 +20,10 @@ export type RequestContext = {
   readonly fieldValidation: FieldValidation;
   /** Sent back as Warning headers. */
   readonly warnings: string[];
+  /** Who owns what this write changes; writes of the server itself change no owner. */
+  readonly fieldManager?: string;
+  /** The owners after an apply, which works them out itself. */
+  readonly managedFields?: readonly Json[];
 };
 
 /** What a strategy may look at besides the object itself. */

@@ -11,7 +11,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
 import { childProcesses, endProcess } from './own-processes.ts';
 import type { Paths } from './paths.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { readSettings, SHARED_DIRECTORIES, type Settings } from './settings.ts';
 import { stopSupervisor } from './state.ts';
 
 const run = promisify(execFile);
@@ -76,6 +76,9 @@ async function removeLogLinks(podLogs: string): Promise<void> {
 
 async function restoreMachine({ before }: Settings): Promise<void> {
   if (!before.hostPortChains) await removeHostPortChains();
+  for (const directory of SHARED_DIRECTORIES)
+    // Only when nobody else has put something there since.
+    if (!before.directories.includes(directory)) await rmdir(directory).catch(() => undefined);
   if (before.ipForward === '0') await writeFile('/proc/sys/net/ipv4/ip_forward', '0').catch(() => undefined);
 }
 

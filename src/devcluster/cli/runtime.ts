@@ -13,7 +13,8 @@ import type { Paths } from './paths.ts';
 import type { Settings } from './settings.ts';
 
 const run = promisify(execFile);
-export const EXAMPLE_IMAGE = 'localhost/busybox:latest';
+/** Not `latest`: what has that tag is pulled every time unless a pod says otherwise, and there is no registry. */
+export const EXAMPLE_IMAGE = 'localhost/busybox:1';
 
 const layoutOf = (paths: Paths, settings: Settings): Layout => ({
   root: paths.containerd,

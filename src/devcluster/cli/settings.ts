@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
+import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
@@ -17,8 +18,16 @@ export type Settings = {
   readonly cgroupRoot: string;
   /** Packages this command installed. */
   readonly installed: readonly string[];
-  readonly before: { readonly ipForward: string; readonly hostPortChains: boolean };
+  readonly before: {
+    readonly ipForward: string;
+    readonly hostPortChains: boolean;
+    /** Which of SHARED_DIRECTORIES there were. */
+    readonly directories: readonly string[];
+  };
 };
+
+/** Made by CNI plugins and by the kubelet outside their own directory, inner ones first. */
+export const SHARED_DIRECTORIES = ['/var/lib/cni/results', '/var/lib/cni', CONTAINER_LOGS];
 
 export async function readSettings(paths: Paths): Promise<Settings | undefined> {
   try {

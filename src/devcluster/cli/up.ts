@@ -10,7 +10,7 @@ import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady }
 import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
 import type { Paths } from './paths.ts';
-import { newSettings, readSettings, writeSettings, type Settings } from './settings.ts';
+import { newSettings, readSettings, SHARED_DIRECTORIES, writeSettings, type Settings } from './settings.ts';
 import { startSupervisor, supervisorState } from './state.ts';
 import { summary } from './summary.ts';
 
@@ -78,7 +78,11 @@ async function machineBefore(): Promise<Settings['before']> {
     (r) => r.stdout,
     () => '',
   );
-  return { ipForward: ipForward.trim(), hostPortChains: rules.includes('CNI-HOSTPORT-DNAT') };
+  return {
+    ipForward: ipForward.trim(),
+    hostPortChains: rules.includes('CNI-HOSTPORT-DNAT'),
+    directories: SHARED_DIRECTORIES.filter((d) => existsSync(d)),
+  };
 }
 
 /** Waits for each stage in turn and says when it is reached; a stage that takes long says what it waits for. */

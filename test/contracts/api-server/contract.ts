@@ -1,7 +1,7 @@
 // What a kubelet and kubectl count on in an API server. Runs on the embedded server and on the real one.
 import { strict as assert } from 'node:assert';
 import { after, before, it } from 'node:test';
-import { dig, type Json } from './client.ts';
+import { dig, type Json, type Reply } from './client.ts';
 import { podBody, type Scene } from './scene.ts';
 import type { TestServer } from './servers.ts';
 import { accessContract } from './access-contract.ts';
@@ -203,6 +203,46 @@ function patchContract(s: Scene): void {
     });
     assert.equal(unknown.status, 415);
     assert.equal((await s.api.merge(`${s.path}/configmaps/none`, {})).status, 404);
+  });
+
+  it('applies: merges, prunes what its manager gave up, knows conflicts', async () => {
+    const path = `${s.path}/configmaps/applied`;
+    const apply = (manager: string, data: Json, more = ''): Promise<Reply> =>
+      s.api.request(
+        'PATCH',
+        `${path}?fieldManager=${manager}${more}`,
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'applied' }, data },
+        { 'content-type': 'application/apply-patch+yaml' },
+      );
+    assert.equal((await apply('one', { a: '1', b: '1' })).status, 201);
+    const both = await apply('two', { c: '2' });
+    assert.equal(both.status, 200);
+    assert.deepEqual(both.body['data'], { a: '1', b: '1', c: '2' });
+    const less = await apply('one', { a: '1' });
+    assert.deepEqual(less.body['data'], { a: '1', c: '2' });
+    const again = await apply('one', { a: '1' });
+    assert.equal(dig(again.body, 'metadata', 'resourceVersion'), dig(less.body, 'metadata', 'resourceVersion'));
+    const conflict = await apply('two', { a: '2', c: '2' });
+    assert.equal(conflict.status, 409);
+    assert.equal(conflict.body['message'], 'Apply failed with 1 conflict: conflict with "one": .data.a');
+    assert.deepEqual(dig(conflict.body, 'details', 'causes'), [
+      { reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.data.a' },
+    ]);
+    const forced = await apply('two', { a: '2', c: '2' }, '&force=true');
+    assert.deepEqual(forced.body['data'], { a: '2', c: '2' });
+    const owners = dig(forced.body, 'metadata', 'managedFields') as Json[];
+    assert.deepEqual(
+      owners.map((o) => [o['manager'], o['operation'], o['fieldsType'], o['fieldsV1']]),
+      [['two', 'Apply', 'FieldsV1', { 'f:data': { 'f:a': {}, 'f:c': {} } }]],
+    );
+    assert.equal((await apply('', { a: '1' })).status, 422);
+    await s.api.merge(path, { data: { c: '3' } });
+    const taken = await apply('two', { a: '2', c: '2' });
+    assert.equal(taken.status, 409);
+    assert.match(
+      String(taken.body['message']),
+      /^Apply failed with 1 conflict: conflict with ".*" using v1: \.data\.c$/,
+    );
   });
 
   it('merges lists by their keys: order, deletion, replacement', async () => {

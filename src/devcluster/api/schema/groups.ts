@@ -118,7 +118,7 @@ meta.DeleteOptions: 1 gracePeriodSeconds *i; 2 preconditions *mmeta.Precondition
 meta.FieldSelectorRequirement: 1 key s!; 2 operator s!; 3 values [s
 meta.LabelSelector: 1 matchLabels {s; 2 matchExpressions [mmeta.LabelSelectorRequirement
 meta.LabelSelectorRequirement: 1 key s!; 2 operator s!; 3 values [s
-meta.ManagedFieldsEntry: 1 manager s; 2 operation s; 3 apiVersion s; 4 time *t; 6 fieldsType s; 8 subresource s
+meta.ManagedFieldsEntry: 1 manager s; 2 operation s; 3 apiVersion s; 4 time *t; 6 fieldsType s; 7 fieldsV1 *r; 8 subresource s
 meta.ObjectMeta: 1 name s; 2 generateName s; 3 namespace s; 4 selfLink s; 5 uid s; 6 resourceVersion s;
   7 generation i; 8 creationTimestamp t; 9 deletionTimestamp *t; 10 deletionGracePeriodSeconds *i; 11 labels {s;
   12 annotations {s; 13 ownerReferences [mmeta.OwnerReference; 14 finalizers [s;
