@@ -1,5 +1,6 @@
 // Decides what becomes of an event before it is sent: dropped as spam, combined with similar ones, counted onto an
 // earlier one, or new. Time comes in as an argument, nothing is read from outside.
+import { hash } from 'node:crypto';
 import type { KubeEvent } from '../core/node.ts';
 import { Lru } from '../lib/lru.ts';
 
@@ -10,7 +11,8 @@ const SPAM_BURST = 25;
 const SPAM_REFILL_MS = 300_000;
 const COMBINED = '(combined from similar events): ';
 
-type Similar = { messages: Set<string>; lastMs: number };
+/** A handful of texts at most: a list is smaller than a set, and there are thousands of these. */
+type Similar = { messages: string[]; lastMs: number };
 type Bucket = { tokens: number; atMs: number };
 
 /** What was last sent (or queued) under a key. */
@@ -48,14 +50,13 @@ export class EventCorrelator {
     const message = event.message ?? '';
     let similar = this.#similar.get(group);
     if (similar === undefined || nowMs - similar.lastMs > SIMILAR_WINDOW_MS) {
-      similar = { messages: new Set(), lastMs: nowMs };
+      similar = { messages: [], lastMs: nowMs };
       this.#similar.set(group, similar);
     }
-    similar.messages.add(message);
+    if (!similar.messages.includes(message)) similar.messages.push(message);
     similar.lastMs = nowMs;
-    if (similar.messages.size < MAX_SIMILAR) return { key: eventKey(event), message };
-    const oldest = similar.messages.values().next();
-    if (oldest.done !== true) similar.messages.delete(oldest.value);
+    if (similar.messages.length < MAX_SIMILAR) return { key: eventKey(event), message };
+    similar.messages.shift();
     return { key: group, message: COMBINED + message };
   }
 
@@ -69,7 +70,8 @@ export class EventCorrelator {
   }
 }
 
-const joined = (...parts: readonly (string | undefined)[]): string => parts.map((p) => p ?? '').join('\u0000');
+/** Thousands of keys are kept, so each is as short as it can be. */
+const joined = (...parts: readonly (string | undefined)[]): string => hash('sha1', parts.join('\u0000'), 'base64');
 
 const objectKey = ({ involvedObject: o }: KubeEvent): string =>
   joined(o.kind, o.namespace, o.name, o.uid, o.apiVersion);

@@ -4,17 +4,17 @@ import type { KubeEvent } from '../core/node.ts';
 import { Lru } from '../lib/lru.ts';
 
 const PER_OBJECT = 100;
-const OBJECTS = 1000;
+/** As many as a node has pods. */
+const OBJECTS = 250;
 
 export class EventRing {
-  readonly #byObject = new Map<string, KubeEvent[]>();
-  readonly #recent = new Lru<string, true>(OBJECTS);
+  readonly #byObject = new Lru<string, KubeEvent[]>(OBJECTS);
+  readonly #ofNode: KubeEvent[] = [];
 
   add(event: KubeEvent): void {
     const key = event.involvedObject.uid ?? '';
-    const events = this.#byObject.get(key) ?? [];
-    this.#byObject.set(key, events);
-    this.#touch(key);
+    const events = this.#eventsOf(key) ?? [];
+    if (key !== '' && events.length === 0) this.#byObject.set(key, events);
     const at = events.findIndex((e) => isRepeat(e, event));
     if (at >= 0) {
       const [known] = events.splice(at, 1);
@@ -28,21 +28,19 @@ export class EventRing {
 
   /** Oldest first. The node's own events are under the empty uid. */
   ringOf(uid: string): readonly KubeEvent[] {
-    return this.#byObject.get(uid) ?? [];
+    return this.#eventsOf(uid) ?? [];
   }
 
   /** Everything, by last occurrence, oldest first. */
   all(): readonly KubeEvent[] {
     const stamp = (e: KubeEvent): string => e.lastTimestamp ?? '';
-    return [...this.#byObject.values()].flat().sort((a, b) => (stamp(a) < stamp(b) ? -1 : stamp(a) > stamp(b) ? 1 : 0));
+    return [this.#ofNode, ...this.#byObject.values()]
+      .flat()
+      .sort((a, b) => (stamp(a) < stamp(b) ? -1 : stamp(a) > stamp(b) ? 1 : 0));
   }
 
-  #touch(key: string): void {
-    this.#recent.set(key, true);
-    if (this.#byObject.size <= OBJECTS) return;
-    for (const known of this.#byObject.keys()) {
-      if (known !== '' && this.#recent.get(known) === undefined) this.#byObject.delete(known);
-    }
+  #eventsOf(uid: string): KubeEvent[] | undefined {
+    return uid === '' ? this.#ofNode : this.#byObject.get(uid);
   }
 }
 

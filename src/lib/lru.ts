@@ -30,6 +30,11 @@ export class Lru<K, V> {
     this.#map.delete(key);
   }
 
+  /** Longest unused first. */
+  values(): Iterable<V> {
+    return this.#map.values();
+  }
+
   get size(): number {
     return this.#map.size;
   }

@@ -11,15 +11,20 @@ const UID = podUid('u');
 
 function setup(first: ObservedState | undefined) {
   const clock = new ManualClock();
-  const world: { state: ObservedState | undefined; uid: string } = { state: first, uid: UID };
+  const world: { state: ObservedState | undefined; uid: string; cached?: ObservedState | undefined } = {
+    state: first,
+    uid: UID,
+  };
   const log = { looks: 0, refreshes: [] as number[] };
   const follower = new HintFollower({
     clock,
     log: silentLogger,
     cache: {
       ownerOf: () => undefined,
+      stateOf: () => world.cached,
       refresh: async (uid) => {
         log.refreshes.push(clock.monotonic());
+        world.cached = world.state;
         return emptySnapshot(uid, 'p', 'n');
       },
     },
@@ -57,11 +62,39 @@ describe('HintFollower', () => {
 
   it('reads the pod anyway when it does not come true in two seconds, and gives up', async () => {
     const t = setup('running');
-    t.follower.follow({ id: 'c', podUid: 'u', expect: 'stopped' }, forever);
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
     await t.clock.advance(5000);
     assert.equal(t.log.refreshes.length, 1);
     assert.ok(t.log.looks < 40);
     await t.follower.idle();
+  });
+
+  for (const [cached, expect, reads] of [
+    ['running', 'started', 0],
+    ['exited', 'started', 0],
+    ['exited', 'stopped', 0],
+    ['created', 'started', 1],
+    ['running', 'stopped', 1],
+    [undefined, 'started', 1],
+    ['exited', 'gone', 1],
+    [undefined, 'gone', 1],
+  ] as const)
+    it(`reads the pod ${reads} times when ${cached ?? 'nothing'} is known and ${expect} is told`, async () => {
+      const t = setup(expect === 'gone' ? undefined : expect === 'started' ? 'running' : 'exited');
+      t.world.cached = cached;
+      t.follower.follow({ id: 'c', podUid: 'u', expect }, forever);
+      await t.clock.advance(0);
+      assert.deepEqual([t.log.refreshes.length, t.log.looks], [reads, 0]);
+    });
+
+  it('goes on looking when the pod it read does not show it yet', async () => {
+    const t = setup('running');
+    t.follower.follow({ id: 'c', podUid: 'u', expect: 'stopped' }, forever);
+    await t.clock.advance(10);
+    t.world.state = 'exited';
+    await t.clock.advance(100);
+    assert.equal(t.log.refreshes.length, 2);
+    assert.equal(t.clock.pending, 0);
   });
 
   it('does not read a pod that nobody knows', async () => {

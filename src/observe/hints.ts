@@ -1,6 +1,6 @@
 // Follows a hint until the runtime's records agree with it, then re-reads the pod. containerd publishes an event a moment
 // before its CRI records it, so the first look may still show the old state: look again, soon, a few times, one cheap
-// call each; what does not come true is left to relists.
+// call each; what does not come true is left to relists. What the cache shows already is not read again.
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
 import { childScope, type Scope } from '../lib/abort.ts';
@@ -17,6 +17,7 @@ export type HintDeps = {
   readonly log: Logger;
   readonly cache: {
     ownerOf(id: string): PodUid | undefined;
+    stateOf(id: string): ObservedState | undefined;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
   /** Undefined when the runtime has no such container or sandbox. */
@@ -73,8 +74,19 @@ export class HintFollower {
     }
   }
 
+  /** The cache shows it, or does so after one read of the pod if the event named that. */
+  async #isShown({ id, podUid: said, expect }: Hint, signal: AbortSignal): Promise<boolean> {
+    const { cache } = this.#deps;
+    if (isKnown(cache.stateOf(id), expect)) return true;
+    if (said === '') return false;
+    await cache.refresh(podUid(said), signal);
+    const state = cache.stateOf(id);
+    return expect === 'gone' ? state === undefined : isKnown(state, expect);
+  }
+
   async #chase(following: Following, signal: AbortSignal): Promise<void> {
     const { cache, clock } = this.#deps;
+    if (await this.#isShown(following.hint, signal)) return;
     const begun = clock.monotonic();
     let waitMs = FIRST_WAIT_MS;
     for (;;) {
@@ -94,6 +106,20 @@ export class HintFollower {
       if (signal.aborted || following.news) return;
       waitMs = Math.min(waitMs * GROWTH, LONGEST_WAIT_MS);
     }
+  }
+}
+
+/** Nothing goes back from these: a read of the pod has seen what the event tells of. */
+function isKnown(state: ObservedState | undefined, expect: Expectation): boolean {
+  switch (expect) {
+    case 'any':
+      return state !== undefined;
+    case 'started':
+      return state === 'running' || state === 'exited';
+    case 'stopped':
+      return state === 'exited';
+    case 'gone':
+      return false;
   }
 }
 

@@ -48,10 +48,9 @@ function setup() {
   const runtime = {
     listPodSandbox: async () => {
       control.lists++;
-      const items = world.sandbox === undefined ? [] : [sandbox()];
       if (control.gated) await new Promise<void>((resolve) => gates.push(resolve));
       if (control.fail !== undefined) throw control.fail;
-      return { items };
+      return { items: world.sandbox === undefined ? [] : [sandbox()] };
     },
     listContainers: async () => ({ containers: world.container === undefined ? [] : [container()] }),
     podSandboxStatus: async () => ({ status: { ...sandbox(), network: { ip: '10.0.0.1', additionalIps: [] } } }),

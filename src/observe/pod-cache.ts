@@ -2,7 +2,7 @@
 // during a read causes exactly one more; a pod whose read hangs is set aside by name and hurts nobody else.
 import type { CriRuntime } from '../cri/services.ts';
 import type { PodUid } from '../core/ids.ts';
-import { emptySnapshot, type PodSnapshot } from '../core/snapshot.ts';
+import { emptySnapshot, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
@@ -93,6 +93,16 @@ export class PodCache {
   /** The pod a container or sandbox belongs to, as far as seen. */
   ownerOf(id: string): PodUid | undefined {
     return this.#owners.get(id);
+  }
+
+  /** What a container is doing as far as seen; of a sandbox, whether it is ready (running) or not (exited). */
+  stateOf(id: string): ObservedState | undefined {
+    const owner = this.#owners.get(id);
+    const snapshot = owner === undefined ? undefined : this.#pods.get(owner);
+    if (snapshot === undefined || snapshot.partial === true) return undefined;
+    const sandbox = snapshot.sandboxes.find((s) => s.id === id);
+    if (sandbox !== undefined) return sandbox.ready ? 'running' : 'exited';
+    return snapshot.containers.find((c) => c.id === id)?.state;
   }
 
   /** Pods whose last read failed for a reason of their own, longest first. */

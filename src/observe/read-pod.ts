@@ -53,15 +53,18 @@ async function readSandboxes(
   previous: PodSnapshot | undefined,
   signal: AbortSignal,
 ): Promise<ObservedSandbox[]> {
-  const dead = new Set(listed.filter((s) => s.state === PodSandboxState.SANDBOX_NOTREADY).map((s) => s.id));
+  const isReady = new Map(listed.map((s) => [s.id, s.state === PodSandboxState.SANDBOX_READY]));
   const reads = [...ids].map(async (id): Promise<ObservedSandbox | undefined> => {
     const known = previous?.sandboxes.find((s) => s.id === id);
-    if (known !== undefined && !known.ready && dead.has(id)) return known;
+    if (known !== undefined && isSettled(known) && isReady.get(id) === known.ready) return known;
     const answer = await unlessGone(runtime.podSandboxStatus({ podSandboxId: id }, signal));
     return answer?.status === undefined ? undefined : observedSandbox(answer.status);
   });
   return (await Promise.all(reads)).filter((s) => s !== undefined);
 }
+
+/** Dead, or ready with all it will ever say: there is nothing new to read while it stays that way. */
+const isSettled = ({ ready, hostNetwork, ips }: ObservedSandbox): boolean => !ready || hostNetwork || ips.length > 0;
 
 async function readContainers(
   runtime: PodReader,

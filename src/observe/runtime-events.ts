@@ -122,6 +122,8 @@ export class RuntimeEvents {
     const { clock, metrics, onHint } = this.#deps;
     this.#told = true;
     metrics.latency.observe(Math.max(0, clock.now() - Number(event.createdAt / 1_000_000n)) / 1000);
+    // Whoever created it starts it as well, and that is told too.
+    if (event.containerEventType === ContainerEventType.CONTAINER_CREATED_EVENT) return;
     const podUid = event.podSandboxStatus?.metadata?.uid ?? '';
     onHint({ id: event.containerId, podUid, expect: CRI_EXPECT[event.containerEventType] ?? 'any' });
   }
@@ -132,8 +134,7 @@ export class RuntimeEvents {
   }
 }
 
-const CRI_EXPECT: Readonly<Record<ContainerEventType, Expectation>> = {
-  [ContainerEventType.CONTAINER_CREATED_EVENT]: 'any',
+const CRI_EXPECT: Readonly<Partial<Record<ContainerEventType, Expectation>>> = {
   [ContainerEventType.CONTAINER_STARTED_EVENT]: 'started',
   [ContainerEventType.CONTAINER_STOPPED_EVENT]: 'stopped',
   [ContainerEventType.CONTAINER_DELETED_EVENT]: 'gone',

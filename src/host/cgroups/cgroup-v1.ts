@@ -42,13 +42,12 @@ export class CgroupV1 implements Cgroups {
   async exists(path: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const required = this.#hierarchies.filter((h) => h.controllers.some((c) => REQUIRED.includes(c)));
-    const found = await Promise.all(required.map((h) => isThere(join(h.mountPoint, path))));
-    return found.every(Boolean);
+    return required.every((h) => isThere(join(h.mountPoint, path)));
   }
 
   async read(path: string, signal: AbortSignal): Promise<CgroupReading> {
     signal.throwIfAborted();
-    if (!(await isThere(this.#dirs(path)[0] ?? ''))) throw new KubeletError('notFound', `no cgroup ${path}`);
+    if (!isThere(this.#dirs(path)[0] ?? '')) throw new KubeletError('notFound', `no cgroup ${path}`);
     const value = async (controller: string, file: string): Promise<string | undefined> => {
       const hierarchy = this.#hierarchies.find((h) => h.controllers.includes(controller));
       return hierarchy === undefined ? undefined : readValue(join(hierarchy.mountPoint, path, file));

@@ -65,7 +65,7 @@ export class CgroupV2 implements Cgroups {
   async read(path: string, signal: AbortSignal): Promise<CgroupReading> {
     signal.throwIfAborted();
     const dir = this.#dir(path);
-    if (!(await isThere(dir))) throw new KubeletError('notFound', `no cgroup ${path}`);
+    if (!isThere(dir)) throw new KubeletError('notFound', `no cgroup ${path}`);
     const [weight, max, limit, usage, pids] = await Promise.all(
       ['cpu.weight', 'cpu.max', 'memory.max', 'memory.current', 'pids.max'].map((f) => readValue(join(dir, f))),
     );
