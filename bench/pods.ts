@@ -35,7 +35,14 @@ export const benchPod = (name: string, shape: Shape = {}): object => ({
 });
 
 /** Monotonic moments in the life of one pod. */
-export type Life = { createdMs?: number; readyMs?: number; deletedMs?: number; goneMs?: number; restarts: number };
+export type Life = {
+  createdMs?: number;
+  readyMs?: number;
+  deletedMs?: number;
+  goneMs?: number;
+  restarts: number;
+  phase?: string;
+};
 
 const isReady = (pod: Pod): boolean =>
   pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
@@ -65,6 +72,7 @@ export class PodWatch {
         else {
           if (isReady(after)) life.readyMs ??= now;
           life.restarts = after.status?.containerStatuses?.[0]?.restartCount ?? 0;
+          life.phase = after.status?.phase ?? '';
         }
       }
       for (const wake of this.#waiting) wake();
@@ -135,6 +143,10 @@ export class PodWatch {
 
   lifeOf(name: string): Readonly<Life> {
     return this.#life(name);
+  }
+
+  forget(name: string): void {
+    this.#lives.delete(name);
   }
 
   #life(name: string): Life {

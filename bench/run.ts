@@ -21,6 +21,7 @@ import { tracesIn } from './traces.ts';
 import { startWorld, type World } from './world.ts';
 
 const ROOT = join(import.meta.dirname, '..');
+const PROFILES = join(import.meta.dirname, 'profiles');
 const SCENARIOS: readonly Scenario[] = [
   startUp,
   serial,
@@ -44,6 +45,7 @@ ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
   --source     measure the TypeScript as it is instead of the bundle
   --executable measure the single executable
   --cpu-prof   a CPU profile of every kubelet process in bench/profiles
+  --heap-prof  what it allocates, likewise
   --trace      where the time goes, from the kubelet's own waterfalls
   --json       only JSON on standard output
 `;
@@ -52,7 +54,7 @@ type Options = {
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
   readonly json: boolean;
-  readonly profiles: string | undefined;
+  readonly nodeOptions: readonly string[];
   readonly trace: boolean;
   readonly form: 'source' | 'bundle' | 'executable';
 };
@@ -68,6 +70,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
       quick: { type: 'boolean' },
       json: { type: 'boolean' },
       'cpu-prof': { type: 'boolean' },
+      'heap-prof': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -76,7 +79,10 @@ function readOptions(argv: readonly string[]): Options | undefined {
   const quick = values.quick === true;
   const wanted = (name: string): boolean =>
     positionals.length > 0 ? positionals.includes(name) : !quick || !LONG.has(name);
-  const profiles = values['cpu-prof'] === true ? join(import.meta.dirname, 'profiles') : undefined;
+  const nodeOptions = [
+    ...(values['cpu-prof'] === true ? ['--cpu-prof', `--cpu-prof-dir=${PROFILES}`, '--cpu-prof-interval=500'] : []),
+    ...(values['heap-prof'] === true ? ['--heap-prof', `--heap-prof-dir=${PROFILES}`] : []),
+  ];
   const form = values.source === true ? 'source' : values.executable === true ? 'executable' : 'bundle';
   return {
     form,
@@ -84,7 +90,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
     chosen: SCENARIOS.filter((s) => wanted(s.name)),
     quick,
     json: values.json === true,
-    profiles,
+    nodeOptions,
   };
 }
 
@@ -137,13 +143,13 @@ function programOf(form: Options['form'], dist: string): { command: string; env:
 
 async function run(options: Options, dist: string): Promise<void> {
   const { command, env } = programOf(options.form, dist);
-  if (options.profiles !== undefined) mkdirSync(options.profiles, { recursive: true });
+  if (options.nodeOptions.length > 0) mkdirSync(PROFILES, { recursive: true });
   const load = loadAverage();
   const world = await startWorld({
     command,
     env,
     flags: options.trace ? ['-v=4'] : [],
-    ...(options.profiles === undefined ? {} : { profiles: options.profiles }),
+    nodeOptions: options.nodeOptions,
   });
   const interrupted = new Promise<never>((_, reject) => {
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'])

@@ -21,10 +21,12 @@ const { signal } = new AbortController();
 export type WorldOptions = {
   /** The launcher. */
   readonly command: string;
-  /** Where profiles go. */
-  readonly profiles?: string;
+  /** For the kubelet's Node: profiles, a probe inside. */
+  readonly nodeOptions?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly flags?: readonly string[];
+  /** With an IPC channel, for a probe inside. */
+  readonly channel?: boolean;
 };
 
 export interface World {
@@ -87,10 +89,7 @@ async function build(
   const kubelet = new Kubelet(dir, options);
   undo.push(() => kubelet.stop());
   await kubelet.start();
-  await nodeReady(client).catch(async (err: unknown) => {
-    const log = await readFile(join(dir, 'kubelet.log'), 'utf8');
-    throw new Error(`the node did not become ready: ${log.slice(-2000)}`, { cause: err });
-  });
+  await nodeReady(client, dir);
   const pods = new PodWatch(client);
   await pods.start();
   undo.push(() => pods.stop());
@@ -100,7 +99,7 @@ async function build(
   return { dir, manifests, containerd, bare, client, floor, pods, kubelet, log, cgroupRoot, atEnd, stop };
 }
 
-async function startApi(dir: string): Promise<ChildProcess> {
+export async function startApi(dir: string): Promise<ChildProcess> {
   mkdirSync(dir, { recursive: true });
   const child = fork(join(import.meta.dirname, 'api-process.ts'), [dir, NODE_NAME], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
@@ -112,23 +111,24 @@ async function startApi(dir: string): Promise<ChildProcess> {
   return child;
 }
 
-async function connect(kubeconfig: string): Promise<KubeClient> {
+export async function connect(kubeconfig: string): Promise<KubeClient> {
   const access = await resolveKubeconfig(await readFile(kubeconfig, 'utf8'), kubeconfig);
   const options = { version: 'bench', architecture: 'amd64', eventQps: 0, eventBurst: 0, leaseDurationSeconds: 40 };
   return connectApi({ clock: systemClock, log: silentLogger }, access, { ...options, qps: 0, burst: 0 }).main;
 }
 
-async function nodeReady(client: KubeClient): Promise<void> {
+export async function nodeReady(client: KubeClient, dir: string): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     const node = await client.get(NODES, { name: NODE_NAME }, signal).catch(() => undefined);
     if (node?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True')) return;
     await sleep(50);
   }
-  throw new Error('the node did not become ready');
+  const log = await readFile(join(dir, 'kubelet.log'), 'utf8');
+  throw new Error(`the node did not become ready: ${log.slice(-2000)}`);
 }
 
 /** Sends a signal and waits for the end; a process that does not listen is killed. */
-async function ended(child: ChildProcess, by: NodeJS.Signals): Promise<void> {
+export async function ended(child: ChildProcess, by: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));
   child.kill(by);
@@ -153,11 +153,13 @@ export class Kubelet {
     return pid;
   }
 
+  get process(): ChildProcess {
+    if (this.#child === undefined) throw new Error('the kubelet does not run');
+    return this.#child;
+  }
+
   async start(): Promise<void> {
-    const profile =
-      this.#o.profiles === undefined
-        ? {}
-        : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${this.#o.profiles} --cpu-prof-interval=500` };
+    const { nodeOptions = [] } = this.#o;
     const log = openSync(join(this.#dir, 'kubelet.log'), 'a');
     const flags = [
       `--config=${join(this.#dir, 'config.yaml')}`,
@@ -168,8 +170,12 @@ export class Kubelet {
       ...(this.#o.flags ?? []),
     ];
     this.#child = spawn(this.#o.command, flags, {
-      stdio: ['ignore', log, log],
-      env: { ...process.env, ...this.#o.env, ...profile },
+      stdio: ['ignore', log, log, ...(this.#o.channel === true ? (['ipc'] as const) : [])],
+      env: {
+        ...process.env,
+        ...this.#o.env,
+        ...(nodeOptions.length === 0 ? {} : { NODE_OPTIONS: nodeOptions.join(' ') }),
+      },
     });
     closeSync(log);
     await new Promise<void>((resolve, reject) => {
@@ -183,7 +189,7 @@ export class Kubelet {
   }
 }
 
-const configText = (of: {
+export const configText = (of: {
   dir: string;
   endpoint: string;
   manifests: string;

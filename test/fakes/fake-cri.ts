@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   CgroupDriver,
+  ContainerState,
   ImageService,
   RuntimeService,
   type Container,
   type ContainerEventResponse,
+  type ContainerStats,
   type PodSandbox,
 } from '../../src/cri/gen/cri.ts';
 import { criImages, criRuntime, type CriImages, type CriRuntime } from '../../src/cri/services.ts';
@@ -28,6 +30,8 @@ export type FakeCriOptions = {
   /** Added to every call. */
   readonly latencyMs?: number;
   readonly socketPath?: string;
+  /** Keep what was asked in `calls`; on unless very many calls are to come. */
+  readonly recordCalls?: boolean;
 };
 
 export type RecordedCall = { readonly verb: string; readonly request: unknown };
@@ -70,6 +74,7 @@ export class FakeCri {
     const server = new GrpcServer();
     this.#serveSandboxes(server);
     this.#serveContainers(server);
+    this.#serveStats(server);
     this.#serveNode(server);
     this.#serveImages(server);
     this.#server = server;
@@ -99,7 +104,7 @@ export class FakeCri {
   #unary<Req, Res>(server: GrpcServer, rpc: Rpc<Req, Res>, handle: (request: Req) => Promise<Res> | Res): void {
     const verb = rpc.path.split('/').at(-1) ?? '';
     server.unary(rpc, async (request, signal) => {
-      if (this.calls.length < MAX_RECORDED) this.calls.push({ verb, request });
+      if (this.#o.recordCalls !== false && this.calls.length < MAX_RECORDED) this.calls.push({ verb, request });
       if (this.#o.latencyMs !== undefined) await systemClock.sleep(this.#o.latencyMs, signal);
       await this.interfere(verb, request, signal);
       return handle(request);
@@ -199,6 +204,15 @@ export class FakeCri {
     });
   }
 
+  #serveStats(server: GrpcServer): void {
+    const { state } = this;
+    this.#unary(server, RuntimeService.listContainerStats, () => ({
+      stats: [...state.containers.values()]
+        .filter((c) => c.state === ContainerState.CONTAINER_RUNNING)
+        .map((c) => usageOf(c, state.clock.nowNanos(), this.root)),
+    }));
+  }
+
   #serveNode(server: GrpcServer): void {
     this.#unary(server, RuntimeService.version, () => ({
       version: '0.1.0',
@@ -269,6 +283,14 @@ const listed = (container: FakeContainer): Container => {
     imageId: status.imageId,
   };
 };
+
+/** It uses nothing, but it is there. */
+const usageOf = ({ id, config }: FakeContainer, timestamp: bigint, mountpoint: string): ContainerStats => ({
+  attributes: { id, metadata: config.metadata, labels: config.labels, annotations: config.annotations },
+  cpu: { timestamp, usageCoreNanoSeconds: { value: 0 } },
+  memory: { timestamp, workingSetBytes: { value: 0 } },
+  writableLayer: { timestamp, fsId: { mountpoint }, usedBytes: { value: 0 }, inodesUsed: { value: 0 } },
+});
 
 const hasLabels = (labels: Record<string, string>, wanted: Record<string, string> | undefined): boolean =>
   Object.entries(wanted ?? {}).every(([k, v]) => labels[k] === v);

@@ -250,6 +250,19 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     await remove(pod);
   });
 
+  it('tells what running containers use', async () => {
+    const pod = await sandbox('uses');
+    const id = await start(pod, 'c', ['sleep', '1000']);
+    const { stats } = await on.runtime.listContainerStats({}, signal);
+    const mine = stats.find((s) => s.attributes?.id === id);
+    assert.deepEqual(
+      [mine?.attributes?.metadata?.name, mine?.attributes?.labels['io.kubernetes.pod.uid']],
+      ['c', pod.uid],
+    );
+    assert.ok((mine?.cpu?.timestamp ?? 0n) > 0n && mine?.memory?.workingSetBytes !== undefined);
+    await remove(pod);
+  });
+
   it('tells where images are kept', async () => {
     const { imageFilesystems } = await on.images.imageFsInfo({}, signal);
     assert.ok(existsSync(imageFilesystems[0]?.fsId?.mountpoint ?? ''));
