@@ -6,15 +6,25 @@ import { drawLines } from './svg.ts';
 export type Run = {
   readonly at: string;
   readonly node: string;
-  readonly machine: object;
-  readonly form: string;
+  readonly machine: {
+    readonly cpu: string;
+    readonly cores: number;
+    readonly loadBefore: number;
+    readonly loadAfter: number;
+  };
+  readonly form?: string;
   readonly quick: boolean;
-  readonly rows: readonly {
-    readonly key: string;
-    readonly value: number;
-    readonly unit: string;
-    readonly ratio: number | undefined;
-  }[];
+  readonly rows: readonly RunRow[];
+};
+
+export type RunRow = {
+  readonly key: string;
+  /** Null where nothing came of it. */
+  readonly value: number | null;
+  readonly unit: string;
+  readonly ratio?: number | undefined;
+  readonly wanted?: { readonly atMost?: number; readonly atLeast?: number } | undefined;
+  readonly go?: number | undefined;
 };
 
 const FILE = join(import.meta.dirname, 'history.jsonl');
@@ -31,13 +41,18 @@ const DRAWN = [
 ];
 
 export function remember(run: Run): void {
-  const short = run.rows.map(({ key, value, unit, ratio }) => ({
+  const rows = run.rows.map(({ key, value, unit, ratio, wanted, go }) => ({
     key,
-    value: round(value),
+    value: round(value ?? Number.NaN),
     unit,
     ratio: ratio === undefined ? undefined : round(ratio),
+    wanted,
+    go,
   }));
-  appendFileSync(FILE, `${JSON.stringify({ ...run, rows: short })}\n`);
+  appendFileSync(FILE, `${JSON.stringify({ ...run, rows })}\n`);
+}
+
+export function redrawHistory(): void {
   const runs = readRuns();
   const series = DRAWN.map((key) => ({
     name: key,
@@ -46,7 +61,7 @@ export function remember(run: Run): void {
   writeFileSync(DRAWING, drawLines('ratio to the floor, run by run', series));
 }
 
-function readRuns(): Run[] {
+export function readRuns(): Run[] {
   if (!existsSync(FILE)) return [];
   return readFileSync(FILE, 'utf8')
     .split('\n')

@@ -6,6 +6,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { remember } from './history.ts';
+import { redrawReadme } from './readme.ts';
 import { table } from './report.ts';
 import { isReached, ratioOf, type Row } from './rows.ts';
 import { bursts } from './scenarios/burst.ts';
@@ -16,6 +17,8 @@ import { probes, volumes } from './scenarios/shapes.ts';
 import { startUp } from './scenarios/start-up.ts';
 import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
+import { soakCommand, soakReport } from './soak/command.ts';
+import type { Runtime } from './soak/soak-world.ts';
 import { loadAverage } from './statistics.ts';
 import { tracesIn } from './traces.ts';
 import { startWorld, type World } from './world.ts';
@@ -41,16 +44,23 @@ const HELP = `Usage: npm run bench [-- scenario… options]
 
 ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 
+On their own:
+  soak       20,000 pods come and go on a runtime in memory (--containerd: 500 on containerd): nothing may be left
+  readme     redraws the tables in README.md and history.svg from history.jsonl
+
   --quick      fewer pods and rounds, and without ${[...LONG].join(', ')}
   --source     measure the TypeScript as it is instead of the bundle
   --executable measure the single executable
   --cpu-prof   a CPU profile of every kubelet process in bench/profiles
   --heap-prof  what it allocates, likewise
   --trace      where the time goes, from the kubelet's own waterfalls
+  --pods N     how many for soak
   --json       only JSON on standard output
 `;
 
 type Options = {
+  readonly soak: { readonly runtime: Runtime; readonly pods: number } | undefined;
+  readonly readme: boolean;
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
   readonly json: boolean;
@@ -71,10 +81,13 @@ function readOptions(argv: readonly string[]): Options | undefined {
       json: { type: 'boolean' },
       'cpu-prof': { type: 'boolean' },
       'heap-prof': { type: 'boolean' },
+      containerd: { type: 'boolean' },
+      pods: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
-  const unknown = positionals.filter((name) => !SCENARIOS.some((s) => s.name === name));
+  const [alone] = positionals.length === 1 ? positionals.filter((name) => ['soak', 'readme'].includes(name)) : [];
+  const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
   const quick = values.quick === true;
   const wanted = (name: string): boolean =>
@@ -84,7 +97,11 @@ function readOptions(argv: readonly string[]): Options | undefined {
     ...(values['heap-prof'] === true ? ['--heap-prof', `--heap-prof-dir=${PROFILES}`] : []),
   ];
   const form = values.source === true ? 'source' : values.executable === true ? 'executable' : 'bundle';
+  const runtime = values.containerd === true ? 'containerd' : 'fake';
+  const pods = Number(values.pods ?? (quick ? 600 : runtime === 'fake' ? 20_000 : 500));
   return {
+    soak: alone === 'soak' ? { runtime, pods } : undefined,
+    readme: alone === 'readme',
     form,
     trace: values.trace === true,
     chosen: SCENARIOS.filter((s) => wanted(s.name)),
@@ -120,9 +137,10 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
+  if (options.readme) return redrawReadme();
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
-    await run(options, dist);
+    await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
   } finally {
     await rm(dist, { recursive: true, force: true });
   }
@@ -140,6 +158,20 @@ function programOf(form: Options['form'], dist: string): { command: string; env:
     ? { command: launcher, env: { KUBELET_TS_DIST: dist } }
     : { command: join(dist, 'kubelet'), env: {} };
 }
+
+async function runSoak(options: Options, what: { runtime: Runtime; pods: number }, dist: string): Promise<void> {
+  const { nodeOptions, json, form } = options;
+  if (nodeOptions.length > 0) mkdirSync(PROFILES, { recursive: true });
+  const machine = { ...processors(), loadBefore: loadAverage() };
+  const soaked = await soakCommand({ ...what, ...programOf(form, dist), nodeOptions, machine, say });
+  if (soaked.leftovers.length > 0) process.exitCode = 1;
+  const text = json
+    ? JSON.stringify({ machine, ...soaked }, undefined, 2)
+    : `\n${soakReport(what.runtime, what.pods, soaked)}`;
+  process.stdout.write(`${text}\n`);
+}
+
+const processors = (): { cpu: string; cores: number } => ({ cpu: cpus()[0]?.model.trim() ?? '', cores: cpus().length });
 
 async function run(options: Options, dist: string): Promise<void> {
   const { command, env } = programOf(options.form, dist);
@@ -162,21 +194,21 @@ async function run(options: Options, dist: string): Promise<void> {
   } finally {
     await world.stop();
   }
-  const machine = {
-    cpu: cpus()[0]?.model.trim() ?? '',
-    cores: cpus().length,
-    loadBefore: load,
-    loadAfter: loadAverage(),
-  };
+  const machine = { ...processors(), loadBefore: load, loadAfter: loadAverage() };
   const figures = rows.map((row) => ({ ...row, ratio: ratioOf(row), reached: isReached(row) }));
-  remember({
+  const run = {
     at: new Date().toISOString(),
     node: process.version,
     form: options.form,
     machine,
     quick: options.quick,
     rows: figures,
-  });
+  };
+  // A profiler costs time: such a run is for looking at, not for the record.
+  if (options.nodeOptions.length === 0) {
+    remember(run);
+    redrawReadme();
+  }
   if (options.json) process.stdout.write(`${JSON.stringify({ machine, rows: figures }, undefined, 2)}\n`);
   else
     process.stdout.write(

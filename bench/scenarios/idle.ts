@@ -90,8 +90,14 @@ async function restartRows(world: World, running: readonly string[]): Promise<Ro
   ].join(', ');
   const what = `restart with ${running.length} pods`;
   return [
-    { key: 'restart.usable', what: `${what}: exec to a new pod Ready`, value: usableMs, unit: 'ms', note },
-    { key: 'restart.cpu', what: `${what}: CPU until quiet`, value: cpu, unit: 'ms' },
+    {
+      key: `restart-${running.length}.usable`,
+      what: `${what}: exec to a new pod Ready`,
+      value: usableMs,
+      unit: 'ms',
+      note,
+    },
+    { key: `restart-${running.length}.cpu`, what: `${what}: CPU until quiet`, value: cpu, unit: 'ms' },
   ];
 }
 

@@ -25,19 +25,19 @@ export const storm: Scenario = {
     await pods.remove([...list, 'good-one'], 1);
     return [
       {
-        key: 'storm.first',
+        key: `storm-${count}.first`,
         what: `${count} crashing pods: until each was restarted once`,
         value: firstRestartMs / 1000,
         unit: 's',
       },
       {
-        key: 'storm.cpu',
+        key: `storm-${count}.cpu`,
         what: `${count} crashing pods: CPU of the kubelet per container start`,
         value: busyMs / (count + restarts),
         unit: 'ms',
       },
       {
-        key: 'storm.good',
+        key: `storm-${count}.good`,
         what: `a good pod beside ${count} crashing ones, created to Ready`,
         value: good,
         unit: 'ms',

@@ -27,7 +27,6 @@ export type Soaked = {
   /** Resident memory while pods came and went. */
   readonly resident: readonly Resident[];
   readonly seconds: number;
-  readonly cpuMsPerPod: number;
 };
 export type Resident = { readonly seconds: number; readonly pods: number; readonly mb: number };
 
@@ -40,20 +39,22 @@ export async function soak(world: SoakWorld, options: SoakOptions): Promise<Soak
   const { pods, warmUp, looks, say } = options;
   await makeObjects(world.client);
   const from = performance.now();
-  const cpu = cpuMs(world.kubelet.pid);
   const vitals: Vitals[] = [];
   const resident: Resident[] = [];
   let done = 0;
   for (let look = 0; look <= looks; look++) {
     const upTo = Math.round(warmUp + ((pods - warmUp) * look) / looks);
+    const cpuBefore = cpuMs(world.kubelet.pid);
     await someLives(world, done, upTo, options, (over) => {
       const seconds = (performance.now() - from) / 1000;
       if (seconds - (resident.at(-1)?.seconds ?? 0) >= 1)
         resident.push({ seconds, pods: over, mb: residentMb(world.kubelet.pid) });
     });
+    const cpuMsPerPod = (cpuMs(world.kubelet.pid) - cpuBefore) / (upTo - done);
     done = upTo;
     await quiet(world, options.tidy);
-    const seen = await vitalsOf(world, done, (performance.now() - from) / 1000);
+    const at = { pods: done, seconds: (performance.now() - from) / 1000, cpuMsPerPod };
+    const seen = await vitalsOf(world, at);
     vitals.push(seen);
     say(line(seen));
   }
@@ -63,7 +64,6 @@ export async function soak(world: SoakWorld, options: SoakOptions): Promise<Soak
     leftovers: first === undefined ? [] : later.flatMap((look) => leftovers(first, look)),
     resident,
     seconds: (performance.now() - from) / 1000,
-    cpuMsPerPod: (cpuMs(world.kubelet.pid) - cpu) / pods,
   };
 }
 
@@ -96,11 +96,13 @@ async function quiet(world: SoakWorld, tidy: boolean): Promise<void> {
   await sleep(SETTLE_MS);
 }
 
-async function vitalsOf({ kubelet }: SoakWorld, pods: number, seconds: number): Promise<Vitals> {
+type At = Pick<Vitals, 'pods' | 'seconds' | 'cpuMsPerPod'>;
+
+async function vitalsOf({ kubelet }: SoakWorld, at: At): Promise<Vitals> {
   const looks: Vitals[] = [];
   for (let i = 0; i < LOOKS; i++) {
     const insides = await askInsides(kubelet.process);
-    looks.push({ ...insides, pods, seconds, files: openFiles(kubelet.pid) });
+    looks.push({ ...insides, ...at, files: openFiles(kubelet.pid) });
     await sleep(300);
   }
   return least(looks);
@@ -112,5 +114,5 @@ const counts = (of: Readonly<Record<string, number>>): string =>
     .map(([name, n]) => `${name} ${n}`)
     .join(', ');
 
-const line = ({ pods, seconds, rss, heapUsed, resources, objects, files }: Vitals): string =>
-  `${String(pods).padStart(6)} pods, ${seconds.toFixed(0)} s: ${mb(rss)} MB resident, ${mb(heapUsed)} MB heap; ${counts(resources)}; ${counts(files)}; ${counts(objects)}`;
+const line = ({ pods, seconds, cpuMsPerPod, rss, heapUsed, resources, objects, files }: Vitals): string =>
+  `${String(pods).padStart(6)} pods, ${seconds.toFixed(0)} s, ${cpuMsPerPod.toFixed(1)} ms of CPU each: ${mb(rss)} MB resident, ${mb(heapUsed)} MB heap; ${counts(resources)}; ${counts(files)}; ${counts(objects)}`;

@@ -13,7 +13,13 @@ export type Insides = {
   readonly warnings: readonly string[];
 };
 
-export type Vitals = Insides & { readonly pods: number; readonly seconds: number; readonly files: Files };
+export type Vitals = Insides & {
+  readonly pods: number;
+  readonly seconds: number;
+  /** CPU per life since the look before. */
+  readonly cpuMsPerPod: number;
+  readonly files: Files;
+};
 type Files = Readonly<Record<string, number>>;
 
 const ANSWER_MS = 60_000;
