@@ -1,6 +1,7 @@
 // The node's own logs: journalctl with an argument list, and files below the log folder. Bounded in time.
 import { spawn } from 'node:child_process';
 import type { FileHandle } from 'node:fs/promises';
+import { PassThrough, type Readable } from 'node:stream';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { openBelow } from './log-files.ts';
@@ -10,14 +11,14 @@ const LIMIT_MS = 30_000;
 const CHUNK = 64 * 1024;
 
 export const nodeLogs = (clock: Clock, root: string): NodeLogs => ({
-  journalUnits: async (signal) => {
+  isInJournal: async (service, signal) => {
     let out = '';
     try {
       for await (const chunk of journalctl(clock, ['--field', '_SYSTEMD_UNIT'], signal)) out += chunk.toString();
     } catch (err) {
       if (signal.aborted || !isMissing(err)) throw err;
     }
-    return out.split('\n').filter((unit) => unit !== '');
+    return out.includes(`${service}.service`);
   },
   journal: (args, signal) => journalctl(clock, args, signal),
   file: async (path) => {
@@ -38,15 +39,25 @@ async function* journalctl(clock: Clock, args: readonly string[], signal: AbortS
   const kill = (): void => void child.kill('SIGKILL');
   const timer = clock.after(LIMIT_MS, kill);
   signal.addEventListener('abort', kill, { once: true });
-  child.stderr.resume();
   try {
     if (child.pid === undefined) await failed;
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) yield chunk;
+    // What it complains about is for the reader too.
+    for await (const chunk of merged(child.stdout, child.stderr)) yield chunk;
   } finally {
     timer.cancel();
     signal.removeEventListener('abort', kill);
     kill();
   }
+}
+
+function merged(...streams: readonly Readable[]): AsyncIterable<Buffer> {
+  const all = new PassThrough();
+  let open = streams.length;
+  for (const stream of streams) {
+    stream.once('end', () => --open === 0 && all.end());
+    stream.pipe(all, { end: false });
+  }
+  return all as AsyncIterable<Buffer>;
 }
 
 async function* contents(handle: FileHandle): AsyncGenerator<Buffer> {

@@ -12,7 +12,7 @@ import { answerHealth } from './health-checks.ts';
 import { Listener } from './listener.ts';
 import { logContainerOf } from './log-container.ts';
 import { parseLogQuery } from './log-query.ts';
-import { journalArguments, parseNodeLogQuery } from './node-log-query.ts';
+import { journalArguments, missingFile, problemsOf, readNodeLogQuery } from './node-log-query.ts';
 import { methodLabel, pathLabel } from './request-metrics.ts';
 import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
@@ -144,35 +144,63 @@ describe('whose log', () => {
 });
 
 describe('node log queries', () => {
-  const statusOf = (query: string): number => {
-    const got = parseNodeLogQuery(params(query));
-    return got.ok ? 200 : got.status;
+  const answerTo = (query: string): readonly [number, string] => {
+    const read = readNodeLogQuery(params(query));
+    if (!read.ok) return [400, read.body];
+    if (read.query === undefined) return [200, 'no query'];
+    const problems = problemsOf(read.query);
+    return problems === undefined ? [200, 'query'] : [406, problems];
   };
-  const table: readonly (readonly [string, number])[] = [
-    ['query=kubelet', 200],
-    ['query=kubelet&query=containerd&boot=-1&tailLines=10&pattern=err.*', 200],
-    ['query=/foo.log', 200],
-    ['boot=0', 406],
-    ['query=/a&query=/b', 406],
-    ['query=/a&query=b', 406],
-    ['query=/a&boot=0', 406],
-    ['query=a&query=b&query=c&query=d&query=e', 406],
-    ['query=a;reboot', 406],
-    ['query=$(reboot)', 406],
-    [`query=${'a'.repeat(257)}`, 406],
-    ['query=a&boot=1', 406],
-    ['query=a&tailLines=100001', 406],
-    ['query=a&sinceTime=2026-01-02T00:00:00Z&untilTime=2026-01-01T00:00:00Z', 406],
-    ['query=a&pattern=(', 406],
-    ['query=a&boot=x', 400],
-    ['query=a&sinceTime=now', 400],
+  const table: readonly (readonly [query: string, status: number, body: string])[] = [
+    ['', 200, 'no query'],
+    ['x=1', 200, 'no query'],
+    ['query=kubelet', 200, 'query'],
+    ['query=kubelet&query=containerd&boot=-1&tailLines=10&pattern=err.*', 200, 'query'],
+    ['query=kubelet&query=%20', 200, 'query'],
+    ['query=/foo.log', 200, 'query'],
+    ['query=', 400, 'query: Invalid value: []string{""}: query cannot be empty\n'],
+    ['query=%20&boot=0', 400, 'query: Invalid value: []string{" "}: query cannot be empty\n'],
+    ['boot=0', 406, 'query: Required value: cannot be empty with options\n'],
+    ['query=/a&query=/b', 406, 'query: Invalid value: []string{"/a", "/b"}: cannot specify more than one file\n'],
+    ['query=/a&query=b', 406, 'query: Invalid value: "[/a], [b]": cannot specify a file and service\n'],
+    ['query=/a&boot=0', 406, 'query: Invalid value: []string{"/a"}: cannot specify file with options\n'],
+    ['query=a&query=b&query=c&query=d&query=e', 406, 'query: Too many: 5: must have at most 4 items\n'],
+    ['query=a;reboot', 406, 'query: Invalid value: "a;reboot": input contains unsupported characters\n'],
+    [
+      'query=$(reboot)&boot=1',
+      406,
+      '[query: Invalid value: "$(reboot)": input contains unsupported characters, boot: Invalid value: 1: must be less than 1]\n',
+    ],
+    [`query=${'a'.repeat(257)}`, 406, `query: Invalid value: "${'a'.repeat(257)}": length must be less than 100\n`],
+    ['query=a&tailLines=100001', 406, 'tailLines: Invalid value: 100001: must be between 0 and 100000, inclusive\n'],
+    [
+      'query=a&sinceTime=2026-01-02T00:00:00Z&untilTime=2026-01-01T00:00:00Z',
+      406,
+      'untilTime: Invalid value: 2026-01-01 00:00:00 +0000 UTC: must be after `sinceTime`\n',
+    ],
+    [
+      'query=a&sinceTime=2026-01-02T00:00:00Z&untilTime=2026-01-01T00:00:00.5%2B02:00',
+      406,
+      'untilTime: Invalid value: 2026-01-01 00:00:00.5 +0200 +0200: must be after `sinceTime`\n',
+    ],
+    ['query=a&pattern=(', 406, 'pattern: Invalid value: "(": is no regular expression\n'],
+    ['query=a&pattern=(?i)error|(?P<n>\\-x)', 200, 'query'],
+    ['query=a&boot=x', 400, 'boot: Invalid value: "x": strconv.Atoi: parsing "x": invalid syntax\n'],
+    ['query=a&sinceTime=now', 400, 'sinceTime: Invalid value: "now": invalid time format\n'],
   ];
-  for (const [query, want] of table) it(query.slice(0, 60), () => assert.equal(statusOf(query), want));
+  for (const [query, status, body] of table)
+    it(query.slice(0, 60) || 'nothing', () => assert.deepEqual(answerTo(query), [status, body]));
+
+  it('name a file that is not there', () =>
+    assert.equal(
+      missingFile('/var/log', '/a/../b.log'),
+      'query: Invalid value: []string{"/a/../b.log"}: stat /var/log/b.log: no such file or directory\n',
+    ));
 
   it('become arguments, never words of a shell', () => {
     const text = 'query=kubelet&query=-x&sinceTime=2026-01-02T03:04:05Z&tailLines=3&pattern=a b&boot=-1';
-    const parsed = parseNodeLogQuery(params(text));
-    assert.ok(parsed.ok);
+    const parsed = readNodeLogQuery(params(text));
+    assert.ok(parsed.ok && parsed.query !== undefined);
     assert.deepEqual(journalArguments(parsed.query), [
       '--utc',
       '--no-pager',

@@ -154,6 +154,15 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
       assert.equal((await get(`/logs/?query=/${name}.escape`)).body.includes('root:'), false);
       assert.match((await get('/logs/?query=no-such-service')).body, /log not found for no-such-service/);
       assert.equal((await get('/logs/?query=a;reboot')).status, 406);
+      const missing = await get('/logs/?query=/no-such-file');
+      assert.deepEqual(
+        [missing.status, missing.body],
+        [
+          406,
+          'query: Invalid value: []string{"/no-such-file"}: stat /var/log/no-such-file: no such file or directory\n',
+        ],
+      );
+      assert.equal((await get(`/logs/${name}?other=1`)).body, '0123456789');
       assert.equal((await get(`/logs/${name}?query=kubelet`)).status, 406);
     } finally {
       await rm(path);

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { extname } from 'node:path';
 import { isFault } from '../../lib/errors.ts';
 import { openBelow } from '../log-files.ts';
-import type { NodeLogs } from '../node-log-query.ts';
+import { missingFile, problemsOf, readNodeLogQuery, type NodeLogs } from '../node-log-query.ts';
 import { pageNotFound, redirect, reply } from '../replies.ts';
 import type { Endpoint, Exchange } from '../router.ts';
 import { serveNodeLogs } from './node-logs.ts';
@@ -41,20 +41,39 @@ export const logFileRoutes = (deps: LogFileDeps): Endpoint => ({
 async function serve(deps: LogFileDeps, exchange: Exchange): Promise<void> {
   const { params, query, response } = exchange;
   if (!deps.enabled) return reply(response, 405, 'logs endpoint is disabled.');
-  if (deps.nodeLogs !== undefined && query.size > 0) return serveNodeLogs(deps.nodeLogs, exchange);
   const path = params['path'] ?? '';
+  const refuse = (status: number, body: string): void => reply(response, status, body, { nosniff: true });
+  if (deps.nodeLogs === undefined) return serveFile(deps, path, exchange);
+  const read = readNodeLogQuery(query);
+  if (!read.ok) return refuse(400, read.body);
+  if (read.query === undefined) return serveFile(deps, path, exchange);
+  if (path !== '') return refuse(406, 'path not allowed in query mode\n');
+  const problems = problemsOf(read.query);
+  if (problems !== undefined) return refuse(406, problems);
+  const [file] = read.query.files;
+  if (file === undefined) return serveNodeLogs(deps.nodeLogs, read.query, exchange);
+  return serveFile(deps, file.replaceAll('\\', '/'), exchange, () => refuse(406, missingFile(deps.root, file)));
+}
+
+async function serveFile(
+  { root }: LogFileDeps,
+  path: string,
+  exchange: Exchange,
+  missing = (): void => pageNotFound(exchange.response),
+): Promise<void> {
+  const { response } = exchange;
   let file: FileHandle;
   try {
-    file = await openBelow(deps.root, path);
+    file = await openBelow(root, path);
   } catch (err) {
     if (isFault(err, 'denied')) return reply(response, 403, '403 Forbidden\n', { nosniff: true });
-    if (isFault(err, 'notFound')) return pageNotFound(response);
+    if (isFault(err, 'notFound')) return missing();
     throw err;
   }
   try {
     const isDirectory = (await file.stat()).isDirectory();
     const slash = path === '' || path.endsWith('/');
-    const [last = ''] = exchange.path.split('/').slice(slash ? -2 : -1);
+    const [last = ''] = path.split('/').slice(slash ? -2 : -1);
     if (isDirectory && !slash) redirect(response, `${last}/`);
     else if (!isDirectory && slash) redirect(response, `../${last}`);
     else if (isDirectory) await listing(file, response);

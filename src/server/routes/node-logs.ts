@@ -3,30 +3,20 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { childScope } from '../../lib/abort.ts';
 import { isFault, messageOf } from '../../lib/errors.ts';
-import {
-  hasOptions,
-  journalArguments,
-  logFilesOf,
-  parseNodeLogQuery,
-  type NodeLogQuery,
-  type NodeLogs,
-} from '../node-log-query.ts';
-import { reply } from '../replies.ts';
+import { hasOptions, journalArguments, logFilesOf, type NodeLogQuery, type NodeLogs } from '../node-log-query.ts';
 import type { Exchange } from '../router.ts';
 
 export async function serveNodeLogs(
   logs: NodeLogs,
-  { params, query, request, response, signal }: Exchange,
+  asked: NodeLogQuery,
+  { request, response, signal }: Pick<Exchange, 'request' | 'response' | 'signal'>,
 ): Promise<void> {
-  if ((params['path'] ?? '') !== '') return reply(response, 406, 'path not allowed in query mode\n', { nosniff: true });
-  const parsed = parseNodeLogQuery(query);
-  if (!parsed.ok) return reply(response, parsed.status, parsed.body, { nosniff: true });
   const compressed = request.headers['accept-encoding'] === 'gzip';
   response.setHeader('Content-Type', 'text/plain;charset=UTF-8');
   if (compressed) response.setHeader('Content-Encoding', 'gzip');
   const scope = childScope(signal);
   try {
-    const lines = collect(logs, parsed.query, scope.signal);
+    const lines = collect(logs, asked, scope.signal);
     if (compressed) await pipeline(lines, createGzip(), response, { signal: scope.signal });
     else await pipeline(lines, response, { signal: scope.signal });
   } finally {
@@ -38,17 +28,15 @@ export async function serveNodeLogs(
 /** What cannot be found is said in the text: the answer has begun by then. */
 async function* collect(logs: NodeLogs, query: NodeLogQuery, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    const [file] = query.files;
-    if (file !== undefined) return yield* await logs.file(file, signal);
-    const units = new Set(await logs.journalUnits(signal));
-    const inJournal = query.services.filter((name) => units.has(`${name}.service`) || units.has(name));
+    const inJournal: string[] = [];
+    for (const name of query.services) if (await logs.isInJournal(name, signal)) inJournal.push(name);
     const inFiles = query.services.filter((name) => !inJournal.includes(name));
+    if (inJournal.length > 0) yield* logs.journal(journalArguments({ ...query, services: inJournal }), signal);
     if (inFiles.length > 0 && hasOptions(query)) {
       const named = inFiles.join(' ');
-      yield text(`options present and query resolved to log files for [${named}]\ntry without specifying options\n`);
+      yield text(`\noptions present and query resolved to log files for [${named}]\ntry without specifying options\n`);
       return;
     }
-    if (inJournal.length > 0) yield* logs.journal(journalArguments({ ...query, services: inJournal }), signal);
     for (const name of inFiles) yield* fromFiles(logs, name, signal);
   } catch (err) {
     if (signal.aborted) throw err;
@@ -67,5 +55,5 @@ async function* fromFiles(logs: NodeLogs, service: string, signal: AbortSignal):
       if (!isFault(err, 'notFound')) throw err;
     }
   }
-  yield text(`log not found for ${service}\n`);
+  yield text(`\nlog not found for ${service}\n`);
 }
