@@ -143,6 +143,41 @@ describe('pod workers', () => {
     await t.end();
   });
 
+  it('does not let a deletion wait for the sync under way, nor a shorter one for the kill', async () => {
+    const aborted: string[] = [];
+    const hang = (what: string, signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => {
+          aborted.push(what);
+          reject(signal.reason as Error);
+        }),
+      );
+    const t = setup({
+      sync: (_pod, signal) => hang('sync', signal),
+      terminate: (_target, state, signal) => (state.graceSeconds > 1 ? hang('kill', signal) : Promise.resolve()),
+    });
+    t.add(makePod('a'));
+    await t.clock.advance(0);
+    t.add(makePod('a', { labels: { other: 'change' } }));
+    await t.clock.advance(0);
+    assert.deepEqual(aborted, [], 'other changes wait');
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    t.add(makePod('a', { deletionTimestamp, deletionGracePeriodSeconds: 7 }));
+    await t.clock.advance(1);
+    assert.deepEqual(aborted, ['sync']);
+    t.add(makePod('a', { deletionTimestamp, deletionGracePeriodSeconds: 1 }));
+    await t.clock.advance(1);
+    assert.deepEqual(aborted, ['sync', 'kill']);
+    assert.deepEqual(t.calls, [
+      ['sync', 'a'],
+      ['terminate', 'a', 7],
+      ['terminate', 'a', 1],
+      ['finish', 'a'],
+      ['finished', 'a'],
+    ]);
+    await t.end();
+  });
+
   it('finishes a pod that was over before this agent started without touching the runtime', async () => {
     const t = setup();
     t.add({ ...makePod('a'), status: { phase: 'Succeeded' } });

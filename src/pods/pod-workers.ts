@@ -85,6 +85,7 @@ export class PodWorkers {
     const uid = uidOf(pod);
     const known = this.#workers.get(uid);
     if (known === undefined) this.#workers.set(uid, this.#create(uid, pod));
+    else if (pod.metadata.deletionTimestamp !== undefined) this.#overtaking(known, () => this.#absorb(known));
     else if (known.state.phase !== 'syncing' && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod))
       known.restart = true;
     this.wake(uid);
@@ -103,13 +104,19 @@ export class PodWorkers {
     let worker = this.#workers.get(uid);
     if (worker === undefined) this.#workers.set(uid, (worker = this.#create(uid, this.#deps.desired.get(uid))));
     const before = worker.state;
-    this.#apply(worker, { on: 'stop', request, graceSeconds: graceFor(worker.pod, request) });
+    this.#overtaking(worker, () => this.#request(worker, request));
+    if (before !== worker.state) this.wake(uid);
+  }
+
+  /** A stop does not wait for the step under way: that may itself wait for a volume or an image that never comes. */
+  #overtaking(worker: Worker, ask: () => void): void {
+    const before = worker.state;
+    ask();
     const after = worker.state;
+    const began = before.phase === 'syncing' && after.phase !== 'syncing';
     const shrunk =
       before.phase === 'terminating' && after.phase === 'terminating' && after.graceSeconds < before.graceSeconds;
-    if (before.phase === 'syncing' || shrunk)
-      worker.step?.abort(new KubeletError('cancelled', 'the pod is being stopped'));
-    if (before !== after) this.wake(uid);
+    if (began || shrunk) worker.step?.abort(new KubeletError('cancelled', 'the pod is being stopped'));
   }
 
   /** Resolves when the pod's containers are stopped for good. */

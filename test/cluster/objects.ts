@@ -124,6 +124,17 @@ function missing(scene: () => Scene): void {
     assert.equal(await s.exec(pod, 'cat /v/a'), 'b');
   });
 
+  it('a pod that waits for a secret that never comes is deleted at once', async () => {
+    const s = scene();
+    const made = await s.pod('in-vain', {
+      volumes: [{ name: 'v', secret: { secretName: 'never' } }],
+      containers: [container('main', { volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
+    });
+    await s.event(made, 'FailedMount');
+    await s.delete('in-vain');
+    await s.gone('in-vain', 20_000); // its wait for the volume would go on for two minutes
+  });
+
   it('a container whose environment needs a missing secret says so, and starts when it comes', async () => {
     const s = scene();
     const env = [{ name: 'A', valueFrom: { secretKeyRef: { name: 'late-env', key: 'a' } } }];
