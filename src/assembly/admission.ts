@@ -48,7 +48,7 @@ export async function buildAdmission(
     },
   );
   return async (pod, active, signal) => {
-    const unsupported = unsupportedVolumeOf(pod);
+    const unsupported = unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined });
     if (unsupported !== undefined) return { ok: false, reason: 'UnsupportedVolume', message: unsupported };
     const verdict = await admission.admit(pod, active, signal);
     if (!verdict.ok) return verdict;

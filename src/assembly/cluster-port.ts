@@ -8,7 +8,7 @@ import type { ApiConnection } from '../kube/connect.ts';
 import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { TrustBundleLister } from '../volumes/plugins/trust-bundles.ts';
-import type { TokenSource } from '../volumes/plugins/sources.ts';
+import type { PodCertificateSource, TokenSource } from '../volumes/plugins/sources.ts';
 
 export interface ClusterPort {
   /** Absent without an API server. */
@@ -25,6 +25,8 @@ export interface ClusterPort {
   readonly tokens?: TokenSource;
   /** Where the gate allows them: the cluster's bundles of trust anchors. */
   readonly trustBundles?: TrustBundleLister;
+  /** Where the gate allows them: certificates that signers in the cluster issue to pods. */
+  readonly podCertificates?: PodCertificateSource;
   /** Rejects with `notFound` and the API server's text. */
   configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;

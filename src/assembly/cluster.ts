@@ -31,7 +31,7 @@ import type { StatusStore } from '../status/status-store.ts';
 import type { ClusterPort, ObjectChange } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
-import { buildTrustBundles, knownObjects } from './pod-credentials.ts';
+import { buildPodCertificates, buildTrustBundles, knownObjects } from './pod-credentials.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import { tracedStatuses } from './tracing.ts';
 
@@ -50,6 +50,7 @@ export type ClusterDeps = {
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;
   readonly onTrustBundles: () => void;
+  readonly onPodCertificates: (uid: string) => void;
 };
 
 export type Cluster = ClusterPort & { readonly api: ApiConnection; readonly reporting: NodeReporting };
@@ -99,6 +100,10 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   });
   watched.nodes.subscribe(nodeSeen(deps, reporting));
   const bundles = buildTrustBundles(deps, api, checkpoint);
+  const certificates = buildPodCertificates(
+    { ...deps, events },
+    { client: api.main, accounts: watched.serviceAccounts, nodeUid: () => reporting.known.get()?.metadata.uid },
+  );
   const issued = checkpoint === undefined ? {} : { issued: checkpoint.tokens };
   const tokens = new TokenManager({ client: api.main, clock, log, ...issued });
   return {
@@ -114,6 +119,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       watched.secrets,
       watched.configMaps,
       ...(bundles === undefined ? [] : [bundles.part]),
+      ...(certificates === undefined ? [] : [certificates]),
       feed,
       ...(checkpoint === undefined ? [] : [checkpoint]),
       tokens,
@@ -124,6 +130,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
     ...(bundles === undefined ? {} : { trustBundles: bundles.lister }),
+    ...(certificates === undefined ? {} : { podCertificates: certificates }),
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
@@ -139,6 +146,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       watched.secrets.unregister(uidOf(pod));
       watched.configMaps.unregister(uidOf(pod));
       tokens.forgetPod(uidOf(pod));
+      certificates?.forgetPod(uidOf(pod));
     },
     node: () => reporting.known.get() ?? reporting.wouldBe(),
     freshNode: (signal) => api.main.get(NODES, { name: nodeName }, signal),

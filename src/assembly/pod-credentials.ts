@@ -1,7 +1,9 @@
-// What pods get to prove and to check identities with, where the gates allow it: trust bundles.
+// What pods get to prove and to check identities with, where the gates allow it: certificates, trust bundles.
+import type { EventRecorder } from '../core/events.ts';
 import type { KubeObject } from '../core/meta.ts';
 import type { ClusterTrustBundle } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
+import { PodCertificates, type PodCertificatesDeps } from '../kube/pod-certificates.ts';
 import type { PodCheckpoint } from '../kube/pod-checkpoint.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { TRUST_BUNDLES } from '../kube/resources.ts';
@@ -18,6 +20,31 @@ export const knownObjects = <T extends KubeObject>(
   reflector: Reflector<T>,
   before: readonly T[] | undefined,
 ): readonly T[] | undefined => (reflector.synced ? [...reflector.store.values()] : before);
+
+/** Of signers in the cluster, for pods to prove who they are. */
+export function buildPodCertificates(
+  around: {
+    readonly base: Foundation;
+    readonly events: EventRecorder;
+    readonly onPodCertificates: (uid: string) => void;
+  },
+  api: Pick<PodCertificatesDeps, 'client' | 'accounts' | 'nodeUid'>,
+): PodCertificates | undefined {
+  const { base, events, onPodCertificates } = around;
+  if (!base.gates.enabled('PodCertificateRequest')) return undefined;
+  const log = base.log.child({ component: 'pod-certificates' });
+  const certificates = new PodCertificates(
+    { ...api, events, clock: base.clock, log, onChange: onPodCertificates },
+    { nodeName: base.nodeName },
+  );
+  base.registry.collected(
+    'kubelet_podcertificate_states',
+    'Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.',
+    'gauge',
+    () => certificates.counts(),
+  );
+  return certificates;
+}
 
 /** Watched from the first pod on that asks: the gate is off by default, and so may the API be. */
 export function buildTrustBundles(

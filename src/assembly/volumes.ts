@@ -32,6 +32,7 @@ export function buildVolumes(
       ...(cluster.trustBundles === undefined
         ? {}
         : { trustBundles: new TrustBundles(cluster.trustBundles, randomUUID()) }),
+      ...(cluster.podCertificates === undefined ? {} : { podCertificates: cluster.podCertificates }),
       events: cluster.events,
       clock: base.clock,
       log: base.log,

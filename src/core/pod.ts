@@ -283,7 +283,17 @@ export type ProjectedSource = {
     readonly optional?: boolean;
     readonly path: string;
   };
-  readonly podCertificate?: Readonly<Record<string, unknown>>;
+  readonly podCertificate?: PodCertificateProjection;
+};
+export type PodCertificateProjection = {
+  readonly signerName: string;
+  readonly keyType: string;
+  readonly maxExpirationSeconds?: number;
+  /** Key and chain in one file; the others are for programs that cannot read that. */
+  readonly credentialBundlePath?: string;
+  readonly keyPath?: string;
+  readonly certificateChainPath?: string;
+  readonly userAnnotations?: Readonly<Record<string, string>>;
 };
 
 /** Exactly one source is set. Kinds that have no plugin yet are rejected by name, so the rest stays untyped. */

@@ -108,6 +108,15 @@ export interface CertificateSigningRequest extends KubeObject {
     }[];
   };
 }
+export interface PodCertificateRequest extends KubeObject {
+  readonly spec: { readonly signerName: string; readonly podUID: string };
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly reason?: string; readonly message?: string }[];
+    readonly certificateChain?: string;
+    readonly beginRefreshAt?: string;
+    readonly notAfter?: string;
+  };
+}
 
 export const PODS = core<Pod>('pods');
 export const NODES = core<Node>('nodes');
@@ -123,3 +132,8 @@ export const TOKEN_REVIEWS = group<TokenReview>('authentication.k8s.io', 'tokenr
 export const SUBJECT_ACCESS_REVIEWS = group<SubjectAccessReview>('authorization.k8s.io', 'subjectaccessreviews');
 export const SIGNING_REQUESTS = group<CertificateSigningRequest>('certificates.k8s.io', 'certificatesigningrequests');
 export const TRUST_BUNDLES = group<ClusterTrustBundle>('certificates.k8s.io', 'clustertrustbundles', 'v1beta1');
+export const POD_CERTIFICATE_REQUESTS = group<PodCertificateRequest>(
+  'certificates.k8s.io',
+  'podcertificaterequests',
+  'v1beta1',
+);

@@ -20,7 +20,13 @@ import { HostPathPlugin } from './plugins/host-path.ts';
 import { ImagePlugin } from './plugins/image.ts';
 import { ProjectedContent } from './plugins/projected.ts';
 import { SecretContent } from './plugins/secret.ts';
-import type { ObjectSource, PodFactSource, TokenSource, TrustBundleSource } from './plugins/sources.ts';
+import type {
+  ObjectSource,
+  PodCertificateSource,
+  PodFactSource,
+  TokenSource,
+  TrustBundleSource,
+} from './plugins/sources.ts';
 import { WrittenVolumePlugin, type ContentSource } from './plugins/written-volume.ts';
 import { PodDirs } from './pod-dirs.ts';
 import { SubPaths, type SubPathOpts } from './subpath.ts';
@@ -30,6 +36,7 @@ export type VolumesDeps = {
   readonly facts: PodFactSource;
   readonly tokens?: TokenSource;
   readonly trustBundles?: TrustBundleSource;
+  readonly podCertificates?: PodCertificateSource;
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,7 +68,9 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const podDirs = new PodDirs(layout, mounter);
   const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
-  const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter));
+  const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter), {
+    podCertificates: deps.podCertificates !== undefined,
+  });
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
   const parts = { resolver, layout, podDirs, subPaths, mounter, events, clock, log, ...metrics };
@@ -75,7 +84,7 @@ function pluginsOf(
   layout: VolumeLayout,
   mounter: Mounter,
 ): Record<string, VolumePlugin> {
-  const { clock, objects, facts, tokens, trustBundles } = deps;
+  const { clock, objects, facts, tokens, trustBundles, podCertificates } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
   const owner = new GroupOwner({ clock, events: deps.events });
@@ -94,6 +103,7 @@ function pluginsOf(
         facts,
         ...(tokens === undefined ? {} : { tokens }),
         ...(trustBundles === undefined ? {} : { trustBundles }),
+        ...(podCertificates === undefined ? {} : { podCertificates }),
       }),
     ),
     image: new ImagePlugin(),

@@ -37,7 +37,13 @@ function slowOwner(): Slow {
     file: () => undefined,
     end: end.resolve,
     owner: new GroupOwner(
-      { clock, events: { pod: (_pod, ...event) => void told.push(event.join(' ')), node: () => undefined } },
+      {
+        clock,
+        events: {
+          pod: (_pod, type, reason, text) => void told.push(`${type} ${reason} ${text}`),
+          node: () => undefined,
+        },
+      },
       (_path, _how, _signal, onFile = () => undefined) => {
         slow.file = onFile;
         return end.promise;

@@ -123,6 +123,12 @@ export class VolumeManager implements Runnable {
     for (const volumes of this.#pods.values()) this.#refresh(volumes, { kind: 'trustBundles', name: '' });
   }
 
+  /** The certificates of a pod changed, or will never come. */
+  podCertificatesChanged(uid: string): void {
+    const volumes = this.#pods.get(uid);
+    if (volumes !== undefined) this.#refresh(volumes, { kind: 'podCertificates', name: '' });
+  }
+
   /** Resolves the moment every volume of the pod is mounted. The error says which is not, why, and since when. */
   async waitMounted(pod: Pod, signal: AbortSignal): Promise<void> {
     const uid = uidOf(pod);

@@ -14,22 +14,24 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'image',
 ]);
 
+export type VolumeAbilities = { readonly podCertificates: boolean };
+
 /** Why a volume cannot be mounted by this kubelet at all, or undefined if it can. */
-function unsupportedVolume(volume: Volume): string | undefined {
+function unsupportedVolume(volume: Volume, can: VolumeAbilities): string | undefined {
   const kind = kindOf(volume);
   if (kind === undefined) return `volume "${volume.name}" names no kind of volume`;
   if (!SUPPORTED_KINDS.has(kind))
     return `volume "${volume.name}" is of kind ${kind}, which this kubelet does not support`;
-  if (volume.projected?.sources?.some((source) => source.podCertificate !== undefined) === true) {
-    return `volume "${volume.name}" projects a podCertificate, which this kubelet does not support`;
-  }
+  if (can.podCertificates) return undefined;
+  if (volume.projected?.sources?.some((source) => source.podCertificate !== undefined) === true)
+    return `volume "${volume.name}" projects a podCertificate, which needs the feature gate PodCertificateRequest and an API server`;
   return undefined;
 }
 
 /** The first volume of a pod that this kubelet cannot mount: grounds to reject the pod. */
-export function unsupportedVolumeOf(pod: Pod): string | undefined {
+export function unsupportedVolumeOf(pod: Pod, can: VolumeAbilities): string | undefined {
   for (const volume of pod.spec.volumes ?? []) {
-    const problem = unsupportedVolume(volume);
+    const problem = unsupportedVolume(volume, can);
     if (problem !== undefined) return problem;
   }
   return undefined;
@@ -38,16 +40,18 @@ export function unsupportedVolumeOf(pod: Pod): string | undefined {
 export class PluginSet implements VolumeResolver {
   readonly #byKind: ReadonlyMap<string, VolumePlugin>;
   readonly #byName: ReadonlyMap<string, VolumePlugin>;
+  readonly #can: VolumeAbilities;
 
   /** `plugins` by the field of a pod's volume they answer for. */
-  constructor(plugins: Readonly<Record<string, VolumePlugin>>) {
+  constructor(plugins: Readonly<Record<string, VolumePlugin>>, can: VolumeAbilities) {
+    this.#can = can;
     this.#byKind = new Map(Object.entries(plugins));
     this.#byName = new Map(Object.values(plugins).map((plugin) => [plugin.name, plugin]));
   }
 
   resolve(_pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume> {
     signal.throwIfAborted();
-    const problem = unsupportedVolume(volume);
+    const problem = unsupportedVolume(volume, this.#can);
     const plugin = this.#byKind.get(kindOf(volume) ?? '');
     if (problem !== undefined || plugin === undefined) {
       return Promise.reject(new KubeletError('unimplemented', problem ?? `volume "${volume.name}" has no plugin`));

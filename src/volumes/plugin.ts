@@ -26,8 +26,11 @@ export type MountedVolume = {
 /** A volume of which only what is on disk is known. */
 export type VolumeOnDisk = { readonly uid: string; readonly specName: string };
 
-/** An API object whose change changes the content of a volume. Trust bundles count as one object without a name. */
-export type ObjectReference = { readonly kind: 'configMap' | 'secret' | 'trustBundles'; readonly name: string };
+/** An API object whose change changes the content of a volume. Some kinds count as one object without a name. */
+export type ObjectReference = {
+  readonly kind: 'configMap' | 'secret' | 'trustBundles' | 'podCertificates';
+  readonly name: string;
+};
 
 export interface VolumePlugin {
   /** `kubernetes.io/empty-dir`; with `/` as `~` the name of its directory in `volumes/`. */

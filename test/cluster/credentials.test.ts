@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { startNode, type TestNode } from '../harness/node.ts';
 import { nodeReady } from './node-view.ts';
+import { podCertificateSuite } from './pod-certificates.ts';
 import { AT_ONCE } from './scene.ts';
 import { tokenSuite, TOKEN_SECONDS } from './tokens.ts';
 import { trustBundleSuite } from './trust-bundles.ts';
@@ -30,4 +31,5 @@ describe('credentials of pods', { concurrency: AT_ONCE }, () => {
 
   tokenSuite(() => node);
   trustBundleSuite(() => node);
+  podCertificateSuite(() => node);
 });

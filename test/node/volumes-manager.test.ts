@@ -124,12 +124,15 @@ test('kinds without a plugin are refused at once', async () => {
   for (const volume of [
     { name: 'x', csi: { driver: 'd' } },
     { name: 'x', gitRepo: { repository: 'https://example.com' } },
-    { name: 'x', projected: { sources: [{ podCertificate: {} }] } },
+    { name: 'x', projected: { sources: [{ podCertificate: { signerName: 'example.com/s', keyType: 'ED25519' } }] } },
   ] satisfies Volume[]) {
     const pod = podWith('no', [volume]);
     const err = await rejection(volumes.manager.waitMounted(pod, bench.signal));
     assert.equal(err.kind, 'unimplemented');
-    assert.match(err.message, /^volume "x" (is of kind (csi|gitRepo)|projects a podCertificate), which this kubelet/);
+    assert.match(
+      err.message,
+      /^volume "x" (is of kind (csi|gitRepo), which this kubelet|projects a podCertificate, which needs)/,
+    );
     await removed(volumes, pod);
   }
 });

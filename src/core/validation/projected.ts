@@ -1,6 +1,6 @@
 // Projected volumes: several sources in one directory, no two writing the same path.
 import { dns1123Subdomain, signerName } from '../names.ts';
-import type { DownwardApiFile, KeyToPath, ProjectedSource, Volume } from '../pod.ts';
+import type { DownwardApiFile, KeyToPath, PodCertificateProjection, ProjectedSource, Volume } from '../pod.ts';
 import { item, type Findings } from './field-error.ts';
 import { checkLabelSelector } from './labels.ts';
 import { checkFileMode, checkNonReserved } from './paths.ts';
@@ -99,10 +99,14 @@ function checkTrustBundle(
   take(bundle.path, `${field}.path`);
 }
 
-function checkPodCertificate(f: Findings, field: string, raw: Readonly<Record<string, unknown>>, take: Take): void {
-  const certificate = raw as Partial<Record<string, string>> & { readonly maxExpirationSeconds?: number };
-  f.reasons(`${field}.signerName`, certificate['signerName'] ?? '', signerName(certificate['signerName'] ?? ''));
-  const keyType = certificate['keyType'] ?? '';
+function checkPodCertificate(
+  f: Findings,
+  field: string,
+  certificate: Partial<PodCertificateProjection>,
+  take: Take,
+): void {
+  const { signerName: signer = '', keyType = '' } = certificate;
+  f.reasons(`${field}.signerName`, signer, signerName(signer));
   if (!KEY_TYPES.includes(keyType)) f.notSupported(`${field}.keyType`, keyType, KEY_TYPES);
   const seconds = certificate.maxExpirationSeconds;
   if (seconds !== undefined && (seconds < MIN_CERTIFICATE_SECONDS || seconds > MAX_CERTIFICATE_SECONDS))

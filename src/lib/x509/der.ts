@@ -175,6 +175,15 @@ export const pem = (label: string, bytes: Uint8Array): string =>
     .toString('base64')
     .replace(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`;
 
+/** Every block there is; what stands between them, and headers inside, is passed over. */
+export function pemBlocks(text: string): { readonly label: string; readonly bytes: Buffer }[] {
+  return [...text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^]*?)-----END \1-----/g)].map(
+    ([, label = '', body = '']) => ({ label, bytes: Buffer.from(withoutHeaders(body), 'base64') }),
+  );
+}
+
+const withoutHeaders = (body: string): string => (body.includes(':') ? body.replace(/^[^]*?\r?\n\r?\n/, '') : body);
+
 /** The bytes of the first block with one of `labels`, or undefined. */
 export function readPem(text: string, ...labels: readonly string[]): Buffer | undefined {
   for (const [, label = '', body = ''] of text.matchAll(

@@ -7,6 +7,7 @@ import type { ObjectReference } from '../plugin.ts';
 import {
   getUnlessOptional,
   type ObjectSource,
+  type PodCertificateSource,
   type PodFactSource,
   type TokenSource,
   type TrustBundleSource,
@@ -20,6 +21,8 @@ export type ProjectedDeps = {
   readonly tokens?: TokenSource;
   /** Absent while the feature gate is off. */
   readonly trustBundles?: TrustBundleSource;
+  /** Absent while the feature gate is off. */
+  readonly podCertificates?: PodCertificateSource;
 };
 
 type Part = { readonly files: ReadonlyMap<string, PayloadFile>; readonly refreshAtMs?: number };
@@ -38,7 +41,13 @@ export class ProjectedContent implements ContentSource {
   async collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content> {
     const { sources = [], defaultMode = DEFAULT_MODE } = volume.projected ?? {};
     progress('waiting for its sources');
-    const parts = await Promise.allSettled(sources.map((source) => this.#part(pod, source, defaultMode, signal)));
+    const parts = await Promise.allSettled(
+      sources.map((source, index) => {
+        if (source.podCertificate === undefined) return this.#part(pod, source, defaultMode, signal);
+        const ask = { pod, volume: volume.name, index, source: source.podCertificate };
+        return this.#certificate(ask, defaultMode, signal);
+      }),
+    );
     const failed = parts.filter((part) => part.status === 'rejected').map((part): unknown => part.reason);
     if (failed.length > 0) throw combined(failed);
     const files = new Map<string, PayloadFile>();
@@ -57,6 +66,7 @@ export class ProjectedContent implements ContentSource {
       if (source.configMap !== undefined) found.push({ kind: 'configMap', name: source.configMap.name ?? '' });
       if (source.secret !== undefined) found.push({ kind: 'secret', name: source.secret.name ?? '' });
       if (source.clusterTrustBundle !== undefined) found.push({ kind: 'trustBundles', name: '' });
+      if (source.podCertificate !== undefined) found.push({ kind: 'podCertificates', name: '' });
     }
     return found;
   }
@@ -117,6 +127,25 @@ export class ProjectedContent implements ContentSource {
         : { signerName, optional, ...(labelSelector === undefined ? {} : { labelSelector }) };
     const pem = await this.#deps.trustBundles.certificates(query, signal);
     return { files: new Map([[source.path, credentialFile(pod, pem, defaultMode)]]) };
+  }
+
+  async #certificate(
+    ask: Parameters<PodCertificateSource['credentials']>[0],
+    defaultMode: number,
+    signal: AbortSignal,
+  ): Promise<Part> {
+    if (this.#deps.podCertificates === undefined)
+      throw new KubeletError('unimplemented', 'pod certificates need the feature gate PodCertificateRequest');
+    const { credentialBundlePath, keyPath, certificateChainPath } = ask.source;
+    const { keyPem, chainPem, refreshAtMs } = await this.#deps.podCertificates.credentials(ask, signal);
+    const files = new Map<string, PayloadFile>();
+    for (const [path = '', text] of [
+      [credentialBundlePath, keyPem + chainPem],
+      [keyPath, keyPem],
+      [certificateChainPath, chainPem],
+    ] as const)
+      if (path !== '') files.set(path, credentialFile(ask.pod, text, defaultMode));
+    return { files, refreshAtMs };
   }
 }
 

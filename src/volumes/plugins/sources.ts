@@ -2,7 +2,7 @@
 import type { DownwardFacts } from '../../core/downward.ts';
 import type { LabelSelector } from '../../core/meta.ts';
 import type { ConfigMap, Secret } from '../../core/node.ts';
-import type { Pod, ResourceList } from '../../core/pod.ts';
+import type { Pod, PodCertificateProjection, ResourceList } from '../../core/pod.ts';
 import { isFault } from '../../lib/errors.ts';
 
 /** A missing object is a `notFound` fault with the API server's text (`configmap "n" not found`). */
@@ -32,6 +32,19 @@ export type TrustBundleQuery =
 /** PEM certificates of one bundle, or of all that match. */
 export interface TrustBundleSource {
   certificates(query: TrustBundleQuery, signal: AbortSignal): Promise<string>;
+}
+
+/** Gives the key and the certificates of one source of a pod's volume, new ones once they are issued. */
+export interface PodCertificateSource {
+  credentials(
+    ask: {
+      readonly pod: Pod;
+      readonly volume: string;
+      readonly index: number;
+      readonly source: PodCertificateProjection;
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly keyPem: string; readonly chainPem: string; readonly refreshAtMs: number }>;
 }
 
 export interface PodFactSource {

@@ -5,14 +5,13 @@ import { createHash } from 'node:crypto';
 import type { ClusterTrustBundle } from '../../core/node.ts';
 import { matchesLabelSelector } from '../../core/selectors.ts';
 import { KubeletError } from '../../lib/errors.ts';
+import { pem, pemBlocks } from '../../lib/x509/der.ts';
 import type { TrustBundleQuery, TrustBundleSource } from './sources.ts';
 
 /** All bundles of the cluster, or undefined while they cannot be read. */
 export interface TrustBundleLister {
   bundles(signal: AbortSignal): Promise<readonly ClusterTrustBundle[] | undefined>;
 }
-
-const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\s]*?)-----END \1-----/g;
 
 export class TrustBundles implements TrustBundleSource {
   readonly #lister: TrustBundleLister;
@@ -33,15 +32,13 @@ export class TrustBundles implements TrustBundleSource {
   }
 
   #pem(texts: readonly string[]): string {
-    const certificates = new Map<string, string>();
-    for (const text of texts) {
-      for (const [, , body = ''] of text.matchAll(PEM_BLOCK)) {
-        const base64 = Buffer.from(body, 'base64').toString('base64');
-        certificates.set(createHash('sha256').update(this.#salt).update(base64).digest('hex'), base64);
-      }
+    const certificates = new Map<string, Buffer>();
+    for (const { bytes } of texts.flatMap(pemBlocks)) {
+      const place = createHash('sha256').update(this.#salt).update(bytes).digest('hex');
+      certificates.set(place, bytes);
     }
     const ordered = [...certificates].sort(([a], [b]) => (a < b ? -1 : 1));
-    return ordered.map(([, base64]) => encode(base64)).join('');
+    return ordered.map(([, bytes]) => pem('CERTIFICATE', bytes)).join('');
   }
 }
 
@@ -58,6 +55,3 @@ const missing = (query: TrustBundleQuery): string =>
   'name' in query
     ? `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${query.name}" not found`
     : 'combination of signerName and labelSelector matched zero ClusterTrustBundles';
-
-const encode = (base64: string): string =>
-  `-----BEGIN CERTIFICATE-----\n${(base64.match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE-----\n`;
