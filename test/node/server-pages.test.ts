@@ -243,7 +243,10 @@ describe('a server with its handlers switched off', { skip: process.getuid?.() !
 describe('a server whose certificate the cluster signs', { skip: process.getuid?.() !== 0 }, () => {
   let server: ServerNode;
   before(async () => {
-    server = await startServerNode({ config: 'serverTLSBootstrap: true\n' });
+    const off = ['enableSystemLogHandler', 'enableProfilingHandler', 'enableDebugFlagsHandler'];
+    server = await startServerNode({
+      config: `serverTLSBootstrap: true\n${off.map((name) => `${name}: false\n`).join('')}`,
+    });
   });
   after(() => server.stop());
 
@@ -251,5 +254,21 @@ describe('a server whose certificate the cluster signs', { skip: process.getuid?
     assert.equal((await shown(server.main)).name, 'system:node:n1');
     const { body } = await send(server.main, 'GET', '/metrics');
     assert.match(body, /kubelet_certificate_manager_server_ttl_seconds \d+/);
+  });
+
+  it('with single handlers switched off names them, whatever is asked', async () => {
+    for (const [method, path, name] of [
+      ['GET', '/logs/a/b', 'logs'],
+      ['POST', '/logs/', 'logs'],
+      ['GET', '/debug/pprof/', 'profiling'],
+      ['PUT', '/debug/pprof/heap', 'profiling'],
+      ['PUT', '/debug/flags/v', 'flags'],
+    ] as const) {
+      const { status, body, headers } = await send(server.main, method, path);
+      assert.deepEqual(
+        [status, body, headers['x-content-type-options']],
+        [405, `${name} endpoint is disabled.\n`, 'nosniff'],
+      );
+    }
   });
 });

@@ -35,7 +35,7 @@ async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, 
   const { containers, initContainers = [], ephemeralContainers = [] } = pod.spec;
   if (![...containers, ...initContainers, ...ephemeralContainers].some((c) => c.name === container))
     return reply(response, 404, `container ${container} does not exist`);
-  const wanted = query.get('timeout') ?? '';
+  const wanted = query.getAll('timeout').at(-1) ?? '';
   if (wanted !== '' && !/^\d{1,9}$/.test(wanted))
     return reply(response, 404, 'cannot parse value of timeout parameter');
   const now = new Date(deps.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');

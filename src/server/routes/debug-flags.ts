@@ -15,7 +15,7 @@ export type DebugFlagDeps = {
 
 export const debugFlagRoutes = ({ enabled, setVerbosity }: DebugFlagDeps): Endpoint =>
   exactly('/debug/flags/v', async ({ request, response }) => {
-    if (!enabled) return reply(response, 405, 'flags endpoint is disabled.');
+    if (!enabled) return reply(response, 405, 'flags endpoint is disabled.\n', { nosniff: true });
     if (request.method !== 'PUT') return reply(response, 406, 'unsupported http method\n', PLAIN);
     const text = await bodyOf(request, MAX_BODY);
     const level = Number(text);

@@ -8,6 +8,7 @@ import { openBelow } from '../log-files.ts';
 import { missingFile, problemsOf, readNodeLogQuery, type NodeLogs } from '../node-log-query.ts';
 import { pageNotFound, redirect, reply } from '../replies.ts';
 import type { Endpoint, Exchange } from '../router.ts';
+import { disabledBelow } from './disabled.ts';
 import { serveNodeLogs } from './node-logs.ts';
 
 export type LogFileDeps = {
@@ -33,14 +34,16 @@ const TYPES: Readonly<Record<string, string>> = {
   '.xml': 'text/xml; charset=utf-8',
 };
 
-export const logFileRoutes = (deps: LogFileDeps): Endpoint => ({
-  roots: [{ prefix: '/logs', slashOnly: true }],
-  routes: [{ path: '/logs/{path...}', methods: ['GET'], handle: (exchange) => serve(deps, exchange) }],
-});
+export const logFileRoutes = (deps: LogFileDeps): Endpoint =>
+  deps.enabled
+    ? {
+        roots: [{ prefix: '/logs', slashOnly: true }],
+        routes: [{ path: '/logs/{path...}', methods: ['GET'], handle: (exchange) => serve(deps, exchange) }],
+      }
+    : disabledBelow('/logs', 'logs endpoint is disabled.');
 
 async function serve(deps: LogFileDeps, exchange: Exchange): Promise<void> {
   const { params, query, response } = exchange;
-  if (!deps.enabled) return reply(response, 405, 'logs endpoint is disabled.');
   const path = params['path'] ?? '';
   const refuse = (status: number, body: string): void => reply(response, status, body, { nosniff: true });
   if (deps.nodeLogs === undefined) return serveFile(deps, path, exchange);

@@ -6,6 +6,7 @@ import { getHeapSnapshot } from 'node:v8';
 import type { Clock } from '../../lib/clock.ts';
 import { reply } from '../replies.ts';
 import type { Endpoint, Exchange } from '../router.ts';
+import { disabledBelow } from './disabled.ts';
 
 export type PprofDeps = {
   readonly clock: Clock;
@@ -28,15 +29,16 @@ const PROFILES: Readonly<Record<string, Profile>> = {
 };
 
 export function pprofRoutes(deps: PprofDeps): Endpoint {
+  if (!deps.enabled) return disabledBelow('/debug/pprof', 'profiling endpoint is disabled.');
   let busy = false;
   return {
     roots: [{ prefix: '/debug/pprof', slashOnly: true }],
     routes: [
       {
         path: '/debug/pprof/{name}',
+        methods: ['GET'],
         handle: async (exchange) => {
           const { params, query, response } = exchange;
-          if (!deps.enabled) return reply(response, 405, 'profiling endpoint is disabled.');
           const name = params['name'] ?? '';
           const profile = Object.hasOwn(PROFILES, name) ? PROFILES[name] : undefined;
           if (profile === undefined) return reply(response, 404, 'Unknown profile\n', { nosniff: true });
