@@ -340,8 +340,8 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       base.tracer.keepOnly(known);
       deps.resizing.retain(known);
     },
-    removeDirectories: async (inUse, signal) => {
-      const isUsed = (uid: string): boolean => inUse.has(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
+    removeDirectories: async (isInUse, signal) => {
+      const isUsed = (uid: string): boolean => isInUse(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
       volumes.manager.removeUnknown(isUsed);
       let [cleaned, failed] = [0, 0];
       for (const uid of await volumes.podDirs.list()) {
@@ -356,9 +356,9 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       }
       deps.podMetrics.swept(cleaned, failed);
     },
-    removeCgroups: async (inUse, signal) => {
+    removeCgroups: async (isInUse, signal) => {
       for (const uid of await cgroups.listPodUids(signal)) {
-        if (inUse.has(uid)) continue;
+        if (isInUse(uid)) continue;
         if (volumes.manager.hasMounts(uid)) await cgroups.reduceToMinimum(uid, signal);
         else await cgroups.destroy(uid, signal);
       }

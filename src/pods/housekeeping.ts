@@ -10,8 +10,8 @@ import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export type HousekeepingDeps = {
-  readonly store: PodStore;
-  readonly workers: PodWorkers;
+  readonly store: Pick<PodStore, 'all' | 'has' | 'mirrors' | 'staticOf'>;
+  readonly workers: Pick<PodWorkers, 'forget' | 'stateOf' | 'stop' | 'uids' | 'wantsRestart'>;
   readonly observed: { all(): Iterable<PodSnapshot> };
   readonly leftovers: Leftovers;
   /** A running pod was found that no source and no worker knows. */
@@ -25,9 +25,9 @@ export interface Leftovers {
   /** Whether anything may be taken away yet. */
   ready(): boolean;
   dropStatuses(known: ReadonlySet<PodUid>): void;
-  /** Pods of which the runtime still has anything are in `inUse`. */
-  removeDirectories(inUse: ReadonlySet<PodUid>, signal: AbortSignal): Promise<void>;
-  removeCgroups(inUse: ReadonlySet<PodUid>, signal: AbortSignal): Promise<void>;
+  /** `isInUse` is asked right before each removal: pods come while a pass goes on. */
+  removeDirectories(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
+  removeCgroups(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
   removeContainers(uid: PodUid, signal: AbortSignal): Promise<void>;
   removeMirrors(mirrors: readonly Pod[], signal: AbortSignal): Promise<void>;
 }
@@ -100,13 +100,13 @@ export class Housekeeping {
     for (const uid of gone) await leftovers.removeContainers(uid, signal);
     const known = new Set<PodUid>([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
     leftovers.dropStatuses(known);
-    const inUse = new Set<PodUid>([...workers.uids(), ...store.all().map(uidOf)]);
+    const isInUse = (uid: PodUid): boolean => workers.stateOf(uid) !== undefined || store.has(uid);
     await leftovers.removeMirrors(
       store.mirrors().filter((m) => store.staticOf(m) === undefined),
       signal,
     );
-    await leftovers.removeDirectories(inUse, signal);
-    await leftovers.removeCgroups(inUse, signal);
+    await leftovers.removeDirectories(isInUse, signal);
+    await leftovers.removeCgroups(isInUse, signal);
   }
 
   /** Workers whose pod left its source are stopped; those that are done are dropped. Returns the dropped ones. */
