@@ -35,10 +35,12 @@ import { podsRoutes, problemsRoutes, runningPodsRoutes } from '../server/routes/
 import { pprofRoutes } from '../server/routes/pprof.ts';
 import { runRoutes } from '../server/routes/run.ts';
 import { statsRoutes, type SummarySource } from '../server/routes/stats.ts';
+import { waterfallRoutes } from '../server/routes/waterfalls.ts';
 import { flagzRoutes, statuszRoutes } from '../server/routes/zpages.ts';
 import { streamRoutes } from '../server/streaming/stream-routes.ts';
 import { tlsSettings } from '../server/tls-settings.ts';
 import type { StatusStore } from '../status/status-store.ts';
+import { drawn } from '../trace/waterfall.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
@@ -240,6 +242,7 @@ function debugEndpoints(deps: ServerDeps): Endpoint[] {
   return [
     runningPodsRoutes(observed),
     problemsRoutes(sources.problems),
+    waterfallRoutes({ waterfalls: base.tracer, drawn }),
     configzRoutes(() => maskConfig(toVersionedJson(inForce(deps)))),
     ...processEndpoints(deps),
     ...(gates.enabled('ContainerCheckpoint')

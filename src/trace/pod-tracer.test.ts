@@ -22,13 +22,14 @@ describe('the waterfall of a pod', () => {
     await tracer.span('nobody', async () => undefined);
     await tracer.spanOf(podUid('stranger'), 'status', async () => undefined);
     tracer.finish('start', podUid('a'));
-    const seen = tracer.waterfallOf(podUid('a'));
+    const seen = tracer.ofPod('default', 'pod-a').at(-1);
     assert.deepEqual(seen?.spans, [
       { name: 'sandbox', fromMs: 0, toMs: 10 },
       { name: 'image', of: 'busybox', fromMs: 10, toMs: 15 },
     ]);
     assert.equal(seen?.tookMs, 15);
-    assert.deepEqual(tracer.waterfallOf(podUid('b'))?.spans, []);
+    assert.deepEqual(tracer.ofPod('default', 'pod-b').at(-1)?.spans, []);
+    assert.ok(seen !== undefined);
     assert.match(drawn(seen), /start of default\/pod-a: 15\.0 ms\nsandbox/);
   });
 
@@ -40,7 +41,7 @@ describe('the waterfall of a pod', () => {
     await assert.rejects(failing, /no room/);
     const gate = Promise.withResolvers<void>();
     const waiting = tracer.spanOf(podUid('a'), 'volumes', () => gate.promise);
-    const [cgroup, volumes] = tracer.waterfallOf(podUid('a'))?.spans ?? [];
+    const [cgroup, volumes] = tracer.ofPod('default', 'pod-a').at(-1)?.spans ?? [];
     assert.equal(cgroup?.error, 'no room');
     assert.deepEqual(volumes, { name: 'volumes', fromMs: 0 });
     gate.resolve();
@@ -85,7 +86,7 @@ describe('what is kept', () => {
     );
     tracer.begin('start', pod('x'));
     tracer.keepOnly(new Set());
-    assert.equal(tracer.waterfallOf(podUid('x')), undefined);
+    assert.equal(tracer.ofPod('default', 'pod-x').at(-1), undefined);
   });
 
   it('a stop takes the place of a start that never ended, and a late finish of the start changes nothing', () => {
@@ -93,7 +94,7 @@ describe('what is kept', () => {
     tracer.begin('start', pod('a'));
     tracer.begin('stop', pod('a'));
     tracer.finish('start', podUid('a'));
-    assert.equal(tracer.waterfallOf(podUid('a'))?.kind, 'stop');
+    assert.equal(tracer.ofPod('default', 'pod-a').at(-1)?.kind, 'stop');
     tracer.finish('stop', podUid('a'));
     assert.deepEqual(
       tracer.all().map((w) => w.kind),

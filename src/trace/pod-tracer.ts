@@ -95,10 +95,12 @@ export class PodTracer {
     return this.during(uid, () => this.span(name, work, of));
   }
 
-  /** The pod's latest start or stop, under way or finished. */
-  waterfallOf(uid: PodUid): Waterfall | undefined {
-    const record = this.#underWay.get(uid);
-    return record === undefined ? this.#finished.findLast((w) => w.uid === uid) : shown(record);
+  /** The pod's latest start and stop, under way or finished, in the order they began. */
+  ofPod(namespace: string, name: string): readonly Waterfall[] {
+    const its = this.all().filter((w) => w.name === name && w.namespace === namespace);
+    return [its.findLast((w) => w.kind === 'start'), its.findLast((w) => w.kind === 'stop')]
+      .filter((w) => w !== undefined)
+      .sort((a, b) => a.startedAtMs - b.startedAtMs);
   }
 
   /** The finished ones that took longest, longest first. */
