@@ -345,6 +345,17 @@ for (const [name, p, given] of ADMITTED)
     assert.deepEqual(await admit(p, given), { ok: true, victims: [] });
   });
 
+test('evictions for a critical pod are counted by what they free', async () => {
+  const preemptions = new Registry().counter('p', '', ['preemption_signal']);
+  const others = [pod('a', { cpu: '1' }), pod('b', { cpu: '1' })];
+  const verdict = await admit(pod('p', { cpu: '2' }, isStatic), { others, deps: { preemptions } });
+  assert.ok(verdict.ok);
+  assert.deepEqual(
+    [verdict.victims.length, verdict.scarce, preemptions.value({ preemption_signal: 'cpu' })],
+    [2, 'cpu', 2],
+  );
+});
+
 test('a node that cannot be read again is judged by what is known', async () => {
   const p = pod('p', {}, { spec: { nodeSelector: { disk: 'ssd' } } });
   const node = { node: () => NODE, fresh: () => Promise.reject(new Error('no API server')) };

@@ -33,6 +33,8 @@ export type PodAdmissionDeps = {
   readonly log: Logger;
   /** `kubelet_admission_rejections_total{reason}`. */
   readonly rejections?: Counter;
+  /** `kubelet_preemptions{preemption_signal}`. */
+  readonly preemptions?: Counter;
 };
 
 export type PodAdmissionOptions = {
@@ -55,6 +57,8 @@ export class PodAdmission {
     const beside = others.filter((other) => uidOf(other) !== uidOf(pod));
     const verdict = await this.#decide(pod, beside, signal);
     if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
+    else if (verdict.victims.length > 0)
+      this.#deps.preemptions?.inc({ preemption_signal: verdict.scarce ?? '' }, verdict.victims.length);
     return verdict;
   }
 

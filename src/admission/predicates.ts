@@ -54,7 +54,7 @@ const firstFailed = ({ failed: [first] }: Misfit): Rejection | undefined =>
 
 function makeRoom(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): Verdict {
   const plan = planPreemption(pod, others, shortages);
-  if (plan.ok) return { ok: true, victims: plan.victims };
+  if (plan.ok) return { ok: true, victims: plan.victims, scarce: shortages[0]?.resource ?? '' };
   return {
     ok: false,
     reason: 'UnexpectedAdmissionError',

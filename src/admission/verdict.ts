@@ -8,5 +8,7 @@ export type Verdict =
       readonly ok: true;
       /** Pods to evict (and to see gone) before this one starts; only critical pods have any. */
       readonly victims: readonly Pod[];
+      /** The resource they are evicted for. */
+      readonly scarce?: string;
     }
   | ({ readonly ok: false } & Rejection);

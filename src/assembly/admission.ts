@@ -40,6 +40,11 @@ export async function buildAdmission(
         'Cumulative number pod admission rejections by the Kubelet.',
         ['reason'],
       ),
+      preemptions: base.registry.counter(
+        'kubelet_preemptions',
+        'Cumulative number of pod preemptions by preemption resource',
+        ['preemption_signal'],
+      ),
     },
     {
       podLevelResources: gates.enabled('PodLevelResources'),
