@@ -259,7 +259,7 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
   ): Promise<void>;
 } {
   return {
-    async sync(pod, snapshot, onSandboxReady, signal): Promise<RuntimeSyncResult> {
+    async sync(pod, snapshot, options, signal): Promise<RuntimeSyncResult> {
       const pull = await pullSecretsOf(cluster, pod, signal);
       if (pull.missing.length > 0) {
         const message = `Unable to retrieve some image pull secrets (${pull.missing.join(', ')}); attempting to pull the image may not succeed.`;
@@ -272,7 +272,7 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
           snapshot: snapshot ?? emptySnapshot(uidOf(pod), pod.metadata.name, pod.metadata.namespace ?? ''),
           pullSecrets: pull.found,
           probes: probes.results,
-          onSandboxReady,
+          ...options,
           isTerminating: () => signal.aborted,
         },
         signal,

@@ -82,9 +82,10 @@ export class PodChanges {
         return;
       case 'RECONCILE':
         for (const pod of pods) {
+          const before = store.get(uidOf(pod));
           store.set(pod);
-          if (isMirrorPod(pod)) this.#wakeStatic(pod);
-          else this.#deps.workers.wake(uidOf(pod));
+          // Mostly our own patch coming back: a sync for each would only repeat what cannot be done just now.
+          if (!isMirrorPod(pod) && concernsWorker(before, pod)) this.#deps.workers.wake(uidOf(pod));
         }
         return;
       case 'REMOVE':
@@ -146,6 +147,14 @@ export class PodChanges {
     const owner = this.#deps.store.staticOf(mirror);
     if (owner !== undefined) this.#deps.workers.wake(uidOf(owner));
   }
+}
+
+/** Somebody else ended the pod, or opened or closed one of its readiness gates. */
+function concernsWorker(before: Pod | undefined, now: Pod): boolean {
+  const gate = (pod: Pod | undefined, type: string): string | undefined =>
+    pod?.status?.conditions?.find((c) => c.type === type)?.status;
+  const gates = (now.spec.readinessGates ?? []).map((g) => g.conditionType);
+  return hasEnded(now.status) || gates.some((type) => gate(before, type) !== gate(now, type));
 }
 
 const byAge = (pods: readonly Pod[]): Pod[] =>

@@ -2,7 +2,7 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
-import { runsOnce } from '../core/restart-policy.ts';
+import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
 import { hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -40,11 +40,6 @@ export interface Turns {
   run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
 }
 
-/** Orders the beginnings of pods; StartTurns fits. */
-export interface Turns {
-  run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
-}
-
 /** What a pod needs around it before its containers can run. */
 export interface Surroundings {
   /** Why pods with their own network cannot start now; undefined when they can. */
@@ -60,16 +55,25 @@ export interface Surroundings {
   addProbes(pod: Pod): void;
 }
 
+export type RuntimeSyncOptions = {
+  /** Called as soon as a new sandbox is up, before any container. */
+  readonly onSandboxReady: () => void;
+  /** The pod's status says that all its containers start over. */
+  readonly restartingAll: boolean;
+};
+
 export interface PodRuntimePort {
-  /** `onSandboxReady` is called as soon as a new sandbox is up, before any container. */
   sync(
     pod: Pod,
     snapshot: PodSnapshot | undefined,
-    onSandboxReady: () => void,
+    options: RuntimeSyncOptions,
     signal: AbortSignal,
   ): Promise<RuntimeSyncResult>;
   kill(pod: Pod, snapshot: PodSnapshot, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
 }
+
+/** One pass: the pod, how it was seen, and what its status just said. */
+type Pass = { readonly pod: Pod; readonly snapshot: PodSnapshot | undefined; readonly restartingAll: boolean };
 
 const NETWORK_RETRY_MS = 1000;
 
@@ -89,7 +93,7 @@ export class SyncPod {
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
     const written = await status.write(pod, snapshot);
     if (isFinal(written)) return { terminal: true };
-    const outcome = await this.#bringAbout(pod, snapshot, signal);
+    const outcome = await this.#bringAbout({ pod, snapshot, restartingAll: isRestartingAll(written) }, signal);
     const deadline = this.#deadlineOf(pod, written);
     const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);
     return { terminal: false, ...(retryAt.length > 0 ? { retryAt: Math.min(...retryAt) } : {}) };
@@ -103,26 +107,28 @@ export class SyncPod {
     return clock.monotonic() + Math.max(0, endMs - clock.now());
   }
 
-  async #bringAbout(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
+  async #bringAbout(pass: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
     const { surroundings, clock } = this.#deps;
+    const { pod, snapshot } = pass;
     const problem = pod.spec.hostNetwork === true ? undefined : surroundings.networkProblem();
     if (problem !== undefined) {
       this.#deps.events.pod(pod, 'Warning', 'NetworkNotReady', `network is not ready: ${problem}`);
       return { retryAt: clock.monotonic() + NETWORK_RETRY_MS * (1 + 0.5 * clock.random()) };
     }
     surroundings.registerObjects(pod);
-    const start = (): Promise<{ retryAt?: number }> => this.#start(pod, snapshot, signal);
+    const start = (): Promise<{ retryAt?: number }> => this.#start(pass, signal);
     const isNew = snapshot === undefined || !hasReadySandbox(snapshot);
     return isNew ? this.#deps.turns.run(signal, start) : start();
   }
 
-  async #start(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
+  async #start(pass: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
+    const { pod, snapshot } = pass;
     const rest = this.#prepareRest(pod, signal);
     rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
     if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
     await rest;
     this.#deps.surroundings.addProbes(pod);
-    return this.#runtime(pod, snapshot, signal);
+    return this.#runtime(pass, signal);
   }
 
   /** True when the pod had to be killed first because it ran outside its cgroup. */
@@ -166,10 +172,11 @@ export class SyncPod {
     }
   }
 
-  async #runtime(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<{ retryAt?: number }> {
+  async #runtime({ pod, snapshot, restartingAll }: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
     const { observed, runtime, startErrors } = this.#deps;
     const uid = uidOf(pod);
-    const result = await runtime.sync(pod, snapshot, () => this.#deps.status.sandboxReady(pod), signal);
+    const onSandboxReady = (): void => this.#deps.status.sandboxReady(pod);
+    const result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
     for (const [container, error] of result.startErrors) {
       if (error === undefined) startErrors.clear(uid, container);
       else startErrors.set(uid, container, error);

@@ -1,5 +1,6 @@
 // The pod conditions the kubelet owns. Pure; transition times are filled in by the store, which knows the last ones.
 import { isSidecar, type ContainerStatus, type Pod, type PodCondition, type PodPhase } from '../core/pod.ts';
+import { ALL_RESTARTING, mayRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 
 export const OWNED_CONDITIONS: readonly string[] = [
@@ -10,7 +11,7 @@ export const OWNED_CONDITIONS: readonly string[] = [
   'PodResizeInProgress',
   'PodResizePending',
   'PodReadyToStartContainers',
-  'AllContainersRestarting',
+  ALL_RESTARTING,
 ];
 
 export type ConditionInput = {
@@ -21,6 +22,8 @@ export type ConditionInput = {
   readonly main: readonly ContainerStatus[];
   /** The last conditions, for those that stay once true, and readiness gates written by others. */
   readonly previous: readonly PodCondition[];
+  /** A rule has all containers start over. */
+  readonly restartingAll: boolean;
 };
 
 type Verdict = { readonly status: 'True' | 'False'; readonly reason?: string; readonly message?: string };
@@ -41,7 +44,25 @@ export function ownedConditions(input: ConditionInput): PodCondition[] {
     ['ContainersReady', containersReady],
     ['PodScheduled', YES],
   ];
-  return all.map(([type, verdict]) => condition(input.pod, type, verdict));
+  return [...all.map(([type, verdict]) => condition(input.pod, type, verdict)), ...restartingCondition(input)];
+}
+
+/** Only for pods that have such a rule, and the only one without a generation. Over when the last container is removed. */
+function restartingCondition({ pod, phase, snapshot, restartingAll }: ConditionInput): PodCondition[] {
+  if (!mayRestartAll(pod)) return [];
+  const names = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((c) => c.name);
+  const removing = restartingAll && snapshot.containers.some((c) => names.includes(c.name));
+  const verdict = ((): Verdict => {
+    if (phase === 'Succeeded') return no('PodCompleted');
+    if (phase === 'Failed') return no('PodFailed');
+    if (!removing) return { status: 'False' };
+    return {
+      status: 'True',
+      reason: 'RestartAllContainersStarted',
+      message: 'container exited with restart policy rule',
+    };
+  })();
+  return [{ type: ALL_RESTARTING, ...verdict, lastProbeTime: null }];
 }
 
 function condition(pod: Pod, type: string, verdict: Verdict): PodCondition {

@@ -8,7 +8,7 @@ import {
   type Pod,
   type VolumeMountStatus,
 } from '../core/pod.ts';
-import { restartsAfterExit } from '../core/restart-policy.ts';
+import { RESTARTING_ALL, restartsAfterExit } from '../core/restart-policy.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import { nanosToApiTime } from '../core/time.ts';
 import { containerResources, type ActuatedResources } from './container-resources.ts';
@@ -25,6 +25,8 @@ export type ContainerStatusInput = {
   /** What a container left in its termination message file (or its log); empty for none. */
   readonly terminationMessage: (container: ObservedContainer) => string;
   readonly actuated: (container: string) => ActuatedResources | undefined;
+  /** A rule has all containers start over: those not there were removed for it. */
+  readonly restartingAll: boolean;
 };
 
 const RESTART_COUNT = 'io.kubernetes.container.restartCount';
@@ -59,18 +61,10 @@ function missing(
   old: ContainerStatus | undefined,
   input: ContainerStatusInput,
 ): ContainerStatus {
+  if (input.restartingAll && old !== undefined && old.state.waiting === undefined)
+    return removedForRestart(old.state.terminated === undefined ? unseen(kind, container, old, input) : old);
   if (old?.state.terminated !== undefined) return old;
-  const status: ContainerStatus = {
-    name: container.name,
-    state: waitingDefault(input.pod),
-    lastState: {},
-    ready: false,
-    restartCount: old?.restartCount ?? 0,
-    image: container.image ?? '',
-    imageID: '',
-    ...(kind === 'ephemeral' ? {} : { started: false }),
-    ...mountStatuses(container),
-  };
+  const status = unseen(kind, container, old, input);
   if (kind === 'init' && !isSidecar(container) && anyMainCreated(input)) {
     const message =
       'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
@@ -79,18 +73,49 @@ function missing(
       state: { terminated: { exitCode: 0, reason: 'Completed', message, startedAt: null, finishedAt: null } },
     };
   }
-  if (old?.state.running === undefined) return status;
+  if (old?.state.running === undefined || status.lastState.terminated !== undefined) return status;
   const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
   return {
     ...status,
-    lastState: { terminated: unknownTermination(message) },
+    lastState: { terminated: madeUpTermination('ContainerStatusUnknown', message) },
     restartCount: status.restartCount + (input.pod.metadata.deletionTimestamp === undefined ? 1 : 0),
   };
 }
 
-export const unknownTermination = (message: string): NonNullable<ContainerState['terminated']> => ({
+/** Of a container the runtime does not have only what was said before is known. */
+function unseen(
+  kind: ContainerKind,
+  container: Container,
+  old: ContainerStatus | undefined,
+  input: ContainerStatusInput,
+): ContainerStatus {
+  return {
+    name: container.name,
+    state: waitingDefault(input.pod),
+    lastState: old?.lastState ?? {},
+    ready: false,
+    restartCount: old?.restartCount ?? 0,
+    image: container.image ?? '',
+    imageID: '',
+    ...(kind === 'ephemeral' ? {} : { started: false }),
+    ...mountStatuses(container),
+  };
+}
+
+function removedForRestart(status: ContainerStatus): ContainerStatus {
+  const message = 'The container is removed because RestartAllContainers in place';
+  return {
+    ...status,
+    state: { waiting: { reason: RESTARTING_ALL, message } },
+    lastState: { terminated: madeUpTermination(RESTARTING_ALL, message) },
+    restartCount: status.restartCount + 1,
+  };
+}
+
+/** How a container ended that nobody saw end. */
+export const madeUpTermination = (reason: string, message: string): NonNullable<ContainerState['terminated']> => ({
   exitCode: 137,
-  reason: 'ContainerStatusUnknown',
+  reason,
   message,
   startedAt: null,
   finishedAt: null,
@@ -113,10 +138,9 @@ function fromInstance(
   return {
     name: container.name,
     state,
-    lastState: {},
+    lastState: lastStateOf(id, old),
     ready: false,
-    // A start that was cut off may have been shown already: the count never goes back.
-    restartCount: lost ? (old?.restartCount ?? recorded) + 1 : Math.max(recorded, old?.restartCount ?? 0),
+    restartCount: lost ? (old?.restartCount ?? recorded) + 1 : restartsShown(recorded, state, id, old),
     image: seen.image,
     imageID: seen.imageRef,
     containerID: id,
@@ -125,6 +149,20 @@ function fromInstance(
     ...(old?.volumeMounts === undefined ? mountStatuses(container) : { volumeMounts: old.volumeMounts }),
     ...userStatus(seen),
   };
+}
+
+/** What was said of the end before this one; a second instance in the runtime knows it better. */
+function lastStateOf(id: string, old: ContainerStatus | undefined): ContainerState {
+  const ended = old?.containerID !== id ? old?.state.terminated : undefined;
+  const terminated = ended ?? old?.lastState.terminated;
+  return terminated === undefined ? {} : { terminated };
+}
+
+/** A start that was cut off may have been shown already, and records may be gone: the count never goes back. */
+function restartsShown(recorded: number, state: ContainerState, id: string, old: ContainerStatus | undefined): number {
+  if (old === undefined) return recorded;
+  const again = state.running !== undefined && old.state.terminated !== undefined && old.containerID !== id;
+  return Math.max(recorded, old.restartCount + (again ? 1 : 0));
 }
 
 function userStatus({ user }: ObservedContainer): Pick<ContainerStatus, 'user'> {
@@ -147,7 +185,12 @@ function stateOf(
       return { terminated: terminationOf(seen, input) };
     case 'unknown':
       if (old?.state.running === undefined) return waitingDefault(input.pod);
-      return { terminated: unknownTermination('The container could not be located when the pod was terminated') };
+      return {
+        terminated: madeUpTermination(
+          input.restartingAll ? RESTARTING_ALL : 'ContainerStatusUnknown',
+          'The container could not be located when the pod was terminated',
+        ),
+      };
     default:
       return seen.state satisfies never;
   }

@@ -3,13 +3,14 @@
 import { isSidecar, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '../core/pod.ts';
 import { podLimits, podRequests, resourceListOf } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
+import { mustRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { ownedConditions, OWNED_CONDITIONS } from './conditions.ts';
 import { containerStatuses, type ContainerStatusInput } from './container-status.ts';
 import { phaseOf } from './phase.ts';
 
-export type DeriveInput = Omit<ContainerStatusInput, 'previous'> & {
+export type DeriveInput = Omit<ContainerStatusInput, 'previous' | 'restartingAll'> & {
   readonly pod: Pod;
   readonly snapshot: PodSnapshot;
   /** Our last status for this pod, or the API server's when we have none. */
@@ -34,11 +35,13 @@ export const isFinalPhase = (phase: PodPhase | undefined): boolean => FINAL.incl
 
 export function derivePodStatus(input: DeriveInput): PodStatus {
   const { pod, previous, snapshot } = input;
-  const statuses = withReadiness(input);
+  const restartingAll = mustRestartAll(pod, snapshot, previous);
+  const statuses = withReadiness({ ...input, restartingAll });
   const computed = phaseOf(pod, statuses, input.terminal);
   const overdue = pastDeadline(pod, previous, input.nowMs);
   const phase = finalPhase(input, computed, overdue);
-  const conditions = ownedConditions({ pod, phase, snapshot, ...statuses, previous: previous.conditions ?? [] });
+  const last = previous.conditions ?? [];
+  const conditions = ownedConditions({ pod, phase, snapshot, ...statuses, previous: last, restartingAll });
   const kept = (previous.conditions ?? []).filter(
     (c) => !OWNED_CONDITIONS.includes(c.type) || c.type.startsWith('PodResize'),
   );
@@ -60,7 +63,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
 
 type Statuses = { init: ContainerStatus[]; main: ContainerStatus[]; ephemeral: ContainerStatus[] };
 
-function withReadiness(input: DeriveInput): Statuses {
+function withReadiness(input: DeriveInput & { readonly restartingAll: boolean }): Statuses {
   const { pod, previous } = input;
   const init = containerStatuses('init', pod.spec.initContainers ?? [], {
     ...input,

@@ -1,6 +1,6 @@
 // The phase of a pod, from its container statuses. Pure.
 import { isSidecar, isStaticPod, type Container, type ContainerStatus, type Pod, type PodPhase } from '../core/pod.ts';
-import { restartsAfterExit } from '../core/restart-policy.ts';
+import { RESTARTING_ALL, restartsAfterExit } from '../core/restart-policy.ts';
 
 type Counts = {
   pendingInit: number;
@@ -58,16 +58,16 @@ function decide(n: Counts, pod: Pod, terminal: boolean): PodPhase {
 }
 
 function countInit(n: Counts, c: Container, pod: Pod, status: ContainerStatus | undefined): void {
-  const failed = (exitCode: number): void => {
-    if (!restartsAfterExit(c, pod, exitCode)) n.failedInitFinal++;
+  const failed = ({ exitCode, reason }: NonNullable<ContainerStatus['state']['terminated']>): void => {
+    if (!restartsAfterExit(c, pod, exitCode) && reason !== RESTARTING_ALL) n.failedInitFinal++;
     else n.pendingInit++;
   };
   const ended = status?.state.terminated;
   const before = status?.lastState.terminated;
   if (ended !== undefined) {
-    if (ended.exitCode !== 0) failed(ended.exitCode);
+    if (ended.exitCode !== 0) failed(ended);
   } else if (status?.state.waiting !== undefined && before !== undefined) {
-    if (before.exitCode !== 0) failed(before.exitCode);
+    if (before.exitCode !== 0) failed(before);
     else n.pendingInit++;
   } else n.pendingInit++;
 }
@@ -95,7 +95,7 @@ function countMain(n: Counts, c: Container, pod: Pod, status: ContainerStatus | 
   else if (ended !== undefined) {
     n.stopped++;
     if (ended.exitCode === 0) n.succeeded++;
-    if (!restartsAfterExit(c, pod, ended.exitCode) && ended.reason !== 'RestartingAllContainers') n.stoppedFinal++;
+    if (!restartsAfterExit(c, pod, ended.exitCode) && ended.reason !== RESTARTING_ALL) n.stoppedFinal++;
   } else if (status.lastState.terminated !== undefined) n.stopped++;
   else n.waiting++;
 }

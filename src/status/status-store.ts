@@ -3,11 +3,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type ContainerStatus, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
-import { effectivePolicy, restartsAfterExit } from '../core/restart-policy.ts';
+import { effectivePolicy, mayRestartAll, restartsAfterExit } from '../core/restart-policy.ts';
 import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
-import { unknownTermination } from './container-status.ts';
+import { madeUpTermination } from './container-status.ts';
 import { isFinalPhase } from './derive.ts';
 
 export type StoredStatus = {
@@ -107,12 +107,13 @@ function stamped(next: PodStatus, old: PodStatus, nowMs: number): PodStatus {
 
 /** A container that ended and is not to be restarted must not come back to life in the status. */
 function resurrected(pod: Pod, old: PodStatus, next: PodStatus): string | undefined {
+  if (mayRestartAll(pod)) return undefined;
   for (const c of pod.spec.containers) {
     if (effectivePolicy(c, pod) === 'Always') continue;
     const before = old.containerStatuses?.find((s) => s.name === c.name)?.state.terminated;
     const after = next.containerStatuses?.find((s) => s.name === c.name);
     if (before === undefined || after === undefined || after.state.terminated !== undefined) continue;
-    if (before.reason === 'RestartingAllContainers' || before.reason === 'ContainerStatusUnknown') continue;
+    if (before.reason === 'ContainerStatusUnknown') continue;
     if (!restartsAfterExit(c, pod, before.exitCode)) return c.name;
   }
   return undefined;
@@ -125,7 +126,12 @@ function terminated(pod: Pod, status: PodStatus): PodStatus {
       : {
           ...s,
           ready: false,
-          state: { terminated: unknownTermination('The container could not be located when the pod was terminated') },
+          state: {
+            terminated: madeUpTermination(
+              'ContainerStatusUnknown',
+              'The container could not be located when the pod was terminated',
+            ),
+          },
         };
   const init = status.initContainerStatuses ?? [];
   const initialised = hasInitialised(pod, status);
