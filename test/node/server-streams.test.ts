@@ -203,7 +203,10 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
           await new Promise((ready) => socket.once('secureConnect', ready).once('close', ready));
           // Behind a request that ends the connection the rest is for nobody: each starts with another one.
           for (let i = 0; i < 10; i++) if (!socket.destroyed) socket.write(brokenRequest(round * 20 + lane + i));
-          await systemClock.sleep(50, new AbortController().signal);
+          const heard = new AbortController();
+          socket.once('data', () => heard.abort()).once('close', () => heard.abort());
+          await systemClock.sleep(2000, heard.signal);
+          await systemClock.sleep(20, new AbortController().signal);
           socket.destroy();
         }),
       );
