@@ -34,6 +34,7 @@ export async function soakCommand(options: SoakCommand): Promise<Soaked> {
       atATime: isFake ? 16 : 8,
       minLifeMs: isFake ? 0 : LIFE_MS,
       tidy: false,
+      moreMemory: 1.05,
       say,
     });
     const [first, ...later] = soaked.vitals;

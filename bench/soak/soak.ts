@@ -16,6 +16,8 @@ export type SoakOptions = {
   readonly minLifeMs: number;
   /** Tidy up in the runtime before a look instead of waiting for the kubelet to do it. */
   readonly tidy: boolean;
+  /** How much more memory than at the first look is still flat. */
+  readonly moreMemory: number;
   readonly say: (line: string) => void;
 };
 
@@ -61,7 +63,7 @@ export async function soak(world: SoakWorld, options: SoakOptions): Promise<Soak
   const [first, ...later] = vitals;
   return {
     vitals,
-    leftovers: first === undefined ? [] : later.flatMap((look) => leftovers(first, look)),
+    leftovers: first === undefined ? [] : later.flatMap((look) => leftovers(first, look, options.moreMemory)),
     resident,
     seconds: (performance.now() - from) / 1000,
   };

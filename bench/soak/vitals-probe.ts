@@ -4,7 +4,7 @@ import { ChildProcess } from 'node:child_process';
 import { EventEmitter, getEventListeners } from 'node:events';
 import { Session } from 'node:inspector/promises';
 import { Socket } from 'node:net';
-import { queryObjects, setFlagsFromString } from 'node:v8';
+import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Insides } from './vitals.ts';
 
@@ -16,7 +16,7 @@ const collect = runInNewContext('gc') as (how: object) => void;
 
 const timer = setTimeout(() => undefined, 0);
 clearTimeout(timer);
-const COUNTED = {
+const COUNTED = Object.entries({
   AbortController,
   AbortSignal,
   ChildProcess,
@@ -25,58 +25,63 @@ const COUNTED = {
   Promise,
   Set,
   Socket,
-  Timeout: timer.constructor,
-} as const;
-
-const count = (type: unknown): number => Number(queryObjects(type as Parameters<typeof queryObjects>[0]));
-
-/** Answered from inside the inspector's evaluation, where the live objects themselves can be had. */
-const HOOK = 'soakListenersOf';
-Object.defineProperty(globalThis, HOOK, {
-  enumerable: false,
-  value: (objects: readonly object[]): number => objects.reduce((sum, object) => sum + listenersOf(object), 0),
+  Timeout: timer.constructor as new () => object,
 });
 
-function listenersOf(object: object): number {
-  if (object instanceof AbortSignal) return Object.is(object, AbortSignal.prototype) ? 0 : abortListeners(object);
+/** Called from inside the inspector's evaluation, where the live objects themselves can be had, all in one go. */
+const HOOK = 'soakCountOf';
+Object.defineProperty(globalThis, HOOK, {
+  value: (objects: readonly object[]): Record<string, number> => {
+    const counts: Record<string, number> = { abortListeners: 0, listeners: 0 };
+    for (const [name] of COUNTED) counts[name] = 0;
+    for (const object of objects)
+      for (const [name, type] of COUNTED)
+        if (object instanceof type) {
+          counts[name] = (counts[name] ?? 0) + 1;
+          if (type === AbortSignal) counts['abortListeners'] = (counts['abortListeners'] ?? 0) + abortListeners(object);
+          if (type === EventEmitter) counts['listeners'] = (counts['listeners'] ?? 0) + emitterListeners(object);
+        }
+    return counts;
+  },
+});
+
+function emitterListeners(object: object): number {
   const { _events: events } = object as { _events?: Record<string, unknown> };
   return Object.values(events ?? {}).reduce<number>((n, one) => n + (Array.isArray(one) ? one.length : 1), 0);
 }
 
-function abortListeners(signal: AbortSignal): number {
+function abortListeners(signal: object): number {
   try {
-    return getEventListeners(signal, 'abort').length;
+    return getEventListeners(signal as AbortSignal, 'abort').length;
   } catch {
     return 0; // a prototype in between
   }
 }
 
-async function listeners(session: Session, type: string): Promise<number> {
-  const { result: prototype } = await session.post('Runtime.evaluate', { expression: `${type}.prototype` });
-  const { objects } = await session.post('Runtime.queryObjects', { prototypeObjectId: prototype.objectId ?? '' });
-  const { result } = await session.post('Runtime.callFunctionOn', {
-    objectId: objects.objectId ?? '',
-    functionDeclaration: `function () { return globalThis.${HOOK}(this); }`,
-    returnByValue: true,
-  });
-  return Number(result.value);
+async function liveObjects(): Promise<Record<string, number>> {
+  const session = new Session();
+  session.connect();
+  try {
+    const { result: prototype } = await session.post('Runtime.evaluate', { expression: 'Object.prototype' });
+    const { objects } = await session.post('Runtime.queryObjects', { prototypeObjectId: prototype.objectId ?? '' });
+    const { result } = await session.post('Runtime.callFunctionOn', {
+      objectId: objects.objectId ?? '',
+      functionDeclaration: `function () { return globalThis.${HOOK}(this); }`,
+      returnByValue: true,
+    });
+    return result.value as Record<string, number>;
+  } finally {
+    session.disconnect();
+  }
 }
 
 async function insides(): Promise<Insides> {
-  const session = new Session();
-  session.connect();
-  Object.defineProperty(globalThis, 'soakEmitter', { value: EventEmitter, configurable: true });
-  const listening = {
-    abortListeners: await listeners(session, 'AbortSignal'),
-    listeners: await listeners(session, 'soakEmitter'),
-  };
-  session.disconnect();
-  for (let i = 0; i < 2; i++) collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  const objects = await liveObjects();
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   const resources: Record<string, number> = {};
   for (const name of process.getActiveResourcesInfo()) resources[name] = (resources[name] ?? 0) + 1;
-  const objects = Object.fromEntries(Object.entries(COUNTED).map(([name, type]) => [name, count(type)]));
   const { heapUsed, external, rss } = process.memoryUsage();
-  return { heapUsed, external, rss, resources, objects: { ...objects, ...listening }, warnings };
+  return { heapUsed, external, rss, resources, objects, warnings };
 }
 
 process.on('message', () => {

@@ -76,18 +76,16 @@ const lower = (a: Files, b: Files): Files =>
     [...new Set([...Object.keys(a), ...Object.keys(b)])].map((k) => [k, Math.min(a[k] ?? 0, b[k] ?? 0)]),
   );
 
-/** After the first look at most this much more memory. */
-const MORE = 1.05;
 /** Connections that happen to be open or not at a look, with what hangs on them. */
 const SLACK: Readonly<Record<string, number>> = { listeners: 100, EventEmitter: 20, Promise: 20, Map: 20, Set: 20 };
 const USUAL_SLACK = 8;
 /** Those of the probe itself and of Node's own. */
 const HARMLESS = /^ExperimentalWarning/;
 
-/** What has become more since the first look, in words; empty is what is wanted. */
-export function leftovers(first: Vitals, later: Vitals): string[] {
+/** What has become more since the first look, in words; memory by more than a factor. Empty is what is wanted. */
+export function leftovers(first: Vitals, later: Vitals, moreMemory: number): string[] {
   const grown = (['rss', 'heapUsed'] as const)
-    .filter((what) => later[what] > first[what] * MORE)
+    .filter((what) => later[what] > first[what] * moreMemory)
     .map((what) => `${what} grew from ${first[what]} to ${later[what]} bytes`);
   const more = (['resources', 'files', 'objects'] as const).flatMap((group) =>
     Object.entries(later[group])
