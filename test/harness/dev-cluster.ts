@@ -1,7 +1,7 @@
 // A development cluster for tests, made by the real command in a directory of its own, and kubectl on it.
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -32,7 +32,7 @@ export class DevCluster {
   /** Starts it, or fails with what it said. */
   async up(...args: string[]): Promise<Ran> {
     const ran = await this.command('up', '--no-install', '--timeout=60', ...args);
-    if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}`);
+    if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}${await this.#lastWords()}`);
     return ran;
   }
 
@@ -55,6 +55,70 @@ export class DevCluster {
 
   spawnKubectl(binary: string, args: readonly string[]): ChildProcess {
     return spawn(binary, ['--kubeconfig', this.kubeconfig, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  async #lastWords(): Promise<string> {
+    const tails = ['supervisor', 'kubelet', 'containerd'].map(async (name) => {
+      const text = await readFile(join(this.dir, 'logs', `${name}.log`), 'utf8').catch(() => '');
+      return `--- ${name}\n${text.split('\n').slice(-15).join('\n')}`;
+    });
+    return (await Promise.all(tails)).join('\n');
+  }
+
+  /** Every process it has, down to the containers. */
+  async processes(): Promise<number[]> {
+    const found = new Set<number>();
+    for (const name of await readdir('/proc')) {
+      if (!/^\d+$/.test(name)) continue;
+      const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+      if (command.includes(`${this.dir}/`) || command.includes(`${this.dir}\0`)) found.add(Number(name));
+    }
+    for (const cgroup of await this.#cgroups())
+      for (const pid of (await readFile(join(cgroup, 'cgroup.procs'), 'utf8').catch(() => '')).split('\n'))
+        if (pid !== '') found.add(Number(pid));
+    found.delete(process.pid);
+    return [...found];
+  }
+
+  async kill(): Promise<void> {
+    for (let pids = await this.processes(); pids.length > 0; pids = await this.processes()) {
+      for (const pid of pids)
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // Ended by itself.
+        }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** What a power cut leaves: the disk, and nothing else. */
+  async powerCut(): Promise<void> {
+    await this.kill();
+    const { network } = await this.settings();
+    const points = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').map((l) => l.split(' ')[4] ?? '');
+    for (const point of points.reverse()) if (point.startsWith(`${this.dir}/`)) await run('umount', [point]);
+    await run('ip', ['link', 'del', network.bridge]);
+    for (const cgroup of (await this.#cgroups()).reverse()) await rmdir(cgroup);
+    const rules = (await run('iptables-save', ['-t', 'nat'])).stdout
+      .split('\n')
+      .filter((l) => l.includes(network.name));
+    for (const rule of rules) await run('sh', ['-c', `iptables -t nat ${rule.replace(/^-A/, '-D')}`]);
+  }
+
+  /** Its cgroups in all hierarchies, outer ones first. */
+  async #cgroups(): Promise<string[]> {
+    const found: string[] = [];
+    const visit = async (directory: string): Promise<void> => {
+      const entries = await readdir(directory, { withFileTypes: true }).catch(() => undefined);
+      if (entries === undefined) return;
+      found.push(directory);
+      for (const entry of entries) if (entry.isDirectory()) await visit(join(directory, entry.name));
+    };
+    if (!existsSync(join(this.dir, 'settings.json'))) return [];
+    const { cgroupRoot } = await this.settings();
+    for (const hierarchy of await readdir('/sys/fs/cgroup')) await visit(join('/sys/fs/cgroup', hierarchy, cgroupRoot));
+    return found;
   }
 
   /** Everything goes, whatever state it is in. */

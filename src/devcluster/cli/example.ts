@@ -47,14 +47,27 @@ export async function exampleState(paths: Paths): Promise<PodState> {
   const conditions = recordsAt(body, 'status', 'conditions');
   const [container] = recordsAt(body, 'status', 'containerStatuses');
   const waiting = [textAt(container, 'state', 'waiting', 'reason'), textAt(container, 'state', 'waiting', 'message')];
+  const ready = conditions.some((c) => c['type'] === 'Ready' && c['status'] === 'True');
   const unscheduled = conditions.find((c) => c['type'] === 'PodScheduled' && c['status'] === 'False');
   return {
     phase: textAt(body, 'status', 'phase'),
-    ready: conditions.some((c) => c['type'] === 'Ready' && c['status'] === 'True'),
+    ready,
     ip: textAt(body, 'status', 'podIP'),
-    why: waiting.filter(Boolean).join(': ') || textAt(unscheduled, 'message'),
+    why: ready ? '' : [...waiting, textAt(unscheduled, 'message'), await lastWarning(paths)].filter(Boolean).join(': '),
   };
 }
+
+/** What went wrong with it last, if anything did. */
+async function lastWarning(paths: Paths): Promise<string> {
+  const query = `fieldSelector=${encodeURIComponent(`involvedObject.name=${NAME},type=Warning`)}`;
+  const { body } = await callApi(paths, 'GET', `/api/v1/namespaces/default/events?${query}`);
+  const last = recordsAt(body, 'items')
+    .toSorted((a, b) => seenMs(a) - seenMs(b))
+    .at(-1);
+  return textAt(last, 'message');
+}
+
+const seenMs = (event: Json): number => parseTimeMs(textAt(event, 'lastTimestamp') || textAt(event, 'eventTime'));
 
 /** Ready, and said so after `sinceMs`: what a node that was stopped said last stays in the API for a while. */
 export async function nodeIsReady(paths: Paths, name: string, sinceMs = 0): Promise<{ ready: boolean; why: string }> {

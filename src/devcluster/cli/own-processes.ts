@@ -6,11 +6,13 @@ import type { Paths } from './paths.ts';
 
 export type ProcessId = { readonly pid: number; readonly startTime: string };
 
-/** Field 22 of /proc/PID/stat: unique together with the pid until the next boot. */
+/** The boot and field 22 of /proc/PID/stat: together with the pid nobody else ever has them. */
 export async function startTimeOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return stat === '' || fields[0] === 'Z' ? undefined : fields[19];
+  if (stat === '' || fields[0] === 'Z') return undefined;
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
+  return `${boot.trim()} ${fields[19] ?? ''}`;
 }
 
 export const isAlive = async (id: ProcessId): Promise<boolean> => (await startTimeOf(id.pid)) === id.startTime;
