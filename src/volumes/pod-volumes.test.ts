@@ -151,7 +151,12 @@ test('content is refreshed when asked, when the pod changes and when the plugin 
   assert.equal(s.calls.length, 1);
   await s.clock.advance(1_000);
   assert.deepEqual(s.calls, ['0 setUp a', '60000 setUp a']);
-  s.volumes.setWanted(pod('a'));
+  const { metadata } = first;
+  s.volumes.setWanted({ ...first, status: { phase: 'Running' } });
+  s.volumes.setWanted({ ...pod('a'), metadata: { ...metadata, resourceVersion: '2' } });
+  await s.clock.advance(0);
+  assert.equal(s.calls.length, 2, 'no volume shows the status');
+  s.volumes.setWanted({ ...first, metadata: { ...metadata, labels: { app: 'b' } } });
   await s.clock.advance(0);
   assert.equal(s.calls.length, 3);
   let release: (() => void) | undefined;

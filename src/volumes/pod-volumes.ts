@@ -1,6 +1,7 @@
 // The volumes of one pod: what is wanted, what is there, and the steps under way. `reconcile` may be called at any time
 // and as often as anybody likes; it starts the steps that are due, at most one per volume, and each step's end calls it
 // again. A step that hangs holds up its own volume and nothing else.
+import { isDeepStrictEqual } from 'node:util';
 import { formatDurationMs } from '../core/duration.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
@@ -84,7 +85,7 @@ export class PodVolumes {
   }
 
   setWanted(pod: Pod): void {
-    const changed = this.#pod !== undefined && this.#pod !== pod;
+    const changed = this.#pod !== undefined && !hasSameContent(this.#pod, pod);
     this.#pod = pod;
     const volumes = usedVolumes(pod);
     const names = new Set(volumes.map((volume) => volume.name));
@@ -383,6 +384,13 @@ const isReconstructed = ({ actual }: Entry): boolean => actual.is === 'uncertain
 const refersTo = (entry: Entry, of: ObjectReference): boolean =>
   entry.wanted !== undefined &&
   (entry.resolved?.plugin.references?.(entry.wanted) ?? []).some((r) => r.kind === of.kind && r.name === of.name);
+
+/** Volumes show a pod's names, labels, annotations and spec. Its status changes all the time and is in none of them. */
+const hasSameContent = (a: Pod, b: Pod): boolean =>
+  a === b ||
+  (isDeepStrictEqual(a.metadata.labels, b.metadata.labels) &&
+    isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
+    isDeepStrictEqual(a.spec, b.spec));
 
 const ago = (now: number, sinceMs: number): string =>
   formatDurationMs(Math.max(0, Math.round((now - sinceMs) / 1000)) * 1000);
