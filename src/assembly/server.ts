@@ -15,6 +15,7 @@ import { AccessReviewer, TokenReviewer } from '../security/reviews.ts';
 import { openServing, type ServingSource } from '../security/serving-source.ts';
 import { buildGuard, loopbackOnly, type AccessOptions } from '../server/access.ts';
 import { ClientCaFile } from '../server/client-ca.ts';
+import { accessMetrics, type AccessMetrics } from '../server/access-metrics.ts';
 import { HealthMetrics } from '../server/health-metrics.ts';
 import { nodeLogs } from '../server/journal.ts';
 import { Listener, type TlsSettings } from '../server/listener.ts';
@@ -86,9 +87,14 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   let main: Listener | undefined;
   const { tls, parts: tlsParts } = await openTls(deps, () => main?.renewTls());
   const access = accessOptions(base);
-  const reviewing = reviews(deps);
+  const seen = accessMetrics(base.registry);
+  const reviewing = reviews(deps, seen);
   const guard = buildGuard(
-    { nowMs: () => clock.now(), ...(reviewing === undefined ? {} : { cluster: reviewing }) },
+    {
+      nowMs: () => clock.now(),
+      onCertificateLifetime: seen.certificateLifetime,
+      ...(reviewing === undefined ? {} : { cluster: reviewing }),
+    },
     access,
   );
   const address = loopbackOnly(access, reviewing === undefined) ? '127.0.0.1' : config.address;
@@ -175,7 +181,10 @@ const accessOptions = ({ config, nodeName }: Foundation): AccessOptions => ({
   mode: config.authorization.mode,
 });
 
-function reviews({ base, cluster }: ServerDeps): { tokens: TokenReviewer; access: AccessReviewer } | undefined {
+function reviews(
+  { base, cluster }: ServerDeps,
+  { reviewed }: AccessMetrics,
+): { tokens: TokenReviewer; access: AccessReviewer } | undefined {
   const { clock, config } = base;
   if (cluster.api === undefined) return undefined;
   const client = cluster.api.main;
@@ -183,7 +192,7 @@ function reviews({ base, cluster }: ServerDeps): { tokens: TokenReviewer; access
   return {
     tokens: new TokenReviewer({ client, clock }, { cacheTtlMs: config.authentication.webhook.cacheTTLMs }),
     access: new AccessReviewer(
-      { client, clock },
+      { client, clock, observe: reviewed },
       { allowedTtlMs: webhook.cacheAuthorizedTTLMs, deniedTtlMs: webhook.cacheUnauthorizedTTLMs },
     ),
   };

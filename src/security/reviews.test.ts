@@ -75,4 +75,22 @@ describe('AccessReviewer', () => {
     await ask('proxy');
     assert.equal(client.calls.length, 3);
   });
+
+  it('tells how each question to the API server went', async () => {
+    const clock = new ManualClock();
+    const seen: string[] = [];
+    const client = new RecordingClient(() => {
+      throw unreachable();
+    });
+    const observe = (code: string, seconds: number): void => void seen.push(`${code} ${seconds}`);
+    const reviewer = new AccessReviewer({ client, clock, observe }, { allowedTtlMs: 1, deniedTtlMs: 1 });
+    const ask = (): Promise<unknown> =>
+      reviewer.authorize({ user: {}, verb: 'get', nodeName: 'n1', subresource: 'proxy' }, signal);
+    const failed = assert.rejects(ask());
+    await clock.advance(10_000);
+    await failed;
+    client.answer = () => ({ status: { allowed: true } });
+    await ask();
+    assert.deepEqual(seen, [...Array.from({ length: 5 }, () => '<error> 0'), '201 0']);
+  });
 });

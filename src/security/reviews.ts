@@ -9,6 +9,8 @@ export interface ReviewClient {
   create<T>(resource: Resource<T>, where: Where, body: object, signal: AbortSignal): Promise<T>;
 }
 export type ReviewDeps = { client: ReviewClient; clock: Clock };
+/** Told of every question that went to the API server. */
+export type ReviewObserver = (code: string, seconds: number) => void;
 
 const RETRY = { firstMs: 500, factor: 1.5, jitter: 0.2, tries: 5 };
 
@@ -27,6 +29,8 @@ async function insist<T>({ clock }: ReviewDeps, signal: AbortSignal, ask: () => 
     waitMs *= RETRY.factor;
   }
 }
+
+const CREATED = '201';
 
 type TokenAnswer = { readonly user?: UserInfo };
 
@@ -64,10 +68,13 @@ export type AccessQuestion = {
 export type AccessAnswer = { readonly allowed: boolean; readonly reason: string };
 
 export class AccessReviewer {
-  readonly #deps: ReviewDeps;
+  readonly #deps: ReviewDeps & { readonly observe?: ReviewObserver };
   readonly #cache: ReviewCache<AccessAnswer>;
 
-  constructor(deps: ReviewDeps, options: { allowedTtlMs: number; deniedTtlMs: number }) {
+  constructor(
+    deps: ReviewDeps & { readonly observe?: ReviewObserver },
+    options: { allowedTtlMs: number; deniedTtlMs: number },
+  ) {
     this.#deps = deps;
     const ttl = ({ allowed }: AccessAnswer): number => (allowed ? options.allowedTtlMs : options.deniedTtlMs);
     this.#cache = new ReviewCache(deps.clock, ttl);
@@ -84,11 +91,20 @@ export class AccessReviewer {
       resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name: nodeName },
     };
     const body = { kind: 'SubjectAccessReview', apiVersion: 'authorization.k8s.io/v1', spec };
-    return await this.#cache.get(JSON.stringify(spec), () =>
-      insist(this.#deps, signal, async () => {
-        const { status } = await this.#deps.client.create(SUBJECT_ACCESS_REVIEWS, {}, body, signal);
-        return { allowed: status?.allowed === true && status.denied !== true, reason: status?.reason ?? '' };
-      }),
-    );
+    return await this.#cache.get(JSON.stringify(spec), () => insist(this.#deps, signal, () => this.#ask(body, signal)));
+  }
+
+  async #ask(body: object, signal: AbortSignal): Promise<AccessAnswer> {
+    const { client, clock, observe } = this.#deps;
+    const start = clock.monotonic();
+    const done = (code: string): void => observe?.(code, (clock.monotonic() - start) / 1000);
+    try {
+      const { status } = await client.create(SUBJECT_ACCESS_REVIEWS, {}, body, signal);
+      done(CREATED);
+      return { allowed: status?.allowed === true && status.denied !== true, reason: status?.reason ?? '' };
+    } catch (err) {
+      done('<error>');
+      throw err;
+    }
   }
 }

@@ -17,6 +17,8 @@ export type AccessDeps = {
   /** The API server's word on tokens and permissions; absent on a node without one. */
   readonly cluster?: { readonly tokens: TokenAuthority; readonly access: Authorizer };
   readonly peerOf?: PeerOf;
+  /** How long the certificate of each caller that shows one is still good. */
+  readonly onCertificateLifetime?: (leftMs: number) => void;
 };
 
 /** Rejects configurations with which nobody could be let in, in upstream's words. */
@@ -28,9 +30,10 @@ export function buildGuard(deps: AccessDeps, o: AccessOptions): Guard {
   );
 }
 
-function authenticatorsFor({ cluster, peerOf, nowMs }: AccessDeps, o: AccessOptions): readonly Authenticator[] {
+function authenticatorsFor(deps: AccessDeps, o: AccessOptions): readonly Authenticator[] {
+  const { cluster, peerOf, nowMs, onCertificateLifetime } = deps;
   const found: Authenticator[] = [];
-  if (o.clientCa) found.push(clientCertificate(nowMs));
+  if (o.clientCa) found.push(clientCertificate(nowMs, onCertificateLifetime));
   if (cluster === undefined) found.push(localRoot(peerOf));
   else if (o.webhookAuthentication) found.push(bearerToken(cluster.tokens));
   if (found.length === 0 && !o.anonymous) throw new KubeletError('invalid', 'no authentication method configured');

@@ -11,7 +11,7 @@ import type { UserInfo } from './user.ts';
  * a bad credential, and so is one that expired since.
  */
 export const clientCertificate =
-  (nowMs: () => number): Authenticator =>
+  (nowMs: () => number, onLifetime: (leftMs: number) => void = () => undefined): Authenticator =>
   async ({ socket }) => {
     if (!(socket instanceof TLSSocket)) return undefined;
     const certificate = socket.getPeerCertificate();
@@ -19,6 +19,7 @@ export const clientCertificate =
     if (Date.parse(certificate.valid_to) < nowMs())
       throw new KubeletError('denied', 'the client certificate has expired');
     if (!socket.authorized) throw new KubeletError('denied', 'the client certificate is not of the client CA');
+    onLifetime(Date.parse(certificate.valid_to) - nowMs());
     const commonName = first(certificate.subject?.CN);
     if (commonName === undefined || commonName === '') return undefined;
     return {

@@ -193,6 +193,12 @@ describe('authentication and authorization', { skip: process.getuid?.() !== 0 },
       assert.ok(!log.includes(secret), `the log has ${secret.slice(0, 20)}`);
   });
 
+  it('reviews and certificates are counted', async () => {
+    const { body } = await send(server.main, 'GET', '/metrics');
+    assert.match(body, /^apiserver_delegated_authz_request_total\{code="201"\} [1-9]/m);
+    assert.match(body, /^apiserver_client_certificate_expiration_seconds_count [1-9]/m);
+  });
+
   it('random paths leave the metric labels as they are', async () => {
     const series = async (): Promise<string[]> =>
       (await send(server.main, 'GET', '/metrics')).body
