@@ -99,6 +99,10 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
   watched.nodes.subscribe(nodeSeen(deps, reporting));
+  watched.nodes.subscribe(() => {
+    const node = watched.nodes.store.byName(undefined, nodeName);
+    if (node !== undefined) checkpoint?.nodeChanged(node);
+  });
   const bundles = buildTrustBundles(deps, api, checkpoint);
   const certificates = buildPodCertificates(
     { ...deps, events },
@@ -148,7 +152,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       tokens.forgetPod(uidOf(pod));
       certificates?.forgetPod(uidOf(pod));
     },
-    node: () => reporting.known.get() ?? reporting.wouldBe(),
+    node: () => reporting.known.get() ?? checkpoint?.node ?? reporting.wouldBe(),
     freshNode: (signal) => api.main.get(NODES, { name: nodeName }, signal),
     nodeIps: () => reporting.nodeIps(),
     nodeChanged: () => reporting.status.wake(),

@@ -54,6 +54,7 @@ it('keeps pods and what they need, for root only and slim, and gives it to the n
   assert.equal(first.pods, undefined, 'there was no word of pods yet');
   await write(first, () => {
     first.podsChanged([pod('a', { ...using('pull'), runtimeClassName: 'fast', serviceAccountName: 'sa' })]);
+    first.nodeChanged({ metadata: { name: 'n1', labels: { disk: 'fast' } } });
     first.servicesChanged([{ metadata: { name: 'db', namespace: 'ns', managedFields: [{}] } }]);
     first.secrets.set('ns/pull', secret('pull'));
     first.runtimeClasses.set('fast', { metadata: { name: 'fast' }, handler: 'runc' });
@@ -64,7 +65,15 @@ it('keeps pods and what they need, for root only and slim, and gives it to the n
   const files = await readdir(dir);
   assert.deepEqual(
     files.sort(),
-    ['pods.json', 'runtime-classes.json', 'secrets.json', 'service-accounts.json', 'services.json', 'tokens.json'],
+    [
+      'node.json',
+      'pods.json',
+      'runtime-classes.json',
+      'secrets.json',
+      'service-accounts.json',
+      'services.json',
+      'tokens.json',
+    ],
     'a file for each kind there is',
   );
   for (const name of files) {
@@ -73,6 +82,7 @@ it('keeps pods and what they need, for root only and slim, and gives it to the n
   }
   const next = await open(dir);
   assert.equal(next.pods?.[0]?.metadata.uid, 'a');
+  assert.equal(next.node?.metadata.labels?.['disk'], 'fast');
   assert.equal(next.services?.[0]?.metadata.name, 'db');
   assert.equal(next.secrets.get('ns/pull')?.data?.['key'], 'aGlkZGVu');
   assert.equal(next.runtimeClasses.get('fast')?.handler, 'runc');

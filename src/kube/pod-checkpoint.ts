@@ -1,10 +1,10 @@
-// What a node needs to bring its API pods back after a boot without a control plane: the pods themselves, the config maps,
+// What a node needs to bring its API pods back after a boot without a control plane: the node and its pods, the config maps,
 // secrets, tokens, service accounts and runtime classes they use, services and trust bundles. Opt-in: all of it is on the
 // node's disk, for root to read. Woken by every change; written a moment later, so that nothing waits for it.
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeObject } from '../core/meta.ts';
-import type { ClusterTrustBundle, ConfigMap, RuntimeClass, Secret, Service } from '../core/node.ts';
+import type { ClusterTrustBundle, ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
 import { namespaceOf, type Pod } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -34,6 +34,7 @@ export class PodCheckpoint implements Runnable {
   readonly tokens: CheckpointFile<IssuedToken>;
   readonly runtimeClasses: CheckpointFile<RuntimeClass>;
   readonly #pods: CheckpointFile<Pod>;
+  readonly #node: CheckpointFile<Node>;
   readonly #services: CheckpointFile<Service>;
   readonly #trustBundles: CheckpointFile<ClusterTrustBundle>;
   readonly #deps: PodCheckpointDeps;
@@ -48,6 +49,7 @@ export class PodCheckpoint implements Runnable {
     const objects = <T extends KubeObject>(name: string): CheckpointFile<T> =>
       this.#file<T>(name, { versionOf: objectVersion, toStored: slim });
     this.#pods = objects('pods');
+    this.#node = objects('node');
     this.#services = objects('services');
     this.#trustBundles = objects('trust-bundles');
     this.configMaps = objects('config-maps');
@@ -70,6 +72,11 @@ export class PodCheckpoint implements Runnable {
     return this.#pods.isKnown ? this.#pods.values() : undefined;
   }
 
+  /** With the labels and taints it was given: pods are judged by them. */
+  get node(): Node | undefined {
+    return this.#node.get(this.#o.nodeName);
+  }
+
   get services(): readonly Service[] | undefined {
     return this.#services.isKnown ? this.#services.values() : undefined;
   }
@@ -82,6 +89,10 @@ export class PodCheckpoint implements Runnable {
   podsChanged(pods: readonly Pod[]): void {
     this.#heardOfPods = true;
     this.#pods.replace(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
+  }
+
+  nodeChanged(node: Node): void {
+    this.#node.set(this.#o.nodeName, node);
   }
 
   servicesChanged(services: Iterable<Service>): void {
@@ -134,6 +145,7 @@ export class PodCheckpoint implements Runnable {
       serviceAccounts,
       tokens,
       runtimeClasses,
+      this.#node,
       this.#services,
       this.#trustBundles,
       this.#pods,

@@ -187,6 +187,7 @@ function offline(node: () => TestNode): void {
   it('brings its pods back after a reboot without the API server, and reports them when that is back', async () => {
     const n = node();
     const s = await Scene.open(n, 'offline');
+    await nodeReady(n);
     const made = await needyPod(s);
     const before = await s.ready('remembered');
     const uid = made.metadata.uid ?? '';
@@ -215,9 +216,12 @@ async function needyPod(s: Scene): Promise<Pod> {
   await s.secret('hidden', { 'a.b': 'hidden' });
   await s.secret('pull', { '.dockerconfigjson': '{"auths":{}}' }, { type: 'kubernetes.io/dockerconfigjson' });
   await s.configMap('map', { TEXT: 'from the map' });
+  const labels = { 'example.com/given': 'later' };
+  await s.node.client.patch(NODES, { name: NODE_NAME }, { metadata: { labels } }, never);
   await s.node.client.create(RUNTIME_CLASSES, {}, { metadata: { name: 'plain' }, handler: 'runc' }, never);
   return s.pod('remembered', {
     automountServiceAccountToken: true,
+    nodeSelector: { 'example.com/given': 'later' },
     runtimeClassName: 'plain',
     imagePullSecrets: [{ name: 'pull' }],
     volumes: [{ name: 'hidden', secret: { secretName: 'hidden' } }],
