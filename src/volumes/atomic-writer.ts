@@ -188,6 +188,12 @@ const topNames = (files: Payload): Set<string> => new Set([...files.keys()].map(
 async function showNames(volume: OpenDir, files: Payload): Promise<void> {
   for (const name of topNames(files)) {
     const target = `${DATA}/${name}`;
+    try {
+      await volume.symlink(target, name);
+      continue;
+    } catch (err) {
+      if (errnoOf(err) !== 'EEXIST') throw err;
+    }
     if ((await volume.readlink(name)) === target) continue;
     await volume.removeTree(name);
     await volume.symlink(target, name);

@@ -1,6 +1,6 @@
 // The directory of a pod: made before anything of the pod is, removed when nothing of it is left. Removal never crosses
 // a mount point: what is still mounted is named and stays.
-import { chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { dirname, basename, join } from 'node:path';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
@@ -20,6 +20,12 @@ export async function ensureDir(path: string, mode: number): Promise<void> {
   await chmod(path, mode);
 }
 
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
 export class PodDirs {
   readonly #layout: VolumeLayout;
   readonly #mounter: Pick<Mounter, 'table'>;
@@ -30,10 +36,11 @@ export class PodDirs {
   }
 
   async ensure(uid: string): Promise<void> {
+    const inside = [this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
+    // Asked for with every step of a pod, made once.
+    if ((await Promise.all(inside.map(isThere))).every(Boolean)) return;
     await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
-    for (const dir of [this.#layout.podDir(uid), this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)]) {
-      await ensureDir(dir, PRIVATE);
-    }
+    for (const dir of [this.#layout.podDir(uid), ...inside]) await ensureDir(dir, PRIVATE);
   }
 
   /** UIDs of all pods that have a directory. */

@@ -1,4 +1,5 @@
 // Removing a cgroup: directories bottom up, and the processes that hold them. Shared by v1 and v2.
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
@@ -45,7 +46,8 @@ export type RemoveOptions = {
 
 /** Tries the plain removal first: the runtime has usually emptied the cgroup already. */
 export async function removeCgroup({ clock, dirs, kill }: RemoveOptions, signal: AbortSignal): Promise<void> {
-  let left = dirs;
+  // A pod's cgroup is looked for in every tier and is in one.
+  let left = dirs.filter((dir) => existsSync(dir));
   let waitMs = FIRST_WAIT_MS;
   for (let attempt = 0; ; attempt++) {
     signal.throwIfAborted();
