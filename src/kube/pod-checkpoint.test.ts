@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, it } from 'node:test';
 import type { Secret } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
@@ -178,6 +178,15 @@ it('names a damaged file without showing it, and goes on with the others', async
   assert.equal(lines.filter((l) => l.includes('secrets.json')).length, 1);
   assert.equal(lines.filter((l) => l.includes('tokens.json')).length, 1);
   assert.ok(!lines.join().includes('aGlkZGVu'));
+});
+
+it('goes on where there is no place for it', async () => {
+  const dir = newDir();
+  await mkdir(dirname(dir), { recursive: true });
+  await writeFile(dir, 'a file');
+  const checkpoint = await open(dir);
+  await write(checkpoint, () => checkpoint.podsChanged([pod('a')]));
+  assert.equal(checkpoint.pods?.length, 1);
 });
 
 async function untilThere(path: string): Promise<void> {

@@ -62,8 +62,13 @@ export class PodCheckpoint implements Runnable {
   /** Before anything is told to it. */
   async load(): Promise<void> {
     const { dir } = this.#o;
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    await chmod(dir, 0o700);
+    try {
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      await chmod(dir, 0o700);
+    } catch (err) {
+      this.#deps.log.error('there is no place for the checkpoint, going on without', { path: dir, err });
+      return;
+    }
     await Promise.all(this.#files().map((file) => file.load()));
   }
 
