@@ -4,6 +4,7 @@ import { messageOf } from '../lib/errors.ts';
 import { down, reset } from './cli/down.ts';
 import { chosenDirectory, pathsBelow, type Paths } from './cli/paths.ts';
 import { status } from './cli/status.ts';
+import { ownCommand } from './cli/summary.ts';
 import { up } from './cli/up.ts';
 
 const HELP = `Usage: kubelet-dev <command> [options]
@@ -46,7 +47,12 @@ async function runCommand(command: string, options: Options, paths: Paths, signa
   const tell = (line: string): void => out(`${line}\n`);
   switch (command) {
     case 'up':
-      await up(paths, options, { out, clock: systemClock }, signal);
+      await up(
+        paths,
+        options,
+        { out, clock: systemClock, columns: process.stdout.isTTY ? process.stdout.columns : 0 },
+        signal,
+      );
       return 0;
     case 'status': {
       const { text, healthy } = await status(paths);
@@ -80,7 +86,8 @@ async function main(): Promise<number> {
     return await runCommand(command, options, pathsBelow(options.directory), stop.signal);
   } catch (err) {
     if (stop.signal.aborted) {
-      out('\nInterrupted; what was started goes on. See kubelet-dev status, or stop it with kubelet-dev down.\n');
+      const [status, down] = ['status', 'down'].map((verb) => ownCommand(pathsBelow(options.directory), verb));
+      out(`Interrupted; what was started goes on. See ${status}, or stop it with ${down}\n`);
       return 130;
     }
     process.stderr.write(`kubelet-dev: ${messageOf(err)}\n`);

@@ -40,7 +40,12 @@ export class DevCluster {
     return JSON.parse(await readFile(join(this.dir, 'supervisor.json'), 'utf8')) as never;
   }
 
-  async settings(): Promise<{ nodeName: string; network: { name: string; bridge: string }; cgroupRoot: string }> {
+  async settings(): Promise<{
+    nodeName: string;
+    healthzPort: number;
+    network: { name: string; bridge: string };
+    cgroupRoot: string;
+  }> {
     return JSON.parse(await readFile(join(this.dir, 'settings.json'), 'utf8')) as never;
   }
 

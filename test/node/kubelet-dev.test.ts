@@ -47,7 +47,16 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   assert.match(empty.stdout, /Nothing here yet/);
   const first = await cluster.up();
   assert.match(first.stdout, /example pod is Running/);
-  assert.match(first.stdout, new RegExp(`kubectl --kubeconfig ${cluster.kubeconfig} get pods`));
+  for (const told of [
+    `kubectl --kubeconfig ${cluster.kubeconfig} get pods`,
+    'kubectl run mine --image=localhost/busybox:1',
+    `bin/kubelet-dev down --dir=${cluster.dir}`,
+  ])
+    assert.ok(first.stdout.includes(told), told);
+  const { healthzPort } = await cluster.settings();
+  assert.ok(first.stdout.includes(`http://127.0.0.1:${healthzPort}/healthz`));
+  assert.equal((await fetch(`http://127.0.0.1:${healthzPort}/healthz`)).status, 200);
+  assert.doesNotMatch(first.stdout, /\r|\u001b/, 'no control characters without a terminal');
   const started = performance.now();
   await cluster.up();
   const again = performance.now() - started;

@@ -2,7 +2,7 @@
 // takes no more than 107 characters.
 import { join } from 'node:path';
 
-const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
+export const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
 
 export type Paths = ReturnType<typeof pathsBelow>;
 

@@ -5,13 +5,13 @@ import { childProcesses } from './own-processes.ts';
 import type { Paths } from './paths.ts';
 import { readSettings } from './settings.ts';
 import { supervisorState } from './state.ts';
-import { summary } from './summary.ts';
+import { ownCommand, summary } from './summary.ts';
 
 /** The text, and whether all is well. */
 export async function status(paths: Paths): Promise<{ text: string; healthy: boolean }> {
   const settings = await readSettings(paths);
   if (settings === undefined)
-    return { text: `Nothing here yet (${paths.directory}). Start with: bin/kubelet-dev up\n`, healthy: false };
+    return { text: `Nothing here yet (${paths.directory}). Start with: ${ownCommand(paths, 'up')}\n`, healthy: false };
   const state = await supervisorState(paths);
   const api = await apiIsReady(paths);
   const node = api
@@ -39,6 +39,6 @@ export async function status(paths: Paths): Promise<{ text: string; healthy: boo
   const strays = state === undefined ? await childProcesses(paths) : [];
   const advice = healthy
     ? summary(paths, settings, pod?.ip === '' ? undefined : pod?.ip)
-    : `\n${strays.length > 0 ? `Left from an earlier run: processes ${strays.join(', ')}.\n` : ''}Bring it up with: bin/kubelet-dev up   Logs: ${paths.logs}\n`;
+    : `\n${strays.length > 0 ? `Left from an earlier run: processes ${strays.join(', ')}.\n` : ''}Bring it up with: ${ownCommand(paths, 'up')}   Logs: ${paths.logs}\n`;
   return { text: `${lines.join('\n')}\n${advice}`, healthy };
 }

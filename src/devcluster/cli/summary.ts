@@ -1,26 +1,47 @@
 // What a person needs to know when the cluster is up.
+import { isAbsolute, join, relative } from 'node:path';
 import { findProgram } from './machine.ts';
-import type { Paths } from './paths.ts';
+import { DEFAULT_DIRECTORY, type Paths } from './paths.ts';
+import { EXAMPLE_IMAGE } from './runtime.ts';
 import type { Settings } from './settings.ts';
+
+const COMMAND = join(import.meta.dirname, '..', '..', '..', 'bin', 'kubelet-dev');
+
+/** `bin/kubelet-dev down` as it must be typed here. */
+export function ownCommand(paths: Paths, verb: string): string {
+  const near = relative(process.cwd(), COMMAND);
+  const program = near.startsWith('..') || isAbsolute(near) ? COMMAND : near;
+  return `${program} ${verb}${paths.directory === DEFAULT_DIRECTORY ? '' : ` --dir=${paths.directory}`}`;
+}
 
 export function summary(paths: Paths, settings: Settings, exampleIp: string | undefined): string {
   const kubectl = `kubectl --kubeconfig ${paths.admin}`;
+  const rows: [string, string][] = [
+    ['Look at it', `${kubectl} get pods -A`],
+    ['', `or once: export KUBECONFIG=${paths.admin}`],
+    ['Run your own', `kubectl run mine --image=${EXAMPLE_IMAGE} -- sleep 1000`],
+    ['', `kubectl apply -f my-pod.yaml   (begin with a copy of ${paths.example})`],
+    ['', `or put a manifest into ${paths.manifests}, which needs no API`],
+    ...(exampleIp === undefined
+      ? []
+      : ([['Example pod', `curl http://${exampleIp}:8080/   (default/hello)`]] as [string, string][])),
+    ['API', `https://127.0.0.1:${settings.apiPort}`],
+    ['Node health', `http://127.0.0.1:${settings.healthzPort}/healthz`],
+    ['Node page', `not built yet; for now: kubectl get --raw /api/v1/nodes/${settings.nodeName}/proxy/pods`],
+    ['Logs', paths.logs],
+    ['Stop', `${ownCommand(paths, 'down')}     (files stay; the next start goes on from there)`],
+    ['Remove', ownCommand(paths, 'reset')],
+  ];
   const hint =
-    findProgram('kubectl') === undefined ? '   (no kubectl here yet: apt-get install kubernetes-client)' : '';
+    findProgram('kubectl') === undefined ? ['There is no kubectl here yet: apt-get install kubernetes-client', ''] : [];
   return [
     '',
-    `One node, ${settings.nodeName}, is up.`,
-    `  API         https://127.0.0.1:${settings.apiPort}`,
-    `  Kubelet     https://127.0.0.1:${settings.kubeletPort}`,
-    ...(exampleIp === undefined ? [] : [`  Example     http://${exampleIp}:8080/   (pod default/hello)`]),
-    `  Logs        ${paths.logs}`,
+    `Node ${settings.nodeName} is up.`,
     '',
-    `Talk to it:   ${kubectl} get pods${hint}`,
-    `Your own pod: ${kubectl} apply -f my-pod.yaml   (start from ${paths.example})`,
-    `Static pods:  put a manifest into ${paths.manifests}`,
-    'Stop:         bin/kubelet-dev down     Remove everything: bin/kubelet-dev reset',
+    ...rows.map(([what, how]) => `  ${what.padEnd(13)} ${how}`),
     '',
-    'This is a cluster of one node for development. For more nodes, point the kubelet at a real cluster (README).',
+    ...hint,
+    'This is a cluster of one node for development. For more, point the kubelet at a real cluster (README).',
     '',
   ].join('\n');
 }

@@ -3,59 +3,57 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
-import type { Clock } from '../../lib/clock.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { apiIsReady } from './client.ts';
 import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady } from './example.ts';
 import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
 import type { Paths } from './paths.ts';
+import { Progress, type Terminal } from './progress.ts';
 import { newSettings, readSettings, SHARED_DIRECTORIES, writeSettings, type Settings } from './settings.ts';
 import { startSupervisor, supervisorState } from './state.ts';
 import { summary } from './summary.ts';
 
-export type Io = { readonly out: (text: string) => void; readonly clock: Clock };
 export type UpOptions = { readonly install: boolean; readonly example: boolean; readonly timeoutMs: number };
 
 const run = promisify(execFile);
 
-export async function up(paths: Paths, options: UpOptions, io: Io, signal: AbortSignal): Promise<void> {
-  const started = io.clock.monotonic();
-  const tell = (line: string): void =>
-    io.out(`[${((io.clock.monotonic() - started) / 1000).toFixed(1).padStart(5)}s] ${line}\n`);
-  const alive = await supervisorState(paths);
-  if (alive === undefined) await prepare(paths, options, io, tell, signal);
-  const settings = await readSettings(paths);
-  if (settings === undefined) throw new KubeletError('internal', `no settings in ${paths.directory}`);
-  if (alive === undefined && (await startSupervisor(paths)))
-    tell('starting containerd, the API server and the kubelet');
-  await waitForCluster(paths, settings, options, io, tell, signal);
-  io.out(summary(paths, settings, options.example ? (await exampleState(paths)).ip : undefined));
+export async function up(paths: Paths, options: UpOptions, io: Terminal, signal: AbortSignal): Promise<void> {
+  const progress = new Progress(io);
+  try {
+    const alive = await supervisorState(paths);
+    if (alive === undefined) await prepare(paths, options, io, progress, signal);
+    const settings = await readSettings(paths);
+    if (settings === undefined) throw new KubeletError('internal', `no settings in ${paths.directory}`);
+    if (alive === undefined && (await startSupervisor(paths)))
+      progress.tell('starting containerd, the API server and the kubelet');
+    await waitForCluster(paths, settings, options, io, progress, signal);
+    io.out(summary(paths, settings, options.example ? (await exampleState(paths)).ip : undefined));
+  } finally {
+    progress.end();
+  }
 }
 
 async function prepare(
   paths: Paths,
   options: UpOptions,
-  io: Io,
-  tell: (line: string) => void,
+  io: Terminal,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
-  let checks = checkMachine(paths.directory);
+  const checks = checkMachine(paths.directory);
   const missing = missingPackages(checks);
-  const allGood = checks.every((c) => c.ok);
-  if (!allGood) io.out(checkText(checks));
-  const fatal = checks.filter((c) => !c.ok && c.fatal === true);
-  if (fatal.length > 0) throw new KubeletError('unavailable', fatal.map((c) => `${c.what}: ${c.detail}`).join('\n'));
+  if (!checks.every((c) => c.ok)) io.out(checkText(checks));
+  refuse(checks.filter((c) => !c.ok && c.fatal === true));
   if (missing.length > 0) {
     if (!options.install || !canInstall())
       throw new KubeletError(
         'unavailable',
         `missing packages; install them with: apt-get install ${missing.join(' ')}`,
       );
-    await installPackages(missing, tell, signal);
-    checks = checkMachine(paths.directory);
-    const still = checks.filter((c) => !c.ok);
-    if (still.length > 0) throw new KubeletError('unavailable', still.map((c) => `${c.what}: ${c.detail}`).join('\n'));
+    const tell = (line: string): void => progress.tell(line);
+    await progress.during('apt-get', installPackages(missing, tell, signal));
+    refuse(checkMachine(paths.directory).filter((c) => !c.ok));
   }
   await mkdir(paths.directory, { recursive: true });
   await chmod(paths.directory, 0o711);
@@ -65,6 +63,11 @@ async function prepare(
   if (known === undefined) await writeSettings(paths, await newSettings(await machineBefore(), installed));
   else if (missing.length > 0) await writeSettings(paths, { ...known, installed });
   await writeFile(paths.example, exampleText());
+}
+
+function refuse(lacking: readonly Check[]): void {
+  if (lacking.length > 0)
+    throw new KubeletError('unavailable', lacking.map((c) => `${c.what}: ${c.detail}`).join('\n'));
 }
 
 function checkText(checks: readonly Check[]): string {
@@ -90,22 +93,18 @@ async function waitForCluster(
   paths: Paths,
   settings: Settings,
   options: UpOptions,
-  io: Io,
-  tell: (line: string) => void,
+  io: Terminal,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
   let why = '';
   const end = io.clock.monotonic() + options.timeoutMs;
   const stage = async (done: string, check: () => Promise<boolean>): Promise<void> => {
-    let nextHint = io.clock.monotonic() + 5000;
     for (;;) {
       signal.throwIfAborted();
-      if (await check().catch((err: unknown) => ((why = messageOf(err)), false))) return tell(done);
+      if (await check().catch((err: unknown) => ((why = messageOf(err)), false))) return progress.tell(done);
       if (io.clock.monotonic() > end) throw new KubeletError('deadline', lateText(paths, done, why));
-      if (io.clock.monotonic() > nextHint) {
-        nextHint += 5000;
-        tell(`waiting: ${done}${why === '' ? '' : ` (${why})`}`);
-      }
+      progress.wait(`${done}${why === '' ? '' : ` (${why})`}`);
       await io.clock.sleep(50, signal);
     }
   };
