@@ -1,12 +1,12 @@
 // Graceful node shutdown: logind in, readiness and admission told, pods out.
 import { join } from 'node:path';
 import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { evictedStatus } from '../pods/evict.ts';
 import { shutdownGroups } from '../shutdown/groups.ts';
 import { Logind } from '../shutdown/logind.ts';
 import { ShutdownManager } from '../shutdown/shutdown-manager.ts';
+import { ShutdownTimes } from '../shutdown/shutdown-times.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { PodLife } from './pod-life.ts';
@@ -40,9 +40,10 @@ export function buildShutdown(around: ShutdownParts): Shutdown {
 }
 
 function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): ShutdownManager | undefined {
-  const groups = base.gates.enabled('GracefulNodeShutdown') ? shutdownGroups(base.config) : [];
-  if (groups.length === 0) return undefined;
   const { clock, registry, flags } = base;
+  const groups = base.gates.enabled('GracefulNodeShutdown') ? shutdownGroups(base.config) : [];
+  const times = new ShutdownTimes(registry, join(flags.rootDir, 'graceful_node_shutdown_state'));
+  if (groups.length === 0) return undefined;
   return new ShutdownManager(
     {
       source: new Logind(clock),
@@ -60,11 +61,8 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
       },
       events: cluster.events,
       onChange: () => cluster.nodeChanged(),
-      saveTimes: ({ startTime, endTime }) => {
-        const times = { startTime: new Date(startTime).toISOString(), endTime: new Date(endTime).toISOString() };
-        return writeFileAtomic(join(flags.rootDir, 'graceful_node_shutdown_state'), JSON.stringify(times), 0o644);
-      },
-      kit: { clock, log: base.log.child({ component: 'shutdown' }), registry },
+      times,
+      kit: { clock, log: base.log.child({ component: 'shutdown' }) },
     },
     groups,
   );

@@ -10,7 +10,6 @@ import { systemClock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { Registry } from '../lib/metrics.ts';
 import { Logind } from './logind.ts';
 import { ShutdownManager } from './shutdown-manager.ts';
 
@@ -23,6 +22,7 @@ function setup(pods: readonly Pod[], broken = false) {
   const clock = new ManualClock();
   const done: string[] = [];
   const state = { broken, stuck: new Set<string>() };
+  let begun = 0;
   let announce: (down: boolean) => void = () => assert.fail('nobody watches');
   const manager = new ShutdownManager(
     {
@@ -51,8 +51,12 @@ function setup(pods: readonly Pod[], broken = false) {
       },
       events: { pod: () => undefined, node: (_, __, message) => void done.push(message) },
       onChange: () => undefined,
-      saveTimes: async ({ startTime, endTime }) => void done.push(`took ${endTime - startTime}`),
-      kit: { clock, log: silentLogger, registry: new Registry() },
+      times: {
+        load: () => Promise.reject(new Error('the disk is not there')),
+        started: async (now) => void (begun = now),
+        ended: async (now) => void done.push(`took ${now - begun}`),
+      },
+      kit: { clock, log: silentLogger },
     },
     [
       { priority: 0, seconds: 20 },

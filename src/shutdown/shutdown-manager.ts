@@ -5,7 +5,6 @@ import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
-import type { Gauge, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { graceSeconds, shutdownSteps, totalSeconds, type ShutdownGroup, type ShutdownStep } from './groups.ts';
 import type { Inhibitor } from './logind.ts';
@@ -23,15 +22,21 @@ export interface EndingPods {
   end(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>;
 }
 
+/** Keeps the times of the last shutdown over the restart. */
+export interface KeptTimes {
+  load(): Promise<void>;
+  started(nowMs: number): Promise<void>;
+  ended(nowMs: number): Promise<void>;
+}
+
 export type ShutdownDeps = {
   readonly source: ShutdownSource;
   readonly pods: EndingPods;
   readonly events: EventRecorder;
   /** Readiness changed. */
   readonly onChange: () => void;
-  /** Keeps the times of the last shutdown over the restart. */
-  readonly saveTimes: (times: { readonly startTime: number; readonly endTime: number }) => Promise<void>;
-  readonly kit: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
+  readonly times: KeptTimes;
+  readonly kit: { readonly clock: Clock; readonly log: Logger };
 };
 
 const RETRY_MS = 60_000;
@@ -40,8 +45,6 @@ export class ShutdownManager implements Runnable {
   readonly name = 'shutdown';
   readonly #deps: ShutdownDeps;
   readonly #groups: readonly ShutdownGroup[];
-  readonly #startTime: Gauge;
-  readonly #endTime: Gauge;
   #down = false;
   #inhibitor: Inhibitor | undefined;
   #ending: Promise<void> = Promise.resolve();
@@ -49,15 +52,6 @@ export class ShutdownManager implements Runnable {
   constructor(deps: ShutdownDeps, groups: readonly ShutdownGroup[]) {
     this.#deps = deps;
     this.#groups = groups;
-    const { registry } = deps.kit;
-    this.#startTime = registry.gauge(
-      'kubelet_graceful_shutdown_start_time_seconds',
-      '[ALPHA] Last graceful shutdown start time since unix epoch in seconds',
-    );
-    this.#endTime = registry.gauge(
-      'kubelet_graceful_shutdown_end_time_seconds',
-      '[ALPHA] Last graceful shutdown start time since unix epoch in seconds',
-    );
   }
 
   get shuttingDown(): boolean {
@@ -66,6 +60,7 @@ export class ShutdownManager implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.kit;
+    await this.#keep('load');
     while (!signal.aborted) {
       try {
         await this.#watch(signal);
@@ -106,15 +101,21 @@ export class ShutdownManager implements Runnable {
   }
 
   async #endPods(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.kit;
-    const startTime = clock.now();
-    this.#startTime.set(startTime / 1000);
+    await this.#keep('started');
     try {
       for (const step of shutdownSteps(this.#deps.pods.active(), this.#groups)) await this.#endStep(step, signal);
     } finally {
-      const endTime = clock.now();
-      this.#endTime.set(endTime / 1000);
-      await this.#deps.saveTimes({ startTime, endTime });
+      await this.#keep('ended');
+    }
+  }
+
+  /** A disk that cannot be written must not keep pods from ending in order. */
+  async #keep(what: keyof KeptTimes): Promise<void> {
+    const { times, kit } = this.#deps;
+    try {
+      await times[what](kit.clock.now());
+    } catch (err) {
+      kit.log.warn('the times of the shutdown are not kept', { err });
     }
   }
 
