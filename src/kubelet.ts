@@ -142,7 +142,7 @@ async function buildNode(
   const hooks = new ContainerManagerHooks([]);
   const cgroups = buildPodCgroups(base, edge, hooks);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
-  const resizing = buildResizing({ base, cluster, cgroups, active, wake });
+  const resizing = buildResizing({ base, edge, cluster, cgroups, active, wake });
   await resizing.load();
   const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime } = await buildPodRuntime(base, edge, around, signal);

@@ -5,7 +5,12 @@ import type { Pod } from '../core/pod.ts';
 import { checkResize, type ResizeOptions } from './resize-check.ts';
 
 const NODE: Node = { metadata: { name: 'n' }, status: { allocatable: { cpu: '4', memory: '4Gi', pods: '10' } } };
-const OPTIONS: ResizeOptions = { cpuManagerPolicy: 'none', memoryManagerPolicy: 'None', usesSwap: () => false };
+const OPTIONS: ResizeOptions = {
+  cpuManagerPolicy: 'none',
+  memoryManagerPolicy: 'None',
+  usesSwap: () => false,
+  podLevel: true,
+};
 const pod = (requests: Record<string, string>, limits: Record<string, string> = {}): Pod => ({
   metadata: { name: 'p' },
   spec: { containers: [{ name: 'c', resources: { requests, limits } }] },
@@ -28,7 +33,13 @@ test('now, later, never', () => {
       {},
       "Infeasible Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
     ],
-    [pod({}), [], { usesSwap: () => true }, 'Infeasible In-place resize of containers with swap is not supported.'],
+    [
+      pod({ memory: '2Gi' }),
+      [],
+      { usesSwap: () => true },
+      'Infeasible In-place resize of containers with swap is not supported.',
+    ],
+    [pod({ cpu: '2' }), [], { usesSwap: () => true }, 'ok'],
     [
       pod(full, full),
       [],
@@ -44,7 +55,38 @@ test('now, later, never', () => {
     [pod(full), [], { cpuManagerPolicy: 'static' }, 'ok'],
   ];
   for (const [p, others, options, wanted] of rows) {
-    const verdict = checkResize(p, others, NODE, { ...OPTIONS, ...options });
+    const verdict = checkResize(p, pod({}), others, NODE, { ...OPTIONS, ...options });
     assert.equal(verdict.ok ? 'ok' : `${verdict.reason} ${verdict.message}`, wanted);
+  }
+});
+
+test('resources of the pod as a whole', () => {
+  const whole = (amounts: Record<string, string>): Pod => ({
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'c' }], resources: { requests: amounts, limits: amounts } },
+  });
+  const rows: [Record<string, string>, Partial<ResizeOptions>, string][] = [
+    [{ cpu: '2', memory: '2Gi' }, {}, 'ok'],
+    [
+      { cpu: '3', memory: '1Gi' },
+      {},
+      "Deferred Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
+    ],
+    [
+      { cpu: '5', memory: '1Gi' },
+      {},
+      "Infeasible Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+    ],
+    [
+      { cpu: '2', memory: '1Gi' },
+      { podLevel: false },
+      'Infeasible InPlacePodLevelResourcesVerticalScaling is disabled',
+    ],
+    [full, { podLevel: false }, 'ok'],
+    [{ cpu: '2', memory: '2Gi' }, { cpuManagerPolicy: 'static', memoryManagerPolicy: 'Static' }, 'ok'],
+  ];
+  for (const [wanted, options, expected] of rows) {
+    const verdict = checkResize(whole(wanted), whole(full), [pod({ cpu: '2' })], NODE, { ...OPTIONS, ...options });
+    assert.equal(verdict.ok ? 'ok' : `${verdict.reason} ${verdict.message}`, expected);
   }
 });

@@ -1,8 +1,9 @@
 // Whether a pod's new resources can be had: now, later, or never on this node.
 import type { Node } from '../core/node.ts';
-import type { Pod } from '../core/pod.ts';
-import { podRequests, resourcesOf } from '../core/pod-resources.ts';
+import type { Container, Pod } from '../core/pod.ts';
+import { differingResources, podRequests, resourcesOf } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
+import { quantity } from '../core/quantity.ts';
 import { amountOf, shortageMessage, shortagesOf } from './node-fit.ts';
 
 export type ResizeVerdict =
@@ -11,24 +12,37 @@ export type ResizeVerdict =
 export type ResizeOptions = {
   readonly cpuManagerPolicy: string;
   readonly memoryManagerPolicy: string;
-  /** Whether some container of the pod may use swap. */
-  readonly usesSwap: (pod: Pod) => boolean;
+  /** Whether the container of the pod may use swap. */
+  readonly usesSwap: (pod: Pod, container: Container) => boolean;
+  /** Gate `InPlacePodLevelResourcesVerticalScaling`. */
+  readonly podLevel: boolean;
 };
 
-/** `pod` with the wanted, `others` with their allocated resources. */
-export function checkResize(pod: Pod, others: readonly Pod[], node: Node, o: ResizeOptions): ResizeVerdict {
-  const never = impossible(pod, node, o);
+/** `pod` with the wanted, `granted` the same pod and `others` with their allocated resources. */
+export function checkResize(
+  pod: Pod,
+  granted: Pod,
+  others: readonly Pod[],
+  node: Node,
+  o: ResizeOptions,
+): ResizeVerdict {
+  const never = impossible(pod, granted, node, o);
   if (never !== undefined) return { ok: false, reason: 'Infeasible', message: never };
   const [shortage] = shortagesOf(pod, others, node);
   return shortage === undefined ? { ok: true } : { ok: false, reason: 'Deferred', message: shortageMessage(shortage) };
 }
 
-function impossible(pod: Pod, node: Node, o: ResizeOptions): string | undefined {
-  if (o.usesSwap(pod)) return 'In-place resize of containers with swap is not supported.';
+function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): string | undefined {
+  if (changesSwap(pod, granted, o.usesSwap)) return 'In-place resize of containers with swap is not supported.';
+  if (!o.podLevel && differingResources(pod.spec.resources, granted.spec.resources).length > 0)
+    return 'InPlacePodLevelResourcesVerticalScaling is disabled';
   if (qosClassOf(pod) === 'Guaranteed') {
-    if (o.cpuManagerPolicy === 'static')
+    const changes = pairsOf(pod, granted).flatMap(([wanted, was]) =>
+      differingResources(wanted.resources, was.resources),
+    );
+    if (o.cpuManagerPolicy === 'static' && changes.includes('cpu'))
       return 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
-    if (o.memoryManagerPolicy === 'Static')
+    if (o.memoryManagerPolicy === 'Static' && changes.includes('memory'))
       return 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
   }
   const requests = podRequests(pod);
@@ -40,3 +54,23 @@ function impossible(pod: Pod, node: Node, o: ResizeOptions): string | undefined 
   }
   return undefined;
 }
+
+const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
+
+/** Each container as wanted and as granted. */
+const pairsOf = (pod: Pod, granted: Pod): readonly (readonly [Container, Container])[] => {
+  const old = new Map(containersOf(granted).map((c) => [c.name, c]));
+  return containersOf(pod).map((c) => [c, old.get(c.name) ?? c]);
+};
+
+/** The share of swap follows from the memory request and is set when a container starts. */
+const changesSwap = (pod: Pod, granted: Pod, usesSwap: ResizeOptions['usesSwap']): boolean =>
+  pairsOf(pod, granted).some(([wanted, was]) => {
+    const [now, before] = [
+      quantity(wanted.resources?.requests?.['memory']),
+      quantity(was.resources?.requests?.['memory']),
+    ];
+    const policy = was.resizePolicy?.find((p) => p.resourceName === 'memory')?.restartPolicy;
+    if (now.nano === before.nano || policy === 'RestartContainer') return false;
+    return usesSwap(pod, wanted) || usesSwap(granted, was);
+  });

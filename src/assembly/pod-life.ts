@@ -185,7 +185,7 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
         derivePodStatus({
           ...facts,
           runtimeName: edge.version.name,
-          actuated: (container) => deps.resizing.actuatedOf(uidOf(facts.pod), container),
+          actuated: deps.resizing.actuatedOf(uidOf(facts.pod)),
           readiness: readinessOf(deps.probes, uidOf(facts.pod)),
           hostIPs: cluster.nodeIps(),
         }),
@@ -285,7 +285,15 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
   };
 }
 
-function surroundingsOf({ edge, cluster, cgroups, volumes, probes, refreshCgroups }: PodLifeDeps): Surroundings {
+function surroundingsOf({
+  edge,
+  cluster,
+  cgroups,
+  volumes,
+  probes,
+  resizing,
+  refreshCgroups,
+}: PodLifeDeps): Surroundings {
   return {
     networkProblem: () => {
       const state = edge.health.state();
@@ -294,7 +302,8 @@ function surroundingsOf({ edge, cluster, cgroups, volumes, probes, refreshCgroup
     registerObjects: (pod) => cluster.register(pod),
     cgroupExists: (pod) => cgroups.exists(pod, new AbortController().signal),
     ensureCgroup: async (pod, signal) => {
-      await Promise.all([cgroups.ensure(pod, signal), refreshCgroups(signal)]);
+      const [made] = await Promise.all([cgroups.ensure(pod, signal), refreshCgroups(signal)]);
+      if (made) resizing.cgroupMade(pod);
     },
     keepMirror: (pod) => cluster.keepMirror(pod),
     ensureDirectories: (pod) => volumes.podDirs.ensure(uidOf(pod)),

@@ -99,19 +99,27 @@ const orUndefined = async <T>(get: Promise<T>): Promise<T | undefined> => {
   }
 };
 
+/** What decides whether containers may swap. */
+export const swapFacts = (
+  { config }: Foundation,
+  { cgroups, resources }: RuntimeEdge,
+): Pick<RuntimeFacts, 'cgroupVersion' | 'swapBehavior' | 'swapAccounting'> => ({
+  cgroupVersion: cgroups.version,
+  swapBehavior: config.memorySwap.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
+  swapAccounting: cgroups.version === 1 || resources.machine.swapBytes > 0,
+});
+
 async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<RuntimeFacts> {
   const { config, flags, gates } = base;
   const { machine } = edge.resources;
   const version = edge.cgroups.version;
   const [extraMaskedPaths, selinux] = await Promise.all([thermalPaths(), isSelinuxEnabled()]);
   return live(base, ['clusterDNS', 'clusterDomain'], (now) => ({
-    cgroupVersion: version,
     cpuCfsQuota: config.cpuCFSQuota,
     cpuCfsPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
     memoryCapacityBytes: machine.memoryBytes,
     swapCapacityBytes: machine.swapBytes,
-    swapBehavior: config.memorySwap.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
-    swapAccounting: version === 1 || machine.swapBytes > 0,
+    ...swapFacts(base, edge),
     singleProcessOomKill: config.singleProcessOOMKill ?? version === 1,
     hugePageSizes: machine.hugePages.map((pool) => pageSizeName(pool.sizeBytes)),
     podLogsDir: config.podLogsDir,

@@ -1,20 +1,23 @@
 // In-place resize: what pods were granted, what is in force, and how the pod's cgroup follows.
 import { join } from 'node:path';
-import { checkResize } from '../admission/resize-check.ts';
+import { checkResize, type ResizeOptions } from '../admission/resize-check.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { Container, Pod, PodStatus, ResourceRequirements } from '../core/pod.ts';
-import { uidOf } from '../core/pod.ts';
+import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { withPodLimits, type Actuated } from '../core/pod-resources.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
-import type { CgroupSettings } from '../host/cgroups/cgroups.ts';
+import { UNLIMITED } from '../host/cgroups/cgroups.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { AllocationState } from '../resources/allocation-state.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { Resizes } from '../resources/resizes.ts';
 import { ActuatedState } from '../runtime/actuated-state.ts';
-import { changedResources, resizableContainers } from '../runtime/resize-plan.ts';
+import { maySwap } from '../runtime/linux-resources.ts';
+import { isResized, resizableContainers } from '../runtime/resize-plan.ts';
 import type { ResizeRecords } from '../runtime/needs.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
+import { swapFacts } from './pod-runtime.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
 
 export type Resizing = {
   readonly parts: readonly Runnable[];
@@ -25,7 +28,9 @@ export type Resizing = {
   allocated<P extends Pod | undefined>(pod: P): P;
   /** A pod was admitted: it gets what it asks for. */
   admitted(pod: Pod): void;
-  actuatedOf(uid: PodUid, container: string): ResourceRequirements | undefined;
+  /** The pod's cgroup was made, with what the pod was granted: later grants must be brought into it. */
+  cgroupMade(pod: Pod): void;
+  actuatedOf(uid: PodUid): Actuated;
   withConditions(status: PodStatus, pod: Pod): PodStatus;
   /** What a sync of the pod did about its resize. */
   synced(pod: Pod, snapshot: PodSnapshot | undefined, error: string | undefined): void;
@@ -34,32 +39,35 @@ export type Resizing = {
 
 export type ResizingDeps = {
   readonly base: Foundation;
+  readonly edge: RuntimeEdge;
   readonly cluster: ClusterPort;
   readonly cgroups: PodCgroups;
   readonly active: () => readonly Pod[];
   readonly wake: (uid: PodUid) => void;
 };
 
-export function buildResizing({ base, cluster, cgroups, active, wake }: ResizingDeps): Resizing {
-  const { clock, flags, config } = base;
+export function buildResizing({ base, edge, cluster, cgroups, active, wake }: ResizingDeps): Resizing {
+  const { clock, flags, config, gates } = base;
   const log = base.log.child({ component: 'resize' });
   const allocations = new AllocationState({ log }, { file: join(flags.rootDir, 'allocated_pods_state') });
   const actuated = new ActuatedState({ log }, { file: join(flags.rootDir, 'actuated_pods_state') });
+  const swap = swapFacts(base, edge);
+  const options: ResizeOptions = {
+    cpuManagerPolicy: config.cpuManagerPolicy,
+    memoryManagerPolicy: config.memoryManagerPolicy,
+    usesSwap: (pod, container) => maySwap(pod, container, swap),
+    podLevel: gates.enabled('InPlacePodLevelResourcesVerticalScaling'),
+  };
   const check = (pod: Pod, others: readonly Pod[]): ReturnType<typeof checkResize> => {
     const node = cluster.node();
     if (node === undefined) return { ok: false, reason: 'Deferred', message: 'the node is not known yet' };
-    const options = {
-      cpuManagerPolicy: config.cpuManagerPolicy,
-      memoryManagerPolicy: config.memoryManagerPolicy,
-      usesSwap: () => false,
-    };
-    return checkResize(pod, others, node, options);
+    return checkResize(pod, allocations.allocated(pod), others, node, options);
   };
   const resizes = new Resizes({ allocations, active, check, wake, events: cluster.events, clock, log });
   return {
     parts: [resizes],
     resizes,
-    records: resizeRecords(actuated, cgroups),
+    records: resizeRecords(actuated, cgroups, Math.round(config.cpuCFSQuotaPeriodMs * 1000)),
     load: async () => {
       await Promise.all([allocations.load(), actuated.load()]);
     },
@@ -67,18 +75,20 @@ export function buildResizing({ base, cluster, cgroups, active, wake }: Resizing
     admitted: (pod) => {
       if (!allocations.has(uidOf(pod))) allocations.grant(pod);
     },
-    actuatedOf: (uid, container) => actuated.of(uid).get(container),
+    cgroupMade: (pod) => {
+      const uid = uidOf(pod);
+      if (!actuated.has(uid))
+        for (const { name, resources } of resizableContainers(pod))
+          actuated.set(uid, name, withPodLimits(resources, pod.spec.resources));
+      if (pod.spec.resources !== undefined) actuated.setPod(uid, pod.spec.resources);
+    },
+    actuatedOf: (uid) => actuated.of(uid),
     withConditions: (status, pod) => withResizeConditions(status, resizes.conditionsOf(uidOf(pod))),
     synced: (pod, snapshot, error) => {
       if (error !== undefined) return resizes.failed(pod, error);
-      const inForce = actuated.of(uidOf(pod));
       const isRunning = (name: string): boolean =>
         snapshot !== undefined && newestOf(snapshot, name)?.state === 'running';
-      const differs = (c: Container): boolean => {
-        const was = inForce.get(c.name);
-        return was !== undefined && isRunning(c.name) && changedResources(c, was).length > 0;
-      };
-      resizes.progress(pod, resizableContainers(pod).some(differs));
+      resizes.progress(pod, actuated.has(uidOf(pod)) && isResized(pod, actuated.of(uidOf(pod)), isRunning));
     },
     retain: (alive) => {
       allocations.retain(alive);
@@ -87,14 +97,18 @@ export function buildResizing({ base, cluster, cgroups, active, wake }: Resizing
   };
 }
 
-const FIELD = { cpuShares: 'cpuShares', cpuQuota: 'cpuQuotaUs', memoryLimitBytes: 'memoryBytes' } as const;
-
-const resizeRecords = (actuated: ActuatedState, cgroups: PodCgroups): ResizeRecords => ({
+const resizeRecords = (actuated: ActuatedState, cgroups: PodCgroups, cpuPeriodUs: number): ResizeRecords => ({
   actuatedOf: (uid) => actuated.of(uid),
   setActuated: (uid, container, resources) => actuated.set(uid, container, resources),
+  setActuatedPod: (uid, resources) => actuated.setPod(uid, resources),
   writePod: (pod, key, value, signal) => {
-    const settings: CgroupSettings = { [FIELD[key as keyof typeof FIELD]]: value };
-    return cgroups.update(pod, signal, settings);
+    const limit = value === 0 ? UNLIMITED : value;
+    const settings = {
+      cpuShares: { cpuShares: value },
+      cpuQuota: { cpuQuotaUs: limit, cpuPeriodUs },
+      memoryLimitBytes: { memoryBytes: limit },
+    };
+    return cgroups.update(pod, signal, settings[key]);
   },
   memoryUsageOf: async (pod, signal) => {
     const { memoryUsageBytes } = await cgroups.read(pod, signal);

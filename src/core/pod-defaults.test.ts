@@ -153,6 +153,14 @@ describe('pod defaults', () => {
   for (const [name, given, expected] of volumes)
     it(`of volumes: ${name}`, () => assert.deepEqual(volumeOf(given), { name: 'v', ...expected }));
 
+  it('of pods that have but requests as a whole: none', () => {
+    const resources = { requests: { cpu: '2' } };
+    const spec = applyPodDefaults({
+      metadata: { name: 'p' },
+      spec: { resources, containers: [{ name: 'a', resources: { requests: { memory: '1Mi' } } }] },
+    }).spec;
+    assert.deepEqual(spec.resources, resources);
+  });
   it('of pods that have resources as a whole', () => {
     const spec = specOf({
       resources: { limits: { cpu: '2', memory: '1Gi' } },

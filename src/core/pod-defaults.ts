@@ -244,13 +244,18 @@ function podLevelDefaults(pod: Pod): Pod {
   if (given === undefined) return pod;
   const canonical = requirementDefaults(given);
   const options = { withoutOverhead: true, withoutPodLevel: true };
-  const limits = withMissing(canonical.limits, podLimits(pod, options), isHugePage);
-  const requested = withMissing(
+  const isAsked = Object.keys({ ...canonical.limits, ...canonical.requests }).length > 0;
+  const limits = withMissing(
+    canonical.limits,
+    podLimits(pod, options),
+    (name) => isAsked && isHugePage(name) && canonical.requests?.[name] === undefined,
+  );
+  const isLimited = Object.keys(limits).length > 0;
+  const requests = withMissing(
     canonical.requests,
     podRequests(pod, options),
-    (name) => isPodLevelResource(name) && !isHugePage(name),
+    (name) => isLimited && isPodLevelResource(name) && !isHugePage(name),
   );
-  const requests = { ...requested };
   for (const [name, text] of Object.entries(limits))
     if (requests[name] === undefined && isPodLevelResource(name)) requests[name] = text;
   const resources: ResourceRequirements = {

@@ -1,6 +1,6 @@
 // What a pod asks for as a whole. Init containers run one after the other beside the sidecars started before them, so
 // the pod needs the larger of "all main containers and sidecars" and "the hungriest init container at its turn".
-import { isSidecar, type Container, type Pod, type ResourceList } from './pod.ts';
+import { isSidecar, type Container, type Pod, type ResourceList, type ResourceRequirements } from './pod.ts';
 import { addQuantities, formatQuantity, maxQuantity, quantity, type Quantity } from './quantity.ts';
 
 export type Resources = ReadonlyMap<string, Quantity>;
@@ -43,6 +43,65 @@ export const podLimits = (pod: Pod, options: AggregateOptions = {}): Resources =
 /** Resources that may be set for the pod as a whole. */
 export const isPodLevelResource = (name: string): boolean =>
   name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+
+/** Only these can be resized in place. */
+export const RESIZABLE_RESOURCES = ['memory', 'cpu'] as const;
+export type ResizableResource = (typeof RESIZABLE_RESOURCES)[number];
+
+/** What is in force, as far as it was recorded. */
+export type Actuated = {
+  /** By name, with the limits they have from their pod. */
+  readonly containers: ReadonlyMap<string, ResourceRequirements>;
+  /** `spec.resources`. */
+  readonly pod?: ResourceRequirements;
+};
+
+/** What a container runs with: a limit it does not have itself is that of its pod. */
+export function withPodLimits(
+  own: ResourceRequirements = {},
+  podLevel: ResourceRequirements | undefined,
+): ResourceRequirements {
+  const inherited: Record<string, string> = {};
+  for (const name of RESIZABLE_RESOURCES) {
+    const shared = podLevel?.limits?.[name];
+    if (shared !== undefined && quantity(shared).nano !== 0n && quantity(own.limits?.[name]).nano === 0n)
+      inherited[name] = shared;
+  }
+  return Object.keys(inherited).length === 0 ? own : { ...own, limits: { ...own.limits, ...inherited } };
+}
+
+/** The resources whose request or limit differs. */
+export const differingResources = (
+  a: ResourceRequirements = {},
+  b: ResourceRequirements = {},
+): readonly ResizableResource[] => RESIZABLE_RESOURCES.filter((name) => !sameLists(a, b, name));
+
+const sameLists = (a: ResourceRequirements, b: ResourceRequirements, name: string): boolean =>
+  quantity(a.limits?.[name]).nano === quantity(b.limits?.[name]).nano &&
+  quantity(a.requests?.[name]).nano === quantity(b.requests?.[name]).nano;
+
+/** The pod with other resources in the places of its own: what it was granted, or what is in force. */
+export function withResources(
+  pod: Pod,
+  ofContainer: (container: Container) => ResourceRequirements | undefined,
+  podLevel: ResourceRequirements | undefined,
+): Pod {
+  const replaced = (container: Container): Container => {
+    const { resources: _, ...rest } = container;
+    const resources = ofContainer(container);
+    return resources === undefined ? rest : { ...rest, resources };
+  };
+  const { resources: _, ...spec } = pod.spec;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      containers: spec.containers.map(replaced),
+      ...(spec.initContainers !== undefined && { initContainers: spec.initContainers.map(replaced) }),
+      ...(podLevel !== undefined && { resources: podLevel }),
+    },
+  };
+}
 
 function aggregate(pod: Pod, pick: (container: Container) => ResourceList | undefined): Map<string, Quantity> {
   const running = new Map<string, Quantity>();

@@ -1,6 +1,7 @@
 // What this node granted a pod, against what the pod's spec asks for now. Pure. Only cpu and memory can be resized; all
 // other resources are as the spec says.
 import type { Container, Pod, ResourceList, ResourceRequirements } from '../core/pod.ts';
+import { RESIZABLE_RESOURCES, withResources } from '../core/pod-resources.ts';
 import { compareQuantities, quantity } from '../core/quantity.ts';
 
 /** By container name; `pod` for the pod as a whole. */
@@ -8,8 +9,6 @@ export type Allocation = {
   readonly containers: Readonly<Record<string, ResourceRequirements>>;
   readonly pod?: ResourceRequirements;
 };
-
-const RESIZABLE = ['cpu', 'memory'] as const;
 
 const allContainers = (pod: Pod): readonly Container[] => [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 
@@ -27,14 +26,14 @@ const withoutClaims = (resources: ResourceRequirements = {}): ResourceRequiremen
 /** Whether the spec asks for other cpu or memory than was granted. */
 export function differs(pod: Pod, granted: Allocation | undefined): boolean {
   if (granted === undefined) return false;
-  if (pod.spec.resources !== undefined && changed(pod.spec.resources, granted.pod)) return true;
+  if (changed(pod.spec.resources, granted.pod)) return true;
   return allContainers(pod).some(
     (c) => c.name in granted.containers && changed(c.resources, granted.containers[c.name]),
   );
 }
 
 const changed = (wanted: ResourceRequirements = {}, granted: ResourceRequirements = {}): boolean =>
-  RESIZABLE.some(
+  RESIZABLE_RESOURCES.some(
     (name) =>
       !same(wanted.requests?.[name], granted.requests?.[name]) || !same(wanted.limits?.[name], granted.limits?.[name]),
   );
@@ -45,20 +44,12 @@ const same = (a: string | undefined, b: string | undefined): boolean =>
 /** The pod with what was granted in place of what it asks for: what is run, counted and shown. */
 export function withAllocation(pod: Pod, granted: Allocation | undefined): Pod {
   if (granted === undefined || !differs(pod, granted)) return pod;
-  const apply = (c: Container): Container => {
+  const granting = (c: Container): ResourceRequirements | undefined => {
     const own = granted.containers[c.name];
-    return own === undefined ? c : { ...c, resources: replaced(c.resources, own) };
+    return own === undefined ? c.resources : replaced(c.resources, own);
   };
-  return {
-    ...pod,
-    spec: {
-      ...pod.spec,
-      containers: pod.spec.containers.map(apply),
-      ...(pod.spec.initContainers !== undefined && { initContainers: pod.spec.initContainers.map(apply) }),
-      ...(pod.spec.resources !== undefined &&
-        granted.pod !== undefined && { resources: replaced(pod.spec.resources, granted.pod) }),
-    },
-  };
+  const podLevel = granted.pod === undefined ? undefined : replaced(pod.spec.resources, granted.pod);
+  return withResources(pod, granting, podLevel);
 }
 
 const replaced = (wanted: ResourceRequirements = {}, own: ResourceRequirements): ResourceRequirements => ({
@@ -74,6 +65,6 @@ function listField(
 ): ResourceRequirements {
   const { cpu: _cpu, memory: _memory, ...rest } = wanted;
   const list: Record<string, string> = { ...rest };
-  for (const name of RESIZABLE) if (own[name] !== undefined) list[name] = own[name];
+  for (const name of RESIZABLE_RESOURCES) if (own[name] !== undefined) list[name] = own[name];
   return { [field]: list };
 }

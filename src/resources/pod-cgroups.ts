@@ -59,10 +59,11 @@ export class PodCgroups {
     return podCgroupSettings(pod, { ...this.#o, enforceCpuLimits });
   }
 
-  /** Makes the cgroup if it is missing. One that exists is left as it is. */
-  async ensure(pod: Pod, signal: AbortSignal): Promise<void> {
-    if (await this.exists(pod, signal)) return;
+  /** Makes the cgroup if it is missing, and says so. One that exists is left as it is. */
+  async ensure(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    if (await this.exists(pod, signal)) return false;
     await this.#timed('create', () => this.#deps.cgroups.create(this.parentOf(pod), this.configOf(pod), signal));
+    return true;
   }
 
   exists(pod: Pod, signal: AbortSignal): Promise<boolean> {

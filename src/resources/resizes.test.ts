@@ -39,6 +39,18 @@ test('granted and wanted resources', () => {
   assert.equal(differs(limited, granted), true, 'a limit where there was none');
 });
 
+test('granted and wanted resources of the pod as a whole', () => {
+  const whole = (cpu?: string): Pod =>
+    pod('p', '100m', cpu === undefined ? {} : { resources: { requests: { cpu, 'hugepages-2Mi': '2Mi' } } });
+  const granted = allocationOf(whole('1'));
+  assert.equal(differs(whole('2'), granted), true);
+  assert.equal(differs(whole('1000m'), granted), false);
+  assert.deepEqual(withAllocation(whole('2'), granted).spec.resources?.requests, { cpu: '1', 'hugepages-2Mi': '2Mi' });
+  const nothing = allocationOf(whole());
+  assert.equal(differs(whole('2'), nothing), true);
+  assert.equal(withAllocation(whole('2'), nothing).spec.resources, undefined, 'not granted yet');
+});
+
 test('allocations survive a restart, broken files do not hurt', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'allocations-'));
   const file = join(dir, 'allocated_pods_state');

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { uidOf, namespaceOf, type Pod } from '../core/pod.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
-import type { ResourceRequirements } from '../core/pod.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { onTheWire, recordedRequest, recording, scenarioNames, type Recording } from '../../test/golden/recording.ts';
 import { ScriptedRuntime, type RuntimeScript } from '../../test/golden/scripted-runtime.ts';
@@ -18,6 +17,7 @@ import {
   facts,
   fakeCluster,
   fakeKit,
+  fakeResizeRecords,
   mountsFromSpec,
   recordingEvents,
   type SeenEvent,
@@ -63,7 +63,6 @@ class Run {
   readonly events: SeenEvent[] = [];
   readonly runtime: ScriptedRuntime;
   readonly pods: PodRuntime;
-  readonly actuated = new Map<string, ResourceRequirements>();
   readonly signal = new AbortController().signal;
   readonly writes: [string, number][] = [];
   livenessFails = false;
@@ -78,12 +77,7 @@ class Run {
         volumes: mountsFromSpec(root, seen.pods.start),
         resources: {
           cgroupParentOf: (pod) => cgroupParent(pod),
-          resize: {
-            actuatedOf: () => this.actuated,
-            setActuated: (_uid, container, resources) => this.actuated.set(container, resources),
-            writePod: async (_pod, key, value) => void this.writes.push([key, value]),
-            memoryUsageOf: async () => undefined,
-          },
+          resize: fakeResizeRecords(this.writes),
         },
         cluster: fakeCluster(seen.calls.some((c) => JSON.stringify(c.request).includes('MY_SVC_'))),
         events: recordingEvents(this.events),

@@ -67,6 +67,17 @@ describe('linux resources', () => {
         { pageSize: '1GB', limit: 2 ** 30 },
       ],
     ));
+  it('huge pages of the pod: for containers that have no limit of that size', () =>
+    assert.deepEqual(
+      of(
+        { limits: { 'hugepages-2Mi': '4Mi' } },
+        { resources: { limits: { 'hugepages-2Mi': '8Mi', 'hugepages-1Gi': '2Gi' } } },
+      ).hugepageLimits,
+      [
+        { pageSize: '2MB', limit: 4 * 2 ** 20 },
+        { pageSize: '1GB', limit: 2 * 2 ** 30 },
+      ],
+    ));
   it('page sizes', () =>
     assert.deepEqual(['hugepages-2Mi', 'hugepages-1Gi', 'hugepages-64Ki', 'hugepages-x'].map(pageSizeOf), [
       '2MB',
@@ -105,6 +116,11 @@ describe('linux resources', () => {
     ['node critical', burst('1Gi', { priorityClassName: 'system-node-critical' }), -997],
     ['best effort', oomScoreAdj(podOf(), { name: 'a' }, GIB), 1000],
     ['pod-level request is shared out', burst('1Gi', { resources: { requests: { memory: '3Gi' } } }), 700],
+    [
+      'pod-level request is shared out among init containers too',
+      burst('1Gi', { resources: { requests: { memory: '3Gi' } }, initContainers: [{ name: 'i' }] }),
+      800,
+    ],
   ] as const)
     it(`out-of-memory score: ${what}`, () => assert.equal(got, want));
   it('out-of-memory score: a sidecar is no easier prey than main containers', () => {

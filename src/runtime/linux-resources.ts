@@ -1,7 +1,7 @@
 // Requests and limits as the runtime wants them: shares, quota, bytes and the order in which the kernel kills.
 import type { LinuxContainerResources } from '../cri/gen/cri.ts';
 import { isSidecar, type Container, type Pod, type ResourceList } from '../core/pod.ts';
-import { podLimits, podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
+import { podLimits, podRequests, resourcesOf, withPodLimits, type Resources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { quantity, toMilli, toNumber, type Quantity } from '../core/quantity.ts';
 
@@ -82,18 +82,17 @@ export function containerResources(
   options: ContainerResourceOptions = {},
 ): LinuxResources {
   const requests = resourcesOf(container.resources?.requests);
-  const limits = new Map(resourcesOf(container.resources?.limits));
-  for (const name of ['cpu', 'memory']) {
-    const shared = pod.spec.resources?.limits?.[name];
-    if ((limits.get(name)?.nano ?? 0n) === 0n && shared !== undefined) limits.set(name, quantity(shared));
-  }
+  const limits = resourcesOf(withPodLimits(container.resources, pod.spec.resources).limits);
   const base = cpuAndMemory(requests, limits, facts);
   const memory = base.memoryLimitInBytes ?? 0;
   return {
     ...base,
     ...(options.exclusiveCpus === true && facts.cpuCfsQuota ? { cpuQuota: -1 } : {}),
     oomScoreAdj: oomScoreAdj(pod, container, facts.memoryCapacityBytes),
-    hugepageLimits: hugePageLimits(container.resources?.limits, facts.hugePageSizes),
+    hugepageLimits: hugePageLimits(
+      { ...pod.spec.resources?.limits, ...container.resources?.limits },
+      facts.hugePageSizes,
+    ),
     ...(options.cpusetCpus ? { cpusetCpus: options.cpusetCpus } : {}),
     ...(options.cpusetMems ? { cpusetMems: options.cpusetMems } : {}),
     ...swapAndOom(pod, container, memory, facts),
@@ -106,18 +105,27 @@ function swapAndOom(pod: Pod, container: Container, memoryLimit: number, facts: 
   return { unified: { ...unifiedOom(facts), ...swap } };
 }
 
-/** A Burstable container may swap in proportion to its memory request. */
-function swapBytes(pod: Pod, container: Container, facts: ResourceFacts): number {
-  const request = bytes(resourcesOf(container.resources?.requests).get('memory'));
+/** Whether a container may swap: one of a Burstable pod that asks for less memory than it may use. */
+export function maySwap(
+  pod: Pod,
+  container: Container,
+  facts: Pick<ResourceFacts, 'cgroupVersion' | 'swapBehavior' | 'swapAccounting'>,
+): boolean {
   const limit = bytes(resourcesOf(container.resources?.limits).get('memory'));
-  const swaps =
+  return (
     facts.swapBehavior === 'LimitedSwap' &&
+    facts.cgroupVersion === 2 &&
+    facts.swapAccounting &&
     qosClassOf(pod) === 'Burstable' &&
     (pod.spec.priority ?? 0) < 2_000_000_000 &&
-    request > 0 &&
-    request !== limit &&
-    facts.memoryCapacityBytes > 0;
-  return swaps ? Math.floor((request / facts.memoryCapacityBytes) * facts.swapCapacityBytes) : 0;
+    memoryRequest(container) !== limit
+  );
+}
+
+/** In proportion to its memory request. */
+function swapBytes(pod: Pod, container: Container, facts: ResourceFacts): number {
+  if (!maySwap(pod, container, facts) || facts.memoryCapacityBytes <= 0) return 0;
+  return Math.floor((memoryRequest(container) / facts.memoryCapacityBytes) * facts.swapCapacityBytes);
 }
 
 const PAGE_UNITS: readonly (readonly [suffix: string, bytes: number])[] = [
@@ -177,8 +185,7 @@ function burstableScore(pod: Pod, requestBytes: number, capacityBytes: number): 
 function podLevelShare(pod: Pod): number {
   const podLevel = bytes(resourcesOf(pod.spec.resources?.requests).get('memory'));
   if (podLevel === 0) return 0;
-  const sidecars = (pod.spec.initContainers ?? []).filter(isSidecar);
-  const sharing = [...pod.spec.containers, ...sidecars];
-  const own = sharing.reduce((sum, c) => sum + memoryRequest(c), 0);
-  return Math.max(0, Math.trunc((podLevel - own) / sharing.length));
+  const own = bytes(podRequests(pod, { withoutPodLevel: true, withoutOverhead: true }).get('memory'));
+  const sharing = pod.spec.containers.length + (pod.spec.initContainers ?? []).length;
+  return Math.max(0, Math.trunc((podLevel - own) / sharing));
 }

@@ -3,13 +3,14 @@ import type { Image, PodSandboxConfig } from '../cri/gen/cri.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Secret, Service } from '../core/node.ts';
 import type { Container, Pod, ResourceList, ResourceRequirements } from '../core/pod.ts';
+import type { Actuated } from '../core/pod-resources.ts';
 import type { WaitingReason } from '../core/reasons.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import type { ContainerAdditions } from './container-config.ts';
 import type { MountedVolumes } from './mounts.ts';
-import type { Actuated, PodValues } from './resize-plan.ts';
+import type { PodValues } from './resize-plan.ts';
 
 export type ImageRequest = {
   readonly pod: Pod;
@@ -65,6 +66,8 @@ export interface ContainerHooks {
 export interface ResizeRecords {
   actuatedOf(uid: PodUid): Actuated;
   setActuated(uid: PodUid, container: string, resources: ResourceRequirements): void;
+  /** Of the pod as a whole. */
+  setActuatedPod(uid: PodUid, resources: ResourceRequirements): void;
   /** Writes one value of the pod's cgroup; 0 lifts the limit. */
   writePod(pod: Pod, key: keyof PodValues, value: number, signal: AbortSignal): Promise<void>;
   memoryUsageOf(pod: Pod, signal: AbortSignal): Promise<number | undefined>;

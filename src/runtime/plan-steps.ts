@@ -1,6 +1,7 @@
 // The steps a plan is made of, and the questions both halves of the planner ask.
 import type { ContainerId, SandboxId } from '../core/ids.ts';
-import type { Container, ContainerKind, Pod, ResourceRequirements } from '../core/pod.ts';
+import type { Container, ContainerKind, Pod } from '../core/pod.ts';
+import type { Actuated } from '../core/pod-resources.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import { containerHash } from './container-hash.ts';
 import { HASH } from './labels.ts';
@@ -49,8 +50,8 @@ export type PlanInput = {
   readonly pod: Pod;
   readonly snapshot: PodSnapshot;
   readonly probes: ProbeResults;
-  /** What containers run with; absent where resize is not possible. */
-  readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
+  /** What is in force; absent where resize is not possible. */
+  readonly actuated?: Actuated;
   /** A restart of all containers is under way (the pod's condition says so). */
   readonly restartingAll?: boolean;
 };
@@ -68,5 +69,5 @@ export const definitionChanged = (container: Container, seen: ObservedContainer)
 
 export function needsResizeRestart(container: Container, { pod, actuated }: PlanInput): boolean {
   if (actuated === undefined || !resizableContainers(pod).includes(container)) return false;
-  return restartsFor(container, changedResources(container, actuated.get(container.name)));
+  return restartsFor(container, changedResources(pod, container, actuated));
 }

@@ -189,6 +189,35 @@ table('resize', [
     steps: [],
   },
   {
+    rule: 'not up yet: the pod itself gets its values first',
+    pod: podOf({ containers: [box('a', { resources: sized('2', '1Gi') })] }),
+    actuated: { a: sized('1', '1Gi') },
+    steps: ['resize', 'start a'],
+  },
+  {
+    rule: 'with a new sandbox nobody is resized while running',
+    pod: podOf({ containers: [box('a', { resources: sized('2', '1Gi') })] }),
+    actuated: { a: sized('1', '1Gi') },
+    sandboxes: [],
+    steps: ['sandbox 0', 'resize restarting a', 'start a'],
+  },
+  {
+    rule: 'the pod as a whole',
+    pod: podOf({ resources: sized('2', '2Gi'), containers: [box('a', { resources: sized('1', '1Gi') })] }),
+    actuated: { a: sized('1', '1Gi') },
+    actuatedPod: sized('1', '1Gi'),
+    seen: ['a running'],
+    steps: ['resize'],
+  },
+  {
+    rule: 'a limit from the pod is a change too',
+    pod: podOf({ resources: sized('1', '2Gi'), containers: [box('a', restartOnMemory)] }),
+    actuated: { a: { limits: { cpu: '1', memory: '1Gi' } } },
+    actuatedPod: sized('1', '1Gi'),
+    seen: ['a running'],
+    steps: ['kill a: Container a resize requires restart', 'resize restarting a', 'start a'],
+  },
+  {
     rule: 'static pods are replaced instead',
     pod: podOf(
       { containers: [box('a', { resources: sized('2', '1Gi') })] },

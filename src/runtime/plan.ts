@@ -16,7 +16,7 @@ import {
   type PodStep,
   type ProbeResult,
 } from './plan-steps.ts';
-import { changedResources, resizableContainers } from './resize-plan.ts';
+import { isResized, resizableContainers } from './resize-plan.ts';
 import { shouldRestart } from './restart.ts';
 
 export type SandboxNeed =
@@ -86,12 +86,14 @@ function planNewSandbox(input: PlanInput, need: Extract<SandboxNeed, { need: 'cr
   const init = pod.spec.initContainers ?? [];
   const first = init[0];
   const purged = init.flatMap(({ name }) => snapshot.containers.filter((c) => c.name === name));
+  const resize = resizeStep(input, resizableContainers(pod));
   return {
     sandboxId: undefined,
     steps: [
       ...kill,
       ...purged.map((c): PodStep => ({ do: 'removeContainer', id: c.id, name: c.name, keepLogs: false })),
       { do: 'createSandbox', attempt: need.attempt, replaces: need.replaces },
+      ...(resize === undefined ? [] : [resize]),
       ...(first === undefined ? wanted.map((c) => start('main', c)) : [start('init', first)]),
     ],
   };
@@ -139,13 +141,10 @@ function prunedInit(pod: Pod, snapshot: PodSnapshot): PodStep[] {
   );
 }
 
-function resizeStep({ pod, snapshot, actuated }: PlanInput, kills: readonly KillStep[]): PodStep | undefined {
-  if (actuated === undefined) return undefined;
-  const restarting = new Set(kills.map((k) => k.name));
-  const due = resizableContainers(pod).some(
-    (c) => newestOf(snapshot, c.name)?.state === 'running' && changedResources(c, actuated.get(c.name)).length > 0,
-  );
-  return due ? { do: 'resize', restarting } : undefined;
+/** `restarting` get their values when they start; the pod's own cgroup gets its new ones in any case. */
+function resizeStep({ pod, actuated }: PlanInput, restarting: readonly { name: string }[]): PodStep | undefined {
+  if (actuated === undefined || !isResized(pod, actuated, () => true)) return undefined;
+  return { do: 'resize', restarting: new Set(restarting.map((c) => c.name)) };
 }
 
 type MainPlan = { kills: KillStep[]; starts: Container[]; keeps: number };

@@ -2,6 +2,7 @@
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import { withPodLimits, type Actuated } from '../core/pod-resources.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import { ContainerRemover } from './container-remover.ts';
 import { CrashBackoff } from './crash-backoff.ts';
@@ -12,7 +13,7 @@ import type { ClusterView, ImageEnsurer, Kit, ResourceManager, VolumeProvider } 
 import { planPod } from './plan.ts';
 import type { ProbeResults } from './plan-steps.ts';
 import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
-import { resizableContainers, type Actuated } from './resize-plan.ts';
+import { resizableContainers } from './resize-plan.ts';
 import { Resizer } from './resize.ts';
 import { Sandboxes } from './sandbox.ts';
 import { ContainerStarter } from './start-container.ts';
@@ -84,14 +85,17 @@ export class PodRuntime {
     return result;
   }
 
-  /** A running container without a record is taken to run with what it was given, so that later changes are seen. */
+  /** What runs without a record is taken to run with what it was given, so that later changes are seen. */
   #actuatedOf(pod: Pod, snapshot: PodSnapshot): Actuated | undefined {
     const records = this.#deps.resources.resize;
     if (records === undefined) return undefined;
     const uid = uidOf(pod);
-    for (const { name, resources = {} } of resizableContainers(pod))
-      if (newestOf(snapshot, name)?.state === 'running' && !records.actuatedOf(uid).has(name))
-        records.setActuated(uid, name, resources);
+    const { containers, pod: podLevel } = records.actuatedOf(uid);
+    if (containers.size === 0 && podLevel === undefined && pod.spec.resources !== undefined)
+      records.setActuatedPod(uid, pod.spec.resources);
+    for (const { name, resources } of resizableContainers(pod))
+      if (newestOf(snapshot, name)?.state === 'running' && !containers.has(name))
+        records.setActuated(uid, name, withPodLimits(resources, pod.spec.resources));
     return records.actuatedOf(uid);
   }
 

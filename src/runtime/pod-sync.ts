@@ -349,7 +349,8 @@ export class PodSync {
   async #resize(step: Extract<PodStep, { do: 'resize' }>, signal: AbortSignal): Promise<Outcome> {
     const { pod, snapshot } = this.#request;
     try {
-      await this.#parts.doers.resizer.resize(pod, snapshot, this.#plan.sandboxId ?? '', step.restarting, signal);
+      const sandboxId = this.#plan.sandboxId ?? this.#context?.sandboxId ?? '';
+      await this.#parts.doers.resizer.resize(pod, snapshot, sandboxId, step.restarting, signal);
       this.#ledger.acted();
     } catch (err) {
       signal.throwIfAborted();

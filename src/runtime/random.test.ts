@@ -190,7 +190,8 @@ it(`${RUNS} random pods through validation, planning and config building: no exc
     const valid = admitted(raw);
     // One that a laxer API server let through is planned and built all the same.
     const pod = valid ?? raw;
-    const actuated = new Map(pod.spec.containers.map((c) => [c.name, flag ? {} : (c.resources ?? {})]));
+    const inForce = new Map(pod.spec.containers.map((c) => [c.name, flag ? {} : (c.resources ?? {})]));
+    const actuated = { containers: inForce };
     const probes = { liveness: () => results[0], startup: () => results[1] };
     const restartingAll = flag && snapshot.containers.length === 1;
     checkPlan(pod, snapshot, planPod({ pod, snapshot, probes, actuated, restartingAll }));

@@ -1,17 +1,20 @@
 // In-place resize, decided: which containers changed, which must restart for it, and in which order the pod and its
 // containers get their new values so that the pod never holds less than its containers.
-import { isSidecar, isStaticPod, type Container, type Pod, type ResourceRequirements } from '../core/pod.ts';
-import { podLimits, podRequests, resourcesOf } from '../core/pod-resources.ts';
-import { compareQuantities, quantity, toMilli, toNumber } from '../core/quantity.ts';
+import { isStaticPod, type Container, type Pod, type ResourceRequirements } from '../core/pod.ts';
+import {
+  differingResources,
+  podLimits,
+  podRequests,
+  RESIZABLE_RESOURCES,
+  withPodLimits,
+  withResources,
+  type Actuated,
+  type ResizableResource,
+} from '../core/pod-resources.ts';
+import { quantity, toMilli, toNumber } from '../core/quantity.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import type { ContainerId } from '../core/ids.ts';
 import { milliToQuota, milliToShares } from './linux-resources.ts';
-
-export type Resizable = 'memory' | 'cpu';
-const RESIZABLE: readonly Resizable[] = ['memory', 'cpu'];
-
-/** What containers run with, by name: the record kept over restarts. */
-export type Actuated = ReadonlyMap<string, ResourceRequirements>;
 
 export type PodValues = {
   readonly cpuShares: number;
@@ -28,44 +31,47 @@ export type ResizeStep =
       readonly id: ContainerId;
       /** The resources to run with after this step. */
       readonly resources: ResourceRequirements;
-    };
+      readonly previous: ResourceRequirements;
+    }
+  /** Nothing to do but to remember: for the pod itself, or for a container that gets its values when it starts. */
+  | { readonly do: 'record'; readonly name?: string; readonly resources: ResourceRequirements };
 
-const same = (a: string | undefined, b: string | undefined): boolean =>
-  compareQuantities(quantity(a), quantity(b)) === 0;
-
-/** The resources whose request or limit differs from what the container runs with. */
-export function changedResources(
-  container: Container,
-  actuated: ResourceRequirements | undefined,
-): readonly Resizable[] {
-  if (actuated === undefined) return [];
-  return RESIZABLE.filter(
-    (name) =>
-      !same(container.resources?.limits?.[name], actuated.limits?.[name]) ||
-      !same(container.resources?.requests?.[name], actuated.requests?.[name]),
-  );
+/** The resources whose request or limit differs from what the container runs with; none without a record. */
+export function changedResources(pod: Pod, container: Container, actuated: Actuated): readonly ResizableResource[] {
+  const was = actuated.containers.get(container.name);
+  if (was === undefined) return [];
+  return differingResources(withPodLimits(container.resources, pod.spec.resources), withPodLimits(was, actuated.pod));
 }
 
-export const restartsFor = (container: Container, changed: readonly Resizable[]): boolean =>
+/** Of the resources set for the pod as a whole, those that differ from what is in force. */
+export const changedPodResources = (pod: Pod, actuated: Actuated): readonly ResizableResource[] =>
+  isStaticPod(pod) ? [] : differingResources(pod.spec.resources, actuated.pod);
+
+/** Whether anything of the pod differs from what is in force, as far as a container of that name counts. */
+export const isResized = (pod: Pod, actuated: Actuated, counts: (name: string) => boolean): boolean =>
+  changedPodResources(pod, actuated).length > 0 ||
+  resizableContainers(pod).some((c) => counts(c.name) && changedResources(pod, c, actuated).length > 0);
+
+export const restartsFor = (container: Container, changed: readonly ResizableResource[]): boolean =>
   changed.some((name) =>
     (container.resizePolicy ?? []).some((p) => p.resourceName === name && p.restartPolicy === 'RestartContainer'),
   );
 
-/** Main containers and sidecars; static pods are changed by replacing them. */
+/** All but the ephemeral ones; static pods are changed by replacing them. */
 export const resizableContainers = (pod: Pod): readonly Container[] =>
-  isStaticPod(pod) ? [] : [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers];
+  isStaticPod(pod) ? [] : [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 
 export type CpuPeriod = { readonly cpuCfsQuota: boolean; readonly cpuCfsPeriodUs: number };
 
-/** The pod's own cgroup values: limits count only when every container declares them. */
+/** The pod's own cgroup values: limits count only when the pod or every container declares them. */
 function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
   const requests = podRequests(pod);
   const limits = podLimits(pod);
-  const declared = (name: Resizable): boolean =>
-    pod.spec.resources?.limits?.[name] !== undefined ||
-    [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every(
-      (c) => (resourcesOf(c.resources?.limits).get(name)?.nano ?? 0n) > 0n,
-    );
+  const limited = (given: ResourceRequirements | undefined, name: ResizableResource): boolean =>
+    quantity(given?.limits?.[name]).nano > 0n;
+  const declared = (name: ResizableResource): boolean =>
+    limited(pod.spec.resources, name) ||
+    [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every((c) => limited(c.resources, name));
   const request = requests.get('cpu');
   const cpu = limits.get('cpu');
   const memory = limits.get('memory');
@@ -77,24 +83,7 @@ function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
   };
 }
 
-/** The pod as it runs: its containers with the resources they actually have. */
-const actuatedPod = (pod: Pod, actuated: Actuated): Pod => {
-  const as = (container: Container): Container => {
-    const own = actuated.get(container.name);
-    return own === undefined ? container : { ...container, resources: own };
-  };
-  const { initContainers } = pod.spec;
-  return {
-    ...pod,
-    spec: {
-      ...pod.spec,
-      containers: pod.spec.containers.map(as),
-      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(as) }),
-    },
-  };
-};
-
-const LIMIT: Record<Resizable, keyof PodValues> = { memory: 'memoryLimitBytes', cpu: 'cpuQuota' };
+const LIMIT: Record<ResizableResource, keyof PodValues> = { memory: 'memoryLimitBytes', cpu: 'cpuQuota' };
 
 /** No limit is the largest limit. */
 const size = (value: number): number => (value === 0 ? Infinity : value);
@@ -106,56 +95,76 @@ export function planResize(
   facts: CpuPeriod,
   restarting: ReadonlySet<string>,
 ): readonly ResizeStep[] {
-  const changed = resizableContainers(pod).filter((c) => changedResources(c, actuated.get(c.name)).length > 0);
-  if (changed.length === 0) return [];
+  const changed = resizableContainers(pod).filter((c) => changedResources(pod, c, actuated).length > 0);
+  const podLevel = changedPodResources(pod, actuated);
+  if (changed.length + podLevel.length === 0) return [];
   const target = podCgroupValues(pod, facts);
-  let current = podCgroupValues(actuatedPod(pod, actuated), facts);
+  const inForce = withResources(pod, (c) => actuated.containers.get(c.name) ?? c.resources, actuated.pod);
+  let current = podCgroupValues(inForce, facts);
   const steps: ResizeStep[] = [];
   const set = (key: keyof PodValues): void => {
     const values = { ...current, [key]: target[key] };
     steps.push({ do: 'pod', values, previous: current, changed: key });
     current = values;
   };
-  const running = new Map(actuated);
-  for (const resource of RESIZABLE) {
+  const isLive = ({ name }: Container): boolean =>
+    !restarting.has(name) && newestOf(snapshot, name)?.state === 'running';
+  const live = changed.filter(isLive);
+  const running = new Map(live.map(({ name }) => [name, withPodLimits(actuated.containers.get(name), actuated.pod)]));
+  let podRecord = actuated.pod ?? {};
+  for (const resource of RESIZABLE_RESOURCES) {
     const limit = LIMIT[resource];
     if (size(target[limit]) > size(current[limit])) set(limit);
     if (resource === 'cpu' && target.cpuShares > current.cpuShares) set('cpuShares');
-    steps.push(...containerSteps(changed, snapshot, running, resource, restarting));
+    steps.push(...containerSteps(pod, live, snapshot, running, resource));
     if (resource === 'cpu' && target.cpuShares < current.cpuShares) set('cpuShares');
     if (size(target[limit]) < size(current[limit])) set(limit);
+    if (!podLevel.includes(resource)) continue;
+    podRecord = withResource(podRecord, pod.spec.resources ?? {}, resource);
+    steps.push({ do: 'record', resources: podRecord });
   }
+  for (const container of changed)
+    if (!isLive(container))
+      steps.push({
+        do: 'record',
+        name: container.name,
+        resources: withPodLimits(container.resources, pod.spec.resources),
+      });
   return steps;
 }
 
 /** Containers that give come before containers that take. */
 function containerSteps(
-  changed: readonly Container[],
+  pod: Pod,
+  live: readonly Container[],
   snapshot: PodSnapshot,
   running: Map<string, ResourceRequirements>,
-  resource: Resizable,
-  restarting: ReadonlySet<string>,
+  resource: ResizableResource,
 ): ResizeStep[] {
   const weighed: { step: ResizeStep; grows: boolean }[] = [];
-  for (const container of changed) {
+  for (const container of live) {
     const seen = newestOf(snapshot, container.name);
-    const old = running.get(container.name);
-    if (restarting.has(container.name) || seen?.state !== 'running' || old === undefined) continue;
-    if (!changedResources(container, old).includes(resource)) continue;
-    const resources = withResource(old, container.resources ?? {}, resource);
+    const previous = running.get(container.name) ?? {};
+    const wanted = withPodLimits(container.resources, pod.spec.resources);
+    if (seen === undefined || !differingResources(wanted, previous).includes(resource)) continue;
+    const resources = withResource(previous, wanted, resource);
     running.set(container.name, resources);
     weighed.push({
-      step: { do: 'container', name: container.name, id: seen.id, resources },
-      grows: weightOf(resources, resource) > weightOf(old, resource),
+      step: { do: 'container', name: container.name, id: seen.id, resources, previous },
+      grows: weightOf(resources, resource) > weightOf(previous, resource),
     });
   }
   return weighed.sort((a, b) => Number(a.grows) - Number(b.grows)).map(({ step }) => step);
 }
 
-const weightOf = (resources: ResourceRequirements, name: Resizable): number =>
+const weightOf = (resources: ResourceRequirements, name: ResizableResource): number =>
   Number(quantity(resources.limits?.[name]).nano) || Number(quantity(resources.requests?.[name]).nano);
 
-function withResource(old: ResourceRequirements, wanted: ResourceRequirements, name: Resizable): ResourceRequirements {
+function withResource(
+  old: ResourceRequirements,
+  wanted: ResourceRequirements,
+  name: ResizableResource,
+): ResourceRequirements {
   const merged = (a: ResourceRequirements['limits'], b: ResourceRequirements['limits']): Record<string, string> => {
     const { [name]: _, ...rest } = a ?? {};
     return b?.[name] === undefined ? rest : { ...rest, [name]: b[name] };

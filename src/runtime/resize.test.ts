@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { CriRuntime } from '../cri/services.ts';
 import { podUid } from '../core/ids.ts';
 import type { Container, Pod, ResourceRequirements } from '../core/pod.ts';
+import { withPodLimits } from '../core/pod-resources.ts';
 import { observedContainer } from '../core/snapshot.fixture.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { facts, silentLog } from '../../test/golden/fixture.ts';
@@ -24,6 +25,10 @@ const podOf = (...containers: Container[]): Pod => ({
   metadata: { name: 'p', namespace: 'ns', uid: 'u' },
   spec: { containers },
 });
+const limited = (resources: ResourceRequirements, ...containers: Container[]): Pod => {
+  const pod = podOf(...containers);
+  return { ...pod, spec: { ...pod.spec, resources } };
+};
 const running = (...names: string[]): PodSnapshot => ({
   uid: podUid('u'),
   name: 'p',
@@ -34,18 +39,24 @@ const running = (...names: string[]): PodSnapshot => ({
   containers: names.map((name) => observedContainer(name, { startedAt: 1n })),
 });
 
-const steps = (pod: Pod, actuated: Record<string, ResourceRequirements>, restarting: string[] = []): string[] =>
+const steps = (
+  pod: Pod,
+  actuated: Record<string, ResourceRequirements>,
+  restarting: string[] = [],
+  podLevel?: ResourceRequirements,
+): string[] =>
   planResize(
     pod,
-    running(...pod.spec.containers.map((c) => c.name)),
-    new Map(Object.entries(actuated)),
+    running(...[...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((c) => c.name)),
+    { containers: new Map(Object.entries(actuated)), ...(podLevel !== undefined && { pod: podLevel }) },
     FACTS,
     new Set(restarting),
-  ).map((step) =>
-    step.do === 'pod'
-      ? `${step.changed} ${step.previous[step.changed]} → ${step.values[step.changed]}`
-      : `${step.name} ${step.resources.limits?.['cpu']} ${step.resources.limits?.['memory']}`,
-  );
+  ).map(shown);
+function shown(step: ReturnType<typeof planResize>[number]): string {
+  if (step.do === 'pod') return `${step.changed} ${step.previous[step.changed]} → ${step.values[step.changed]}`;
+  const text = `${step.name ?? 'pod'} ${step.resources.limits?.['cpu']} ${step.resources.limits?.['memory']}`;
+  return step.do === 'record' ? `record ${text}` : text;
+}
 
 describe('the order of a resize', () => {
   it('up: the pod first', () =>
@@ -75,6 +86,7 @@ describe('the order of a resize', () => {
   it('a container that restarts gets its values then', () =>
     assert.deepEqual(steps(podOf({ name: 'a', resources: sized('1', '2Gi') }), { a: sized('1', '1Gi') }, ['a']), [
       'memoryLimitBytes 1073741824 → 2147483648',
+      'record a 1 2Gi',
     ]));
   it('a container without limits leaves the pod without', () =>
     assert.deepEqual(
@@ -92,19 +104,103 @@ describe('the order of a resize', () => {
       ['a 1 1Gi', 'memoryLimitBytes 0 → 1073741824'],
     );
   });
+  it('an init container is resized while it runs', () => {
+    const pod = podOf({ name: 'a', resources: sized('1', '1Gi') });
+    const init: Container = { name: 'i', resources: sized('2', '1Gi') };
+    assert.deepEqual(
+      steps({ ...pod, spec: { ...pod.spec, initContainers: [init] } }, { a: sized('1', '1Gi'), i: sized('1', '1Gi') }),
+      ['cpuQuota 100000 → 200000', 'cpuShares 1024 → 2048', 'i 2 1Gi'],
+    );
+  });
+});
+
+describe('a resize of what the pod has as a whole', () => {
+  const own: Container = { name: 'own', resources: sized('500m', '256Mi') };
+  const heir: Container = { name: 'heir', resources: { requests: { cpu: '100m' } } };
+  const inForce = (podLimits: ResourceRequirements): Record<string, ResourceRequirements> => ({
+    own: sized('500m', '256Mi'),
+    heir: withPodLimits(heir.resources, podLimits),
+  });
+  const [small, large] = [sized('1', '1Gi'), sized('2', '2Gi')];
+
+  it('up: the pod, then the container that has no limit of its own', () =>
+    assert.deepEqual(steps(limited(large, own, heir), inForce(small), [], small), [
+      'memoryLimitBytes 1073741824 → 2147483648',
+      'heir 1 2Gi',
+      'record pod 1 2Gi',
+      'cpuQuota 100000 → 200000',
+      'cpuShares 1024 → 2048',
+      'heir 2 2Gi',
+      'record pod 2 2Gi',
+    ]));
+  it('down: that container, then the pod', () =>
+    assert.deepEqual(steps(limited(small, own, heir), inForce(large), [], large), [
+      'heir 2 1Gi',
+      'memoryLimitBytes 2147483648 → 1073741824',
+      'record pod 2 1Gi',
+      'heir 1 1Gi',
+      'cpuShares 2048 → 1024',
+      'cpuQuota 200000 → 100000',
+      'record pod 1 1Gi',
+    ]));
+  it('requests alone change the weight of the pod and nothing else', () =>
+    assert.deepEqual(
+      steps(limited({ requests: { cpu: '1500m' } }, own), { own: sized('500m', '256Mi') }, [], {
+        requests: { cpu: '1' },
+      }),
+      ['cpuShares 1024 → 1536', 'record pod undefined undefined'],
+    ));
+  it('limits for a pod that had none reach the containers first', () =>
+    assert.deepEqual(steps(limited({ limits: { memory: '1Gi' } }, heir), { heir: heir.resources ?? {} }), [
+      'heir undefined 1Gi',
+      'memoryLimitBytes 0 → 1073741824',
+      'record pod undefined 1Gi',
+    ]));
+  it('a container that is not up yet gets its values when it starts', () => {
+    const plan = planResize(
+      limited(large, heir),
+      running(),
+      { containers: new Map([['heir', withPodLimits(heir.resources, small)]]), pod: small },
+      FACTS,
+      new Set(),
+    );
+    assert.deepEqual(plan.map(shown), [
+      'memoryLimitBytes 1073741824 → 2147483648',
+      'record pod 1 2Gi',
+      'cpuQuota 100000 → 200000',
+      'cpuShares 1024 → 2048',
+      'record pod 2 2Gi',
+      'record heir 2 2Gi',
+    ]);
+  });
+  it('done half, as after a crash: the rest is done', () =>
+    assert.deepEqual(
+      steps(limited(large, heir), inForce(large), [], { ...large, limits: { cpu: '1', memory: '2Gi' } }),
+      ['cpuQuota 100000 → 200000', 'record pod 2 2Gi'],
+    ));
+  it('once everything is in force there is nothing to do', () =>
+    assert.deepEqual(steps(limited(large, own, heir), inForce(large), [], sized('2000m', '2048Mi')), []));
 });
 
 type Told = { calls: string[]; set: string[] };
-function bench(options: { usage?: number; failWrite?: boolean }): Told & { resize: (pod: Pod) => Promise<void> } {
+function bench(options: {
+  usage?: number;
+  containerUsage?: number;
+  failWrite?: boolean;
+}): Told & { resize: (pod: Pod) => Promise<void> } {
   const told: Told = { calls: [], set: [] };
   const cri = {
     updatePodSandboxResources: async (r: { resources: { cpuQuota: number } }) =>
       void told.calls.push(`sandbox ${r.resources.cpuQuota}`),
     updateContainerResources: async (r: { linux: { cpuQuota: number } }) =>
       void told.calls.push(`container ${r.linux.cpuQuota}`),
+    containerStats: async () => ({
+      stats: { memory: { usageBytes: { value: BigInt(options.containerUsage ?? options.usage ?? 0) } } },
+    }),
   } as unknown as CriRuntime;
   const records: ResizeRecords = {
-    actuatedOf: () => new Map([['a', sized('1', '1Gi')]]),
+    actuatedOf: () => ({ containers: new Map([['a', sized('1', '1Gi')]]) }),
+    setActuatedPod: (_uid, resources) => void told.set.push(`pod ${resources.limits?.['cpu']}`),
     setActuated: (_uid, name, resources) => void told.set.push(`${name} ${resources.limits?.['cpu']}`),
     writePod: async (_pod, key, value) => {
       told.calls.push(`write ${key} ${value}`);
@@ -136,11 +232,24 @@ describe('doing a resize', () => {
     assert.deepEqual(set, []);
   });
   it('refuses a limit below what is in use, before anything is changed', async () => {
-    const { calls, resize } = bench({ usage: 600 * 2 ** 20 });
+    const { calls, resize } = bench({ usage: 600 * 2 ** 20, containerUsage: 500 * 2 ** 20 });
     await assert.rejects(resize(podOf({ name: 'a', resources: sized('1', '512Mi') })), {
       message: `cannot decrease memory limits: attempting to set pod memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20})`,
     });
     assert.deepEqual(calls, []);
+  });
+  it('and tells of every limit that is', async () => {
+    const { calls, resize } = bench({ usage: 600 * 2 ** 20 });
+    await assert.rejects(resize(podOf({ name: 'a', resources: sized('1', '512Mi') })), {
+      message: `cannot decrease memory limits: [attempting to set container "a" memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20}), attempting to set pod memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20})]`,
+    });
+    assert.deepEqual(calls, []);
+  });
+  it('leaves the overhead out of what it tells the runtime', async () => {
+    const { calls, resize } = bench({});
+    const pod = podOf({ name: 'a', resources: sized('2', '1Gi') });
+    await resize({ ...pod, spec: { ...pod.spec, overhead: { cpu: '500m' } } });
+    assert.deepEqual(calls.slice(0, 2), ['sandbox 200000', 'write cpuQuota 250000']);
   });
 });
 
@@ -152,17 +261,18 @@ describe('the record of resources in force', () => {
     const state = new ActuatedState({ log: silentLog }, { file });
     await state.load();
     state.set(uid, 'a', sized('1', '1Gi'));
+    state.setPod(uid, sized('2', '2Gi'));
     state.set(podUid('gone'), 'a', {});
     state.retain(new Set(['u']));
     await state.flush();
     const again = new ActuatedState({ log: silentLog }, { file });
     await again.load();
-    assert.deepEqual(again.of(uid).get('a'), sized('1', '1Gi'));
-    assert.equal(again.of(podUid('gone')).size, 0);
+    assert.deepEqual(again.of(uid), { containers: new Map([['a', sized('1', '1Gi')]]), pod: sized('2', '2Gi') });
+    assert.equal(again.has(podUid('gone')), false);
     await writeFile(file, (await readFile(file, 'utf8')).replace('1Gi', '9Gi'));
     const broken = new ActuatedState({ log: silentLog }, { file });
     await broken.load();
-    assert.equal(broken.of(uid).size, 0);
+    assert.equal(broken.has(uid), false);
     await rm(dir, { recursive: true });
   });
 });

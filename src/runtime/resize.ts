@@ -1,9 +1,17 @@
 // In-place resize, done: the pod's cgroup and its containers get their new values in the planned order.
 import type { CriRuntime } from '../cri/services.ts';
-import { findContainer, uidOf, type Pod } from '../core/pod.ts';
+import { goQuote } from '../core/downward.ts';
+import { findContainer, uidOf, type Pod, type ResourceRequirements } from '../core/pod.ts';
+import { milliOf, quantity, toNumber } from '../core/quantity.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
-import { containerResources, sandboxOverhead, type LinuxResources } from './linux-resources.ts';
+import {
+  containerResources,
+  milliToQuota,
+  milliToShares,
+  sandboxOverhead,
+  type LinuxResources,
+} from './linux-resources.ts';
 import type { RuntimeFacts } from './facts.ts';
 import type { ResizeRecords, ResourceManager } from './needs.ts';
 import { planResize, type PodValues, type ResizeStep } from './resize-plan.ts';
@@ -35,7 +43,9 @@ export class Resizer {
     await this.#verifyMemory(pod, steps, records, signal);
     for (const step of steps) {
       if (step.do === 'pod') await this.#updatePod(pod, sandboxId, step, records, signal);
-      else await this.#updateContainer(pod, step, records, signal);
+      else if (step.do === 'container') await this.#updateContainer(pod, step, records, signal);
+      else if (step.name === undefined) records.setActuatedPod(uidOf(pod), step.resources);
+      else records.setActuated(uidOf(pod), step.name, step.resources);
     }
   }
 
@@ -46,21 +56,25 @@ export class Resizer {
     records: ResizeRecords,
     signal: AbortSignal,
   ): Promise<void> {
-    const lowered = steps.find(
-      (step): step is PodUpdate =>
-        step.do === 'pod' &&
-        step.changed === 'memoryLimitBytes' &&
-        step.values.memoryLimitBytes > 0 &&
-        (step.previous.memoryLimitBytes === 0 || step.values.memoryLimitBytes < step.previous.memoryLimitBytes),
-    );
-    if (lowered === undefined) return;
-    const usage = await records.memoryUsageOf(pod, signal);
-    const limit = lowered.values.memoryLimitBytes;
-    if (usage !== undefined && usage >= limit)
-      throw new KubeletError(
-        'invalid',
-        `cannot decrease memory limits: attempting to set pod memory limit (${limit}) below current usage (${usage})`,
-      );
+    const problems: string[] = [];
+    for (const step of steps) {
+      const limit = loweredMemory(step);
+      if (limit === undefined) continue;
+      const usage =
+        step.do === 'container' ? await this.#usageOf(step.id, signal) : await records.memoryUsageOf(pod, signal);
+      if (usage === undefined || usage < limit) continue;
+      const whose = step.do === 'container' ? `container ${goQuote(step.name)}` : 'pod';
+      problems.push(`attempting to set ${whose} memory limit (${limit}) below current usage (${usage})`);
+    }
+    if (problems.length === 0) return;
+    const all = problems.length === 1 ? problems.join() : `[${problems.join(', ')}]`;
+    throw new KubeletError('invalid', `cannot decrease memory limits: ${all}`);
+  }
+
+  async #usageOf(containerId: string, signal: AbortSignal): Promise<number | undefined> {
+    const { stats } = await this.#cri.containerStats({ containerId }, signal);
+    const usage = stats?.memory?.usageBytes?.value;
+    return usage === undefined ? undefined : Number(usage);
   }
 
   async #updatePod(
@@ -80,7 +94,8 @@ export class Resizer {
   }
 
   /** Runtimes that do not know the verb need not know the values. */
-  async #tellSandbox(pod: Pod, podSandboxId: string, values: PodValues, signal: AbortSignal): Promise<void> {
+  async #tellSandbox(pod: Pod, podSandboxId: string, all: PodValues, signal: AbortSignal): Promise<void> {
+    const values = withoutOverhead(all, pod, this.#facts);
     const resources: LinuxResources = {
       ...(this.#facts.cpuCfsQuota ? { cpuPeriod: this.#facts.cpuCfsPeriodUs, cpuQuota: values.cpuQuota } : {}),
       cpuShares: values.cpuShares,
@@ -108,4 +123,27 @@ export class Resizer {
     await this.#cri.updateContainerResources({ containerId: id, linux }, signal);
     records.setActuated(uidOf(pod), name, resources);
   }
+}
+
+/** The new memory limit where a step lowers one. */
+function loweredMemory(step: ResizeStep): number | undefined {
+  if (step.do === 'record' || (step.do === 'pod' && step.changed !== 'memoryLimitBytes')) return undefined;
+  const memoryOf = (resources: ResourceRequirements): number => toNumber(quantity(resources.limits?.['memory']));
+  const [now, before] =
+    step.do === 'pod'
+      ? [step.values.memoryLimitBytes, step.previous.memoryLimitBytes]
+      : [memoryOf(step.resources), memoryOf(step.previous)];
+  return now > 0 && (before === 0 || now < before) ? now : undefined;
+}
+
+/** The runtime is told the overhead apart from the rest. */
+function withoutOverhead(values: PodValues, pod: Pod, facts: RuntimeFacts): PodValues {
+  const { cpu, memory } = pod.spec.overhead ?? {};
+  const cpuMilli = milliOf(cpu);
+  const { cpuShares, cpuQuota, memoryLimitBytes } = values;
+  return {
+    cpuShares: cpuMilli === 0 ? cpuShares : milliToShares(Math.ceil((cpuShares * 1000) / 1024) - cpuMilli),
+    cpuQuota: cpuQuota === 0 ? 0 : cpuQuota - milliToQuota(cpuMilli, facts.cpuCfsPeriodUs),
+    memoryLimitBytes: memoryLimitBytes === 0 ? 0 : memoryLimitBytes - toNumber(quantity(memory)),
+  };
 }

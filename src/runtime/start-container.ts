@@ -14,6 +14,7 @@ import {
   type Pod,
   type PodContainer,
 } from '../core/pod.ts';
+import { withPodLimits } from '../core/pod-resources.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { newestOf } from '../core/snapshot.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
@@ -88,7 +89,11 @@ export class ContainerStarter {
     this.#event(created, 'Normal', 'Created', 'Container created');
     await this.#step(created, 'RunContainerError', () => this.#deps.cri.startContainer({ containerId }, signal));
     this.#event(created, 'Normal', 'Started', 'Container started');
-    this.#deps.resources.resize?.setActuated(uidOf(pod), container.name, container.resources ?? {});
+    this.#deps.resources.resize?.setActuated(
+      uidOf(pod),
+      container.name,
+      withPodLimits(container.resources, pod.spec.resources),
+    );
     await this.#linkLog(container, containerId, made, context);
     await this.#postStart(created, containerId, context);
     return containerId;

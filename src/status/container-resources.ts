@@ -3,16 +3,13 @@ import type { Container, ContainerStatus, ResourceList, ResourceRequirements } f
 import { formatQuantity, fromMilli, fromUnits, milliOf, quantity } from '../core/quantity.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
 
-/** What was last put in force for a container (`actuated_pods_state`). */
-export type ActuatedResources = ResourceRequirements;
-
 const MIN_QUOTA_MILLI = 10;
 const MIN_SHARES_MILLI = 2;
 
 export function containerResources(
   container: Container,
   seen: ObservedContainer,
-  actuated: ActuatedResources | undefined,
+  actuated: ResourceRequirements | undefined,
   old: ContainerStatus | undefined,
 ): Pick<ContainerStatus, 'resources' | 'allocatedResources'> {
   const allocated = container.resources ?? {};
@@ -28,7 +25,7 @@ export function containerResources(
 function applied(
   allocated: ResourceRequirements,
   seen: ObservedContainer,
-  actuated: ActuatedResources | undefined,
+  actuated: ResourceRequirements | undefined,
   old: ContainerStatus | undefined,
 ): ResourceRequirements {
   const out = shown(allocated);

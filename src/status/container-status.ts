@@ -8,10 +8,11 @@ import {
   type Pod,
   type VolumeMountStatus,
 } from '../core/pod.ts';
+import type { Actuated } from '../core/pod-resources.ts';
 import { RESTARTING_ALL, restartsAfterExit } from '../core/restart-policy.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import { nanosToApiTime } from '../core/time.ts';
-import { containerResources, type ActuatedResources } from './container-resources.ts';
+import { containerResources } from './container-resources.ts';
 
 export type StartErrorLookup = (container: string) => { readonly reason: string; readonly message: string } | undefined;
 
@@ -24,7 +25,7 @@ export type ContainerStatusInput = {
   readonly startErrors: StartErrorLookup;
   /** What a container left in its termination message file (or its log); empty for none. */
   readonly terminationMessage: (container: ObservedContainer) => string;
-  readonly actuated: (container: string) => ActuatedResources | undefined;
+  readonly actuated: Actuated;
   /** A rule has all containers start over: those not there were removed for it. */
   readonly restartingAll: boolean;
 };
@@ -145,7 +146,12 @@ function fromInstance(
     imageID: seen.imageRef,
     containerID: id,
     ...(kind === 'ephemeral' ? {} : { started: false }),
-    ...containerResources(container, seen, input.actuated(container.name), old?.containerID === id ? old : undefined),
+    ...containerResources(
+      container,
+      seen,
+      input.actuated.containers.get(container.name),
+      old?.containerID === id ? old : undefined,
+    ),
     ...(old?.volumeMounts === undefined ? mountStatuses(container) : { volumeMounts: old.volumeMounts }),
     ...userStatus(seen),
   };

@@ -33,7 +33,7 @@ function derive(pod: Pod, containers: readonly ObservedContainer[], previous: Po
     runtimeName: 'r',
     startErrors: () => (error === undefined ? undefined : { reason: error, message: '' }),
     terminationMessage: () => '',
-    actuated: () => undefined,
+    actuated: { containers: new Map() },
     readiness: () => ({ ready: false, started: false }),
     hostIPs: [],
     terminal: false,

@@ -1,7 +1,7 @@
 // A pod's status from what is desired, what is observed and what was said before. Pure; this is the one place where a
 // status is made from scratch.
 import { isSidecar, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '../core/pod.ts';
-import { podLimits, podRequests, resourceListOf } from '../core/pod-resources.ts';
+import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { mustRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
@@ -57,7 +57,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
     containerStatuses: statuses.main,
     ...(statuses.ephemeral.length > 0 ? { ephemeralContainerStatuses: statuses.ephemeral } : {}),
     qosClass: qosClassOf(pod),
-    ...resources(pod),
+    ...resources(input, phase),
   };
 }
 
@@ -135,11 +135,18 @@ function oneOfEachFamily(ips: readonly string[], hostIP: string | undefined): re
   return [first, second].filter((ip) => ip !== undefined);
 }
 
-function resources(pod: Pod): Pick<PodStatus, 'allocatedResources' | 'resources'> {
-  const requests = resourceListOf(podRequests(pod));
-  const limits = resourceListOf(podLimits(pod));
+/** What the pod was granted, and what of it is in force. */
+function resources(
+  { pod, actuated }: DeriveInput,
+  phase: PodPhase,
+): Pick<PodStatus, 'allocatedResources' | 'resources'> {
+  const granted = resourceListOf(podRequests(pod));
+  const known = phase === 'Running' && actuated.containers.size > 0;
+  const running = known ? withResources(pod, (c) => actuated.containers.get(c.name) ?? c.resources, actuated.pod) : pod;
+  const requests = resourceListOf(podRequests(running));
+  const limits = resourceListOf(podLimits(running));
   return {
-    ...(requests === undefined ? {} : { allocatedResources: requests }),
+    ...(granted === undefined ? {} : { allocatedResources: granted }),
     resources: { ...(limits === undefined ? {} : { limits }), ...(requests === undefined ? {} : { requests }) },
   };
 }

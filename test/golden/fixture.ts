@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import type { EventRecorder, EventType } from '../../src/core/events.ts';
 import type { Service } from '../../src/core/node.ts';
-import type { Pod, Volume } from '../../src/core/pod.ts';
+import type { Pod, ResourceRequirements, Volume } from '../../src/core/pod.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Logger } from '../../src/lib/logger.ts';
 import type { RuntimeFacts } from '../../src/runtime/facts.ts';
 import type { MountedVolume } from '../../src/runtime/mounts.ts';
-import type { ClusterView, Kit, VolumeProvider } from '../../src/runtime/needs.ts';
+import type { ClusterView, Kit, ResizeRecords, VolumeProvider } from '../../src/runtime/needs.ts';
 import { UserNamespaces } from '../../src/runtime/user-namespaces.ts';
 
 export type SeenEvent = {
@@ -154,3 +154,18 @@ export const facts = (root: string): RuntimeFacts => ({
   extraMaskedPaths: [],
   stopSignals: false,
 });
+
+/** Records of what is in force, in memory only; the pod's cgroup is a list of what was written to it. */
+export function fakeResizeRecords(writes: [string, number][]): ResizeRecords {
+  const containers = new Map<string, ResourceRequirements>();
+  let podLevel: ResourceRequirements | undefined;
+  return {
+    actuatedOf: () => ({ containers, ...(podLevel !== undefined && { pod: podLevel }) }),
+    setActuated: (_uid, container, resources) => void containers.set(container, resources),
+    setActuatedPod: (_uid, resources) => {
+      podLevel = resources;
+    },
+    writePod: async (_pod, key, value) => void writes.push([key, value]),
+    memoryUsageOf: async () => undefined,
+  };
+}

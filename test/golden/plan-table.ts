@@ -85,6 +85,7 @@ type Row = {
   readonly startup?: ProbeResult;
   readonly liveness?: ProbeResult;
   readonly actuated?: Readonly<Record<string, ResourceRequirements>>;
+  readonly actuatedPod?: ResourceRequirements;
   readonly restartingAll?: boolean;
   readonly steps: readonly string[];
 };
@@ -94,7 +95,12 @@ function check(row: Row): void {
     pod: row.pod ?? podOf({}),
     snapshot: snapshotOf(row.seen ?? [], row.sandboxes),
     probes: { liveness: () => row.liveness, startup: () => row.startup },
-    ...(row.actuated === undefined ? {} : { actuated: new Map(Object.entries(row.actuated)) }),
+    ...(row.actuated !== undefined && {
+      actuated: {
+        containers: new Map(Object.entries(row.actuated)),
+        ...(row.actuatedPod !== undefined && { pod: row.actuatedPod }),
+      },
+    }),
     ...(row.restartingAll === undefined ? {} : { restartingAll: row.restartingAll }),
   });
   assert.deepEqual(plan.steps.map(shown), row.steps);

@@ -6,14 +6,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
-import { namespaceOf, uidOf, type Pod, type ResourceRequirements } from '../../src/core/pod.ts';
+import { namespaceOf, uidOf, type Pod } from '../../src/core/pod.ts';
 import { containerId, sandboxId } from '../../src/core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../../src/core/snapshot.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
 import type { PodSyncResult } from '../../src/runtime/sync-result.ts';
 import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
-import { facts, fakeCluster, fakeKit, mountsFromSpec, recordingEvents, type SeenEvent } from '../golden/fixture.ts';
+import {
+  facts,
+  fakeCluster,
+  fakeKit,
+  fakeResizeRecords,
+  mountsFromSpec,
+  recordingEvents,
+  type SeenEvent,
+} from '../golden/fixture.ts';
 
 const signal = new AbortController().signal;
 const CGROUP = `/kts-pod-runtime-${process.pid}`;
@@ -92,7 +100,6 @@ async function snapshotOf(pod: Pod): Promise<PodSnapshot> {
 
 class Node {
   readonly events: SeenEvent[] = [];
-  readonly actuated = new Map<string, ResourceRequirements>();
   readonly writes: [string, number][] = [];
   readonly runtime: PodRuntime;
 
@@ -109,12 +116,7 @@ class Node {
         volumes: mountsFromSpec(root, pod),
         resources: {
           cgroupParentOf: (p) => `${CGROUP}/pod${uidOf(p)}`,
-          resize: {
-            actuatedOf: () => this.actuated,
-            setActuated: (_uid, container, resources) => this.actuated.set(container, resources),
-            writePod: async (_pod, key, value) => void this.writes.push([key, value]),
-            memoryUsageOf: async () => undefined,
-          },
+          resize: fakeResizeRecords(this.writes),
         },
         cluster: fakeCluster(),
         events: recordingEvents(this.events),

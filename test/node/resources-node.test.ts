@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Pod } from '../../src/core/pod.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Pod, PodCondition, ResourceRequirements } from '../../src/core/pod.ts';
 import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
@@ -14,7 +15,7 @@ import { until } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const NAMESPACE = 'default';
-type Name = 'hog' | 'bomb' | 'oom';
+type Name = 'hog' | 'bomb' | 'oom' | 'whole';
 
 /** The inner shell gives up when it cannot fork; what it started stays. */
 const BOMB = "sh -c 'i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done'; exec sleep 1000";
@@ -41,9 +42,22 @@ const manifest = (name: Name, script: string, limits: object): Pod =>
     },
   }) as unknown as Pod;
 
+/** With a second container that has no limits of its own, only those of the pod. */
+function withWholeLimits(pod: Pod): Pod {
+  const [own] = pod.spec.containers;
+  assert.ok(own);
+  const heir = { ...own, name: 'heir', resources: {} };
+  return { ...pod, spec: { ...pod.spec, containers: [own, heir], resources: amounts('200m', '32Mi') } };
+}
+const amounts = (cpu: string, memory: string): ResourceRequirements => ({
+  limits: { cpu, memory },
+  requests: { cpu, memory },
+});
+
 const PODS_MADE: Readonly<Record<Name, Pod>> = {
   hog: manifest('hog', 'while :; do :; done', { cpu: '100m', memory: '32Mi' }),
   bomb: manifest('bomb', BOMB, { cpu: '200m', memory: '64Mi' }),
+  whole: withWholeLimits(manifest('whole', 'exec sleep 1000', { cpu: '100m', memory: '16Mi' })),
   oom: manifest('oom', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done', { cpu: '500m', memory: '16Mi' }),
 };
 
@@ -108,3 +122,87 @@ test('a container over its memory limit is killed and says so', async () => {
     /^Process sh \(pid \d+\) was killed: the (container|pod)'s memory limit was exhausted$/,
   );
 });
+
+/** Shares, quota and memory limit as the kernel has them, of the pod and of the container without limits of its own. */
+async function inKernel(pod: Pod): Promise<readonly (readonly unknown[])[]> {
+  const cgroups = await openCgroups(systemClock, 'cgroupfs');
+  const id = pod.status?.containerStatuses?.find((c) => c.name === 'heir')?.containerID?.split('//')[1] ?? '';
+  return Promise.all(
+    [podCgroup(pod), `${podCgroup(pod)}/${id}`].map(async (path) => {
+      const { cpuShares, cpuQuotaUs, memoryLimitBytes } = await cgroups.read(path, signal);
+      return [cpuShares, cpuQuotaUs, memoryLimitBytes];
+    }),
+  );
+}
+const resize = (cpu: string, memory: string): Promise<Pod> =>
+  node.client.patch(
+    PODS,
+    { namespace: NAMESPACE, name: 'whole', subresource: 'resize' },
+    { spec: { resources: amounts(cpu, memory) } },
+    signal,
+  );
+const resizeCondition = (pod: Pod, type: string): PodCondition | undefined =>
+  pod.status?.conditions?.find((c) => c.type === type);
+/** The pod once its resources are in force and nothing more is under way. */
+const resizedTo = (resources: ResourceRequirements, generation: number): Promise<Pod> =>
+  until('the resize is done', async () => {
+    const pod = await podNow('whole');
+    const done =
+      resizeCondition(pod, 'PodResizeInProgress') === undefined && isDeepStrictEqual(pod.status?.resources, resources);
+    return done && pod.status?.observedGeneration === generation && pod;
+  });
+
+test('the limits of a pod as a whole change in place, through a refusal and a crash half-way', async () => {
+  const MI = 2n ** 20n;
+  const start = await comesTo('whole', 'Running');
+  assert.deepEqual(await inKernel(start), [
+    [204, 20_000, 32n * MI],
+    [204, 20_000, 32n * MI],
+  ]);
+  assert.deepEqual(start.status?.allocatedResources, { cpu: '200m', memory: '32Mi' });
+  await resize('400m', '64Mi');
+  const grown = await resizedTo(amounts('400m', '64Mi'), 2);
+  assert.deepEqual(await inKernel(grown), [
+    [409, 40_000, 64n * MI],
+    [409, 40_000, 64n * MI],
+  ]);
+  await resize('9000', '64Mi');
+  const refused = await until('it is refused', async () => {
+    const pod = await podNow('whole');
+    return resizeCondition(pod, 'PodResizePending')?.observedGeneration === 3 && pod;
+  });
+  const { reason, message } = resizeCondition(refused, 'PodResizePending') ?? {};
+  assert.equal(reason, 'Infeasible');
+  assert.match(message ?? '', /^Node didn't have enough capacity: cpu, requested: 9000000, capacity: \d+$/);
+  assert.deepEqual(refused.status?.allocatedResources, { cpu: '400m', memory: '64Mi' });
+  // The memory shrinks, then the runtime is out of reach for the processor time, and the kubelet dies.
+  node.cri.inject({ verb: 'UpdateContainerResources', fault: { do: 'hang' }, when: isSecondUpdate() });
+  await resize('100m', '24Mi');
+  await until('half of it is done', async () => (await inKernel(refused))[0]?.[2] === 24n * MI);
+  await node.kubelet.kill('SIGKILL');
+  node.cri.lift();
+  assert.deepEqual((await inKernel(refused))[0], [409, 40_000, 24n * MI]);
+  await node.kubelet.start(node.healthzPort);
+  const shrunk = await resizedTo(amounts('100m', '24Mi'), 4);
+  assert.deepEqual(await inKernel(shrunk), [
+    [102, 10_000, 24n * MI],
+    [102, 10_000, 24n * MI],
+  ]);
+  assert.deepEqual(
+    shrunk.status?.containerStatuses?.map((c) => c.restartCount),
+    [0, 0],
+  );
+  assert.equal(resizeCondition(shrunk, 'PodResizePending'), undefined);
+  const query = { fieldSelector: `involvedObject.uid=${start.metadata.uid}` };
+  await until('the events are there', async () => {
+    const { items } = await node.client.list(EVENTS, { namespace: NAMESPACE, query }, signal);
+    const seen = new Set(items.map((e) => e.reason).filter((r) => r?.startsWith('Resize')));
+    return isDeepStrictEqual(seen, new Set(['ResizeStarted', 'ResizeCompleted', 'ResizeInfeasible']));
+  });
+});
+
+/** The first update is about memory, the second about processor time. */
+function isSecondUpdate(): () => boolean {
+  let count = 0;
+  return () => ++count > 1;
+}

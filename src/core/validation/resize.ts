@@ -1,6 +1,6 @@
-// The `resize` subresource: CPU and memory of containers may change in place, nothing else may.
+// The `resize` subresource: CPU and memory of containers and of the pod as a whole may change in place, nothing else may.
 import { computeQosClass, qosClassOf } from '../qos.ts';
-import { CONFIG_MIRROR, isSidecar, type Container, type Pod, type PodSpec, type ResourceList } from '../pod.ts';
+import { CONFIG_MIRROR, type Container, type Pod, type PodSpec, type ResourceList } from '../pod.ts';
 import { Findings, type FieldError } from './field-error.ts';
 import { checkObjectMetaUpdate } from './object-meta.ts';
 import { readPod } from './pod-shape.ts';
@@ -30,6 +30,7 @@ export function validateResize(now: Pod, before: Pod, options: PodValidationOpti
   const running = before.status?.containerStatuses?.find((s) => s.state.running !== undefined);
   if (running !== undefined && running.resources === undefined)
     f.forbidden('spec', 'Pod running on node without support for resize');
+  checkPodLevel(f, spec, before.spec);
   if (!sameOrder(f, spec, before.spec)) return f.list;
   checkContainers(f, spec, before.spec);
   if (f.list.length === 0 && !sameJson(withOldResources(spec, before.spec), before.spec))
@@ -55,6 +56,16 @@ function sameOrder(f: Findings, now: PodSpec, before: PodSpec): boolean {
   return same;
 }
 
+function checkPodLevel(f: Findings, now: PodSpec, before: PodSpec): void {
+  const field = 'spec.resources';
+  if (before.resources !== undefined && now.resources === undefined)
+    return f.forbidden(field, 'pod-level resources cannot be removed');
+  checkNothingRemoved(f, field, now, before, 'pod-level resource');
+  const rest = withOld(now, before).resources ?? {};
+  if (!sameJson(rest, withOld(before, before).resources ?? {}))
+    f.forbidden('spec', 'only cpu and memory resources are mutable at pod-level');
+}
+
 function checkContainers(f: Findings, now: PodSpec, before: PodSpec): void {
   now.containers.forEach((container, i) => {
     const old = before.containers[i];
@@ -63,16 +74,24 @@ function checkContainers(f: Findings, now: PodSpec, before: PodSpec): void {
   (now.initContainers ?? []).forEach((container, i) => {
     const old = before.initContainers?.[i];
     if (old === undefined) return;
-    if (isSidecar(container)) checkNothingRemoved(f, `spec.initContainers[${i}].resources`, container, old);
-    else if (!sameJson(container, old)) f.forbidden('spec', 'resources for non-sidecar init containers are immutable');
+    checkNothingRemoved(f, `spec.initContainers[${i}].resources`, container, old);
+    const field = `spec.initContainers[${i}]`;
+    if (!sameJson(withOld(container, old), withOld(old, old)))
+      f.forbidden(field, 'only cpu and memory resources for init or sidecar containers are mutable');
   });
 }
 
-function checkNothingRemoved(f: Findings, field: string, now: Container, before: Container): void {
+function checkNothingRemoved(
+  f: Findings,
+  field: string,
+  now: WithResources,
+  before: WithResources,
+  what = 'resource',
+): void {
   for (const side of ['requests', 'limits'] as const) {
     const mine = now.resources?.[side] ?? {};
     if (Object.keys(before.resources?.[side] ?? {}).some((name) => mine[name] === undefined))
-      f.forbidden(`${field}.${side}`, `resource ${side} cannot be removed`);
+      f.forbidden(`${field}.${side}`, `${what} ${side} cannot be removed`);
   }
 }
 
@@ -80,11 +99,12 @@ function checkNothingRemoved(f: Findings, field: string, now: Container, before:
 function withOldResources(now: PodSpec, before: PodSpec): PodSpec {
   const restore = (list: readonly Container[], old: readonly Container[] | undefined): readonly Container[] =>
     list.map((c, i) => withOld(c, old?.[i]));
+  const { resources: _, ...rest } = now;
   return {
-    ...now,
+    ...rest,
     containers: restore(now.containers, before.containers),
     ...(now.initContainers === undefined ? {} : { initContainers: restore(now.initContainers, before.initContainers) }),
-    ...(now.resources === undefined ? {} : { resources: withOld(now, before).resources ?? {} }),
+    ...(before.resources !== undefined && { resources: before.resources }),
   };
 }
 

@@ -177,7 +177,7 @@ function checkPodFits(f: Findings, field: string, pod: Pod, given: ResourceRequi
       const own = given.limits?.[name];
       if (own !== undefined && compareQuantities(quantity(limit), quantity(own)) > 0)
         f.invalid(
-          `spec.containers[${i}].resources.limits[${name}]`,
+          `${field}.containers[${i}][${name}].limits`,
           limit,
           `must be less than or equal to pod limits of ${own}`,
         );

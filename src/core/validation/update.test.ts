@@ -125,7 +125,33 @@ describe('resizes', () => {
         i === index ? { ...c, resources: { requests: { cpu } } } : c,
       ),
     });
+  const whole = (requests: Record<string, string>, limits: Record<string, string>): Pod =>
+    changed({ resources: { requests, limits } });
+  const two = whole({ cpu: '3' }, { cpu: '4', memory: '1Gi' });
+  const pages = { 'hugepages-2Mi': '4Mi' };
   table(validateResize, [
+    ['nothing for the pod as a whole', two, [], two],
+    ['more for the pod as a whole', whole({ cpu: '4' }, { cpu: '5', memory: '2Gi' }), [], two],
+    ['something for the pod as a whole', whole({ cpu: '3' }, { cpu: '4' }), []],
+    ['no more for the pod as a whole', base, [/spec.resources: Forbidden: pod-level resources cannot be removed/], two],
+    [
+      'a limit of the pod less',
+      whole({ cpu: '3' }, { cpu: '4' }),
+      [/spec.resources.limits: Forbidden: pod-level resource limits cannot be removed/],
+      two,
+    ],
+    [
+      'huge pages of the pod',
+      whole({ cpu: '3', ...pages }, { cpu: '4', memory: '1Gi', ...pages }),
+      [/spec: Forbidden: only cpu and memory resources are mutable at pod-level/],
+      two,
+    ],
+    [
+      'less for the pod than its containers ask for',
+      whole({ cpu: '1' }, { cpu: '4', memory: '1Gi' }),
+      [/spec.resources.requests\[cpu\]: Invalid value: "1": must be greater than or equal to aggregate/],
+      two,
+    ],
     ['nothing', base, []],
     ['more cpu', resources({ cpu: '1500m' }, { cpu: '3' }), []],
     ['memory too', resources({ cpu: '1', memory: '1Mi' }, { cpu: '2' }), []],
@@ -149,7 +175,12 @@ describe('resizes', () => {
     ],
     ['an image', changed({ containers: [{ ...first, image: 'i:2' }] }), [/only cpu and memory resources are mutable/]],
     ['a sidecar', init(1, '2'), []],
-    ['an init container', init(0, '2'), [/resources for non-sidecar init containers are immutable/]],
+    ['an init container', init(0, '2'), []],
+    [
+      "an init container's image",
+      changed({ initContainers: (base.spec.initContainers ?? []).map((c) => ({ ...c, image: 'i:2' })) }),
+      [/\[0\]: Forbidden: only cpu and memory resources for init or sidecar/, /\[1\]: Forbidden: only cpu and memory/],
+    ],
     [
       'another class',
       changed({ containers: [{ ...first, resources: {} }], initContainers: [] }),

@@ -55,6 +55,8 @@ function resized(spec: Json, asked: Json): Json {
       };
     });
   }
+  if (asked['resources'] === undefined) delete spec['resources'];
+  else spec['resources'] = asked['resources'];
   return spec;
 }
 
