@@ -19,7 +19,7 @@ import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
 import type { Runtime } from './soak/soak-world.ts';
-import { loadAverage } from './statistics.ts';
+import { interrupted, loadAverage } from './statistics.ts';
 import { tracesIn } from './traces.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -183,13 +183,9 @@ async function run(options: Options, dist: string): Promise<void> {
     flags: options.trace ? ['-v=4'] : [],
     nodeOptions: options.nodeOptions,
   });
-  const interrupted = new Promise<never>((_, reject) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-      process.once(name, () => reject(new Error(`stopped by ${name}`)));
-  });
   let rows: Row[];
   try {
-    rows = await Promise.race([measure(world, options, command, env), interrupted]);
+    rows = await Promise.race([measure(world, options, command, env), interrupted()]);
     if (options.trace) say(`\n${tracesIn(world.log)}\n`);
   } finally {
     await world.stop();

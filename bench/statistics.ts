@@ -40,3 +40,10 @@ export async function inParallel<T>(
     }),
   );
 }
+
+/** Rejects when somebody wants this process to end: what was started has to be taken away first. */
+export const interrupted = (): Promise<never> =>
+  new Promise((_, reject) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+      process.once(name, () => reject(new Error(`stopped by ${name}`)));
+  });

@@ -2,6 +2,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIFE_MS } from '../pods.ts';
+import { interrupted } from '../statistics.ts';
 import { drawLines } from '../svg.ts';
 import { soak, type Soaked } from './soak.ts';
 import { startSoakWorld, type Runtime } from './soak-world.ts';
@@ -27,7 +28,7 @@ export async function soakCommand(options: SoakCommand): Promise<Soaked> {
   const isFake = runtime === 'fake';
   const world = await startSoakWorld({ runtime, command, env, nodeOptions });
   try {
-    const soaked = await soak(world, {
+    const running = soak(world, {
       pods,
       warmUp: Math.min(pods / 2, Math.max(pods / 10, isFake ? MIN_WARM_UP : 0)),
       looks: 3,
@@ -37,6 +38,7 @@ export async function soakCommand(options: SoakCommand): Promise<Soaked> {
       moreMemory: 1.05,
       say,
     });
+    const soaked = await Promise.race([running, interrupted()]);
     const [first, ...later] = soaked.vitals;
     const line = {
       at: new Date().toISOString(),
