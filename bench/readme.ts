@@ -37,7 +37,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   'idle-50.cpu': 'idle CPU with 50 pods, of one core',
   'idle-100.cpu': 'idle CPU with 100 pods, of one core',
   'restart-100.usable': 'kubelet restarted with 100 pods, exec to a new pod Ready',
-  'full.rate': '250 pods on one node',
+  'full-250.rate': '250 pods on one node',
 };
 
 export function redrawReadme(): void {
@@ -80,7 +80,7 @@ function figures(runs: readonly Run[]): string {
 
 const scenarioOf = (key: string): string => {
   const [name = ''] = key.split('.');
-  return /^(idle|restart)-/.test(name) ? 'idle' : name === 'full' ? 'full-node' : name.replace(/^storm-.*/, 'storm');
+  return /^(idle|restart)-/.test(name) ? 'idle' : name.replace(/^storm-.*/, 'storm').replace(/^full-.*/, 'full-node');
 };
 
 function newest(runs: readonly Run[], key: string, what: string): Found | undefined {
