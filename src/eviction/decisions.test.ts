@@ -186,6 +186,20 @@ describe('pressure over time', () => {
       ],
     ));
 
+  it('so does the memory of all pods together', () => {
+    const hard = { 'nodefs.available': '10', 'memory.available': '100' };
+    const figures = nodeFigures({
+      memory: memory(500, 1000),
+      systemContainers: [{ name: 'pods', memory: memory(50, 1000) }],
+      fs: fs({ availableBytes: 5, capacityBytes: 1000 }),
+    });
+    const { urgent } = look(CALM, parseThresholds(config({ evictionHard: hard }), true), observationsOf(figures), 0, 0);
+    assert.deepEqual(
+      urgent.map((t) => t.signal),
+      ['allocatableMemory.available', 'nodefs.available'],
+    );
+  });
+
   it('a hard threshold leaves a second, a soft one what both allow', () => {
     const [hard, , soft] = thresholds;
     assert.ok(hard !== undefined && soft !== undefined);

@@ -39,9 +39,12 @@ export function look(
   const lasting = [...met].filter((t) => nowMs - (firstMetMs.get(t) ?? nowMs) >= t.graceMs);
   const urgent = lasting
     .filter((t) => advanced(t, before.observations, observations))
-    .sort((a, b) => Number(b.signal === 'memory.available') - Number(a.signal === 'memory.available'));
+    .sort((a, b) => Number(isMemory(b)) - Number(isMemory(a)));
   return { state: { firstMetMs, lastSeenMs, met: lasting, observations }, pressures, urgent };
 }
+
+/** Of the machine or of all pods together: either ends in kills by the kernel. */
+const isMemory = ({ signal }: Threshold): boolean => SIGNALS[signal].resource === 'memory';
 
 /** Nothing is decided twice on one measurement. */
 function advanced({ signal }: Threshold, before: Observations, now: Observations): boolean {
