@@ -112,6 +112,17 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     assert.equal((await get('/debug/pprof/profile?seconds=x')).status, 400);
   });
 
+  it('what the start of a pod waited for, drawn and as JSON', async () => {
+    const drawing = await get('/debug/waterfalls/golden/simple');
+    assert.match(drawing.body, /^start of golden\/simple: [\d.]+ ms\n[^]*\nrunPodSandbox +\| *=+ *\| [\d.]+ ms\n/);
+    const { body } = await get('/debug/waterfalls', { accept: 'application/json' });
+    const { waterfalls } = JSON.parse(body) as { waterfalls: { name: string; spans: { name: string }[] }[] };
+    const names = waterfalls.find((w) => w.name === 'simple')?.spans.map((span) => span.name);
+    for (const name of ['cgroup', 'volumes', 'runPodSandbox', 'createContainer', 'startContainer', 'status'])
+      assert.ok(names?.includes(name), name);
+    assert.equal((await get('/debug/waterfalls/golden/nobody')).status, 404);
+  });
+
   it('metrics, packed where asked for', async () => {
     const { body, headers } = await get('/metrics/slis');
     assert.match(String(headers['process-start-time-unix']), /^\d+$/);
