@@ -6,21 +6,10 @@ import { at, numberAt, recordAt, recordsAt, textAt, type ApiObject, type Json } 
 import type { Change } from '../api/store.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { resolveCount } from './rollout.ts';
-import {
-  createPod,
-  deletePod,
-  isActive,
-  isAvailable,
-  isFinished,
-  isReady,
-  ownedBy,
-  ownersOf,
-  templateHash,
-  writeStatus,
-} from './workload-pods.ts';
+import { Workload } from './workload.ts';
+import { isActive, isAvailable, isFinished, isReady, templateHash } from './workload-pods.ts';
 
 const STORAGE = 'apps/daemonsets';
-const COMPONENT = 'daemonset-controller';
 const HASH = 'controller-revision-hash';
 
 const TOLERATIONS: readonly Json[] = [
@@ -39,25 +28,31 @@ const TOLERATIONS: readonly Json[] = [
 export class DaemonSetController implements Controller {
   readonly name = 'daemon-sets';
   readonly #deps: ControllerDeps;
+  readonly #workload: Workload;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
+    this.#workload = new Workload(deps.registry, {
+      kind: 'DaemonSet',
+      storage: STORAGE,
+      owns: 'pods',
+      component: 'daemonset-controller',
+    });
   }
 
   initialKeys(): readonly string[] {
-    return this.#deps.registry.store.list(STORAGE).map((s) => s.key);
+    return this.#workload.keys();
   }
 
   keysOf(change: Change): readonly string[] {
-    if (change.resource === STORAGE) return change.type === 'DELETED' ? [] : [change.now.key];
     if (change.resource === 'nodes')
       return change.type === 'MODIFIED' && !placementChanged(change) ? [] : this.initialKeys();
-    return change.resource === 'pods' ? ownersOf(change, 'DaemonSet') : [];
+    return this.#workload.keysOf(change);
   }
 
   reconcile(key: string): void {
     const { registry } = this.#deps;
-    const set = registry.store.get(STORAGE, key)?.object as ApiObject | undefined;
+    const set = this.#workload.read(key);
     if (set === undefined) return;
     const nodes = registry.store
       .list('nodes')
@@ -69,12 +64,12 @@ export class DaemonSetController implements Controller {
   }
 
   #place(set: ApiObject, nodes: readonly ApiObject[], hash: string): void {
-    const { registry, clock } = this.#deps;
-    const owned = ownedBy(registry, 'pods', set);
+    const { clock } = this.#deps;
+    const owned = this.#workload.owned(set);
     const names = new Set(nodes.map((n) => n.metadata.name));
-    for (const pod of owned) if (isActive(pod) && !names.has(targetOf(pod))) deletePod(registry, COMPONENT, set, pod);
+    for (const pod of owned) if (isActive(pod) && !names.has(targetOf(pod))) this.#workload.deletePod(set, pod);
     for (const pod of owned)
-      if (isFinished(pod) && pod.metadata.deletionTimestamp === undefined) deletePod(registry, COMPONENT, set, pod);
+      if (isFinished(pod) && pod.metadata.deletionTimestamp === undefined) this.#workload.deletePod(set, pod);
     const now = clock.now();
     const update = recordAt(set, 'spec', 'updateStrategy');
     const allowed = Math.max(1, resolveCount(at(update, 'rollingUpdate', 'maxUnavailable') ?? 1, nodes.length, true));
@@ -85,25 +80,25 @@ export class DaemonSetController implements Controller {
     for (const node of nodes) {
       const present = owned.filter((p) => targetOf(p) === node.metadata.name && !isFinished(p));
       const active = present.filter(isActive);
-      if (present.length === 0) createPod(registry, COMPONENT, set, (body) => aimed(body, node.metadata.name, hash));
-      for (const extra of active.slice(1)) deletePod(registry, COMPONENT, set, extra);
+      if (present.length === 0) this.#workload.createPod(set, (body) => aimed(body, node.metadata.name, hash));
+      for (const extra of active.slice(1)) this.#workload.deletePod(set, extra);
       const [pod] = active;
       if (pod === undefined || pod.metadata.labels?.[HASH] === hash || textAt(update, 'type') === 'OnDelete') continue;
       const counted = !isAvailable(pod, minReady, now);
       if (!counted && unavailable >= allowed) continue;
       if (!counted) unavailable++;
-      deletePod(registry, COMPONENT, set, pod);
+      this.#workload.deletePod(set, pod);
     }
   }
 
   #report(set: ApiObject, nodes: readonly ApiObject[], hash: string): void {
-    const { registry, clock } = this.#deps;
+    const { clock } = this.#deps;
     const names = new Set(nodes.map((n) => n.metadata.name));
-    const pods = ownedBy(registry, 'pods', set).filter((p) => isActive(p) && names.has(targetOf(p)));
+    const pods = this.#workload.owned(set).filter((p) => isActive(p) && names.has(targetOf(p)));
     const minReady = numberAt(set, 'spec', 'minReadySeconds') ?? 0;
     const available = pods.filter((p) => isAvailable(p, minReady, clock.now())).length;
     const some = (count: number): number | undefined => (count === 0 ? undefined : count);
-    writeStatus(registry, STORAGE, set, {
+    this.#workload.writeStatus(set, {
       currentNumberScheduled: pods.length,
       desiredNumberScheduled: nodes.length,
       numberMisscheduled: 0,

@@ -6,15 +6,14 @@ import { resourceNamed } from '../api/resources.ts';
 import type { Change } from '../api/store.ts';
 import { systemContext } from '../seed.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
-import { recordEvent } from './events.ts';
 import { limitsOf, nextSizes, type SetSize } from './rollout.ts';
-import { ownedBy, ownerReference, ownersOf, templateHash, withCondition, writeStatus } from './workload-pods.ts';
+import { ownerReference, Workload } from './workload.ts';
+import { templateHash, withCondition } from './workload-pods.ts';
 
 const STORAGE = 'apps/deployments';
 const SETS = 'apps/replicasets';
 const HASH = 'pod-template-hash';
 const REVISION = 'deployment.kubernetes.io/revision';
-const COMPONENT = 'deployment-controller';
 
 const revisionOf = (object: ApiObject): number => Number(object.metadata.annotations?.[REVISION] ?? 0);
 const sizeOf = (set: ApiObject): SetSize => ({
@@ -28,23 +27,28 @@ const total = (sets: readonly ApiObject[], ...path: string[]): number =>
 export class DeploymentController implements Controller {
   readonly name = 'deployments';
   readonly #deps: ControllerDeps;
+  readonly #workload: Workload;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
+    this.#workload = new Workload(deps.registry, {
+      kind: 'Deployment',
+      storage: STORAGE,
+      owns: SETS,
+      component: 'deployment-controller',
+    });
   }
 
   initialKeys(): readonly string[] {
-    return this.#deps.registry.store.list(STORAGE).map((s) => s.key);
+    return this.#workload.keys();
   }
 
   keysOf(change: Change): readonly string[] {
-    if (change.resource === STORAGE) return change.type === 'DELETED' ? [] : [change.now.key];
-    return change.resource === SETS ? ownersOf(change, 'Deployment') : [];
+    return this.#workload.keysOf(change);
   }
 
   reconcile(key: string): void {
-    const { registry } = this.#deps;
-    const deployment = registry.store.get(STORAGE, key)?.object as ApiObject | undefined;
+    const deployment = this.#workload.read(key);
     if (deployment === undefined) return;
     if (deployment.metadata.deletionTimestamp !== undefined) return this.#report(deployment);
     const paused = at(deployment, 'spec', 'paused') === true;
@@ -54,11 +58,11 @@ export class DeploymentController implements Controller {
       this.#roll(deployment, fresh);
       this.#forgetOld(deployment, fresh);
     } else if (fresh !== undefined) this.#resize(deployment, fresh, numberAt(deployment, 'spec', 'replicas') ?? 1);
-    this.#report(registry.store.get(STORAGE, key)?.object as ApiObject);
+    this.#report(this.#workload.read(key) ?? deployment);
   }
 
   #sets(deployment: ApiObject): ApiObject[] {
-    return ownedBy(this.#deps.registry, SETS, deployment);
+    return this.#workload.owned(deployment);
   }
 
   /** The set made from the present template, whatever its hash was called then. */
@@ -157,7 +161,7 @@ export class DeploymentController implements Controller {
       systemContext(),
     );
     const message = `Scaled ${replicas > before ? 'up' : 'down'} replica set ${name} from ${before} to ${replicas}`;
-    recordEvent(this.#deps.registry, COMPONENT, deployment, { type: 'Normal', reason: 'ScalingReplicaSet', message });
+    this.#workload.tell(deployment, { type: 'Normal', reason: 'ScalingReplicaSet', message });
   }
 
   #forgetOld(deployment: ApiObject, fresh: ApiObject): void {
@@ -200,7 +204,7 @@ export class DeploymentController implements Controller {
       now,
     );
     conditions = withCondition(conditions, progress(fresh?.metadata.name ?? '', complete), now);
-    writeStatus(this.#deps.registry, STORAGE, deployment, {
+    this.#workload.writeStatus(deployment, {
       observedGeneration: deployment.metadata.generation,
       replicas: some(replicas),
       updatedReplicas: some(updated),

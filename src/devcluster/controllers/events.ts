@@ -6,12 +6,13 @@ import type { Registry } from '../api/registry.ts';
 import { resourceNamed } from '../api/resources.ts';
 import { systemContext } from '../seed.ts';
 
-export function recordEvent(
-  registry: Registry,
-  component: string,
-  about: ApiObject,
-  event: { type: 'Normal' | 'Warning'; reason: string; message: string },
-): void {
+export type EventText = {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+};
+
+export function recordEvent(registry: Registry, component: string, about: ApiObject, event: EventText): void {
   const now = apiTime(registry.world.clock.now());
   const { name, namespace, uid, resourceVersion } = about.metadata;
   const same = registry.store

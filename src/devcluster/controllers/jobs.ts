@@ -2,26 +2,25 @@
 // is deleted or we are killed in between: it keeps a finalizer until its UID stands in the job's status.
 import { apiTime, parseTimeMs } from '../../core/time.ts';
 import { deleteObject } from '../api/deletion.ts';
-import { at, numberAt, recordAt, recordsAt, textAt, textsAt, type ApiObject, type Json } from '../api/objects.ts';
+import {
+  at,
+  keyOf,
+  numberAt,
+  recordAt,
+  recordsAt,
+  textAt,
+  textsAt,
+  type ApiObject,
+  type Json,
+} from '../api/objects.ts';
 import { resourceNamed } from '../api/resources.ts';
 import type { Change } from '../api/store.ts';
 import { systemContext } from '../seed.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
-import { recordEvent } from './events.ts';
-import {
-  createPod,
-  deletePod,
-  isActive,
-  isFinished,
-  isReady,
-  ownedBy,
-  ownersOf,
-  withCondition,
-  writeStatus,
-} from './workload-pods.ts';
+import { Workload } from './workload.ts';
+import { isActive, isFinished, isReady, withCondition } from './workload-pods.ts';
 
 const STORAGE = 'batch/jobs';
-const COMPONENT = 'job-controller';
 const TRACKING = 'batch.kubernetes.io/job-tracking';
 const FIRST_BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 600_000;
@@ -34,33 +33,37 @@ const isDone = (job: ApiObject): boolean =>
 export class JobController implements Controller {
   readonly name = 'jobs';
   readonly #deps: ControllerDeps;
+  readonly #workload: Workload;
   readonly #wake: (key: string) => void;
 
   constructor(deps: ControllerDeps, wake: (key: string) => void) {
     this.#deps = deps;
+    this.#workload = new Workload(deps.registry, {
+      kind: 'Job',
+      storage: STORAGE,
+      owns: 'pods',
+      component: 'job-controller',
+    });
     this.#wake = wake;
   }
 
   initialKeys(): readonly string[] {
-    return this.#deps.registry.store.list(STORAGE).map((s) => s.key);
+    return this.#workload.keys();
   }
 
   keysOf(change: Change): readonly string[] {
-    if (change.resource === STORAGE) return change.type === 'DELETED' ? [] : [change.now.key];
-    return change.resource === 'pods' ? ownersOf(change, 'Job') : [];
+    return this.#workload.keysOf(change);
   }
 
   reconcile(key: string): void {
-    const { registry } = this.#deps;
-    const read = (): ApiObject | undefined => registry.store.get(STORAGE, key)?.object as ApiObject | undefined;
-    const job = read();
+    const job = this.#workload.read(key);
     if (job === undefined) return this.#releaseOrphans(key);
     this.#count(job);
-    const counted = read();
+    const counted = this.#workload.read(key);
     if (counted === undefined) return;
     if (isDone(counted)) return this.#expire(key, counted);
     if (counted.metadata.deletionTimestamp === undefined) this.#drive(key, counted);
-    const now = read();
+    const now = this.#workload.read(key);
     if (now !== undefined && !isDone(now)) this.#report(now);
   }
 
@@ -75,8 +78,7 @@ export class JobController implements Controller {
   }
 
   #count(job: ApiObject): void {
-    const { registry } = this.#deps;
-    const pods = ownedBy(registry, 'pods', job);
+    const pods = this.#workload.owned(job);
     const tracked = pods.filter((p) => p.metadata.finalizers?.includes(TRACKING) === true);
     const over = tracked.filter(
       (p) => isFinished(p) || (p.metadata.deletionTimestamp !== undefined && textAt(p, 'spec', 'nodeName') === ''),
@@ -90,12 +92,11 @@ export class JobController implements Controller {
     }
     if (lists.succeeded.length + lists.failed.length === 0) return;
     const status = recordAt(job, 'status');
-    writeStatus(registry, STORAGE, job, { ...status, uncountedTerminatedPods: lists });
+    this.#workload.writeStatus(job, { ...status, uncountedTerminatedPods: lists });
     for (const pod of tracked)
       if ([...lists.succeeded, ...lists.failed].includes(pod.metadata.uid ?? '')) this.#release(pod);
-    const fresh = registry.store.get(STORAGE, `${job.metadata.namespace ?? ''}/${job.metadata.name}`)
-      ?.object as ApiObject;
-    writeStatus(registry, STORAGE, fresh, {
+    const fresh = this.#workload.read(keyOf(job.metadata.namespace, job.metadata.name)) ?? job;
+    this.#workload.writeStatus(fresh, {
       ...recordAt(fresh, 'status'),
       succeeded: (numberAt(status, 'succeeded') ?? 0) + lists.succeeded.length || undefined,
       failed: (numberAt(status, 'failed') ?? 0) + lists.failed.length || undefined,
@@ -121,13 +122,13 @@ export class JobController implements Controller {
 
   /** One decision: finished, failed, fewer pods, more pods, or wait. */
   #drive(key: string, job: ApiObject): void {
-    const { registry, clock } = this.#deps;
+    const { clock } = this.#deps;
     const spec = recordAt(job, 'spec');
     const succeeded = numberAt(job, 'status', 'succeeded') ?? 0;
     const failed = numberAt(job, 'status', 'failed') ?? 0;
-    const active = ownedBy(registry, 'pods', job).filter(isActive);
+    const active = this.#workload.owned(job).filter(isActive);
     if (spec['suspend'] === true) {
-      for (const pod of active) deletePod(registry, COMPONENT, job, pod);
+      for (const pod of active) this.#workload.deletePod(job, pod);
       return;
     }
     const started = textAt(job, 'status', 'startTime');
@@ -154,16 +155,17 @@ export class JobController implements Controller {
           ? active.length
           : parallelism
         : Math.min(parallelism, completions - succeeded);
-    for (const pod of active.slice(Math.max(0, wanted))) deletePod(registry, COMPONENT, job, pod);
+    for (const pod of active.slice(Math.max(0, wanted))) this.#workload.deletePod(job, pod);
     if (active.length < wanted && this.#mayStart(key, job, failed))
-      for (let i = active.length; i < wanted; i++) createPod(registry, COMPONENT, job, tracked);
+      for (let i = active.length; i < wanted; i++) this.#workload.createPod(job, tracked);
   }
 
   /** After a failure the next try waits, twice as long each time. */
   #mayStart(key: string, job: ApiObject, failed: number): boolean {
     if (failed === 0) return true;
-    const { registry, clock } = this.#deps;
-    const ends = ownedBy(registry, 'pods', job)
+    const { clock } = this.#deps;
+    const ends = this.#workload
+      .owned(job)
       .filter((p) => textAt(p, 'status', 'phase') === 'Failed')
       .map((p) => Math.max(parseTimeMs(p.metadata.creationTimestamp), ...finishTimes(p)));
     const last = Math.max(0, ...ends);
@@ -174,43 +176,27 @@ export class JobController implements Controller {
   }
 
   #complete(job: ApiObject): void {
-    const now = apiTime(this.#deps.clock.now());
-    const say = (type: string): Json => ({
-      type,
-      status: 'True',
-      reason: 'CompletionsReached',
-      message: 'Reached expected number of succeeded pods',
-      lastProbeTime: now,
-    });
-    let conditions = withCondition(recordsAt(job, 'status', 'conditions'), say('SuccessCriteriaMet'), now);
-    conditions = withCondition(conditions, say('Complete'), now);
-    const { active: _a, ...status } = recordAt(job, 'status');
-    writeStatus(this.#deps.registry, STORAGE, job, {
-      ...status,
-      conditions,
-      completionTime: now,
-      ready: 0,
-      terminating: 0,
-    });
-    recordEvent(this.#deps.registry, COMPONENT, job, { type: 'Normal', reason: 'Completed', message: 'Job completed' });
+    const message = 'Reached expected number of succeeded pods';
+    const completionTime = apiTime(this.#deps.clock.now());
+    this.#finish(job, ['SuccessCriteriaMet', 'Complete'], 'CompletionsReached', message, { completionTime });
+    this.#workload.tell(job, { type: 'Normal', reason: 'Completed', message: 'Job completed' });
   }
 
   #fail(job: ApiObject, active: readonly ApiObject[], reason: string, message: string): void {
-    for (const pod of active) deletePod(this.#deps.registry, COMPONENT, job, pod);
+    for (const pod of active) this.#workload.deletePod(job, pod);
+    this.#finish(job, ['FailureTarget', 'Failed'], reason, message, {});
+    this.#workload.tell(job, { type: 'Warning', reason, message });
+  }
+
+  /** Two conditions: that it is decided, and that it is over. */
+  #finish(job: ApiObject, types: readonly string[], reason: string, message: string, more: Json): void {
     const now = apiTime(this.#deps.clock.now());
-    let conditions = withCondition(
+    const conditions = types.reduce<readonly Json[]>(
+      (all, type) => withCondition(all, { type, status: 'True', reason, message, lastProbeTime: now }, now),
       recordsAt(job, 'status', 'conditions'),
-      { type: 'FailureTarget', status: 'True', reason, message, lastProbeTime: now },
-      now,
-    );
-    conditions = withCondition(
-      conditions,
-      { type: 'Failed', status: 'True', reason, message, lastProbeTime: now },
-      now,
     );
     const { active: _a, ...status } = recordAt(job, 'status');
-    writeStatus(this.#deps.registry, STORAGE, job, { ...status, conditions, ready: 0, terminating: 0 });
-    recordEvent(this.#deps.registry, COMPONENT, job, { type: 'Warning', reason, message });
+    this.#workload.writeStatus(job, { ...status, conditions, ready: 0, terminating: 0, ...more });
   }
 
   #expire(key: string, job: ApiObject): void {
@@ -232,8 +218,8 @@ export class JobController implements Controller {
   }
 
   #report(job: ApiObject): void {
-    const { registry, clock } = this.#deps;
-    const pods = ownedBy(registry, 'pods', job);
+    const { clock } = this.#deps;
+    const pods = this.#workload.owned(job);
     const active = pods.filter(isActive);
     const now = apiTime(clock.now());
     const suspended = at(job, 'spec', 'suspend') === true;
@@ -250,7 +236,7 @@ export class JobController implements Controller {
       (suspended || before.some((c) => c['type'] === 'Suspended')) && !known
         ? withCondition(before, condition, now)
         : before;
-    writeStatus(registry, STORAGE, job, {
+    this.#workload.writeStatus(job, {
       ...recordAt(job, 'status'),
       conditions: conditions.length > 0 ? conditions : undefined,
       active: active.length || undefined,

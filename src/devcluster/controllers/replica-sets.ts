@@ -3,55 +3,52 @@ import { parseTimeMs } from '../../core/time.ts';
 import { numberAt, recordAt, textAt, type ApiObject } from '../api/objects.ts';
 import type { Change } from '../api/store.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
-import {
-  createPod,
-  deletePod,
-  isActive,
-  isAvailable,
-  isReady,
-  ownedBy,
-  ownersOf,
-  writeStatus,
-} from './workload-pods.ts';
+import { Workload } from './workload.ts';
+import { isActive, isAvailable, isReady } from './workload-pods.ts';
 
 const STORAGE = 'apps/replicasets';
-const COMPONENT = 'replicaset-controller';
 const FAILURE_PAUSE_MS = 1000;
 
 export class ReplicaSetController implements Controller {
   readonly name = 'replica-sets';
   readonly #deps: ControllerDeps;
+  readonly #workload: Workload;
   readonly #wake: (key: string) => void;
 
   /** `wake` has a key looked at again. */
   constructor(deps: ControllerDeps, wake: (key: string) => void) {
     this.#deps = deps;
+    this.#workload = new Workload(deps.registry, {
+      kind: 'ReplicaSet',
+      storage: STORAGE,
+      owns: 'pods',
+      component: 'replicaset-controller',
+    });
     this.#wake = wake;
   }
 
   initialKeys(): readonly string[] {
-    return this.#deps.registry.store.list(STORAGE).map((s) => s.key);
+    return this.#workload.keys();
   }
 
   keysOf(change: Change): readonly string[] {
-    if (change.resource === STORAGE) return change.type === 'DELETED' ? [] : [change.now.key];
-    return change.resource === 'pods' ? ownersOf(change, 'ReplicaSet') : [];
+    return this.#workload.keysOf(change);
   }
 
   reconcile(key: string): void {
-    const { registry, clock } = this.#deps;
-    const set = registry.store.get(STORAGE, key)?.object as ApiObject | undefined;
+    const { clock } = this.#deps;
+    const set = this.#workload.read(key);
     if (set === undefined) return;
-    const owned = ownedBy(registry, 'pods', set);
+    const owned = this.#workload.owned(set);
     if (set.metadata.deletionTimestamp === undefined) this.#scale(key, set, owned);
     const now = clock.now();
     const minReady = numberAt(set, 'spec', 'minReadySeconds') ?? 0;
-    const pods = ownedBy(registry, 'pods', set).filter(isActive);
+    const pods = this.#workload.owned(set).filter(isActive);
     const ready = pods.filter(isReady);
     const available = ready.filter((p) => isAvailable(p, minReady, now));
     if (ready.length > available.length) clock.after(1000, () => this.#wake(key));
     const some = (count: number): number | undefined => (count === 0 ? undefined : count);
-    writeStatus(registry, STORAGE, set, {
+    this.#workload.writeStatus(set, {
       replicas: pods.length,
       fullyLabeledReplicas: some(pods.length),
       readyReplicas: some(ready.length),
@@ -61,7 +58,7 @@ export class ReplicaSetController implements Controller {
   }
 
   #scale(key: string, set: ApiObject, owned: readonly ApiObject[]): void {
-    const { registry, clock } = this.#deps;
+    const { clock } = this.#deps;
     const active = owned.filter(isActive);
     const wanted = numberAt(set, 'spec', 'replicas') ?? 1;
     if (active.length < wanted) {
@@ -72,10 +69,10 @@ export class ReplicaSetController implements Controller {
           clock.now() - parseTimeMs(p.metadata.creationTimestamp) < FAILURE_PAUSE_MS,
       );
       if (failing) clock.after(FAILURE_PAUSE_MS, () => this.#wake(key));
-      else for (let i = active.length; i < wanted; i++) createPod(registry, COMPONENT, set);
+      else for (let i = active.length; i < wanted; i++) this.#workload.createPod(set);
     }
     for (const pod of active.toSorted(leastUseful).slice(0, Math.max(0, active.length - wanted)))
-      deletePod(registry, COMPONENT, set, pod);
+      this.#workload.deletePod(set, pod);
   }
 }
 

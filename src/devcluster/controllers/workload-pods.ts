@@ -1,34 +1,7 @@
-// What the workload controllers share: the pods they own, how one is made from a template, how well it does.
+// How well a pod does, and the small rules workloads share.
 import { createHash } from 'node:crypto';
 import { parseTimeMs } from '../../core/time.ts';
-import { deleteObject } from '../api/deletion.ts';
-import { generatedName } from '../api/names.ts';
-import { recordAt, recordsAt, sameJson, textAt, type ApiObject, type Json } from '../api/objects.ts';
-import type { Registry } from '../api/registry.ts';
-import { resourceNamed } from '../api/resources.ts';
-import type { Change } from '../api/store.ts';
-import { systemContext } from '../seed.ts';
-import { recordEvent } from './events.ts';
-
-const controllerOf = (object: ApiObject): { kind: string; name: string; uid: string } | undefined =>
-  (object.metadata.ownerReferences ?? []).find((ref) => ref.controller === true);
-
-/** The owners of `kind` that a change of something they own wakes. */
-export function ownersOf(change: Change, kind: string): readonly string[] {
-  const { namespace } = change.now.object.metadata;
-  const keys = new Set<string>();
-  for (const stored of [change.now, change.before]) {
-    const owner = stored === undefined ? undefined : controllerOf(stored.object as ApiObject);
-    if (owner?.kind === kind) keys.add(`${namespace ?? ''}/${owner.name}`);
-  }
-  return [...keys];
-}
-
-export const ownedBy = (registry: Registry, storage: string, owner: ApiObject): ApiObject[] =>
-  registry.store
-    .list(storage, owner.metadata.namespace)
-    .map((stored) => stored.object as ApiObject)
-    .filter((object) => controllerOf(object)?.uid === owner.metadata.uid);
+import { recordsAt, textAt, type ApiObject, type Json } from '../api/objects.ts';
 
 export const isFinished = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'));
 export const isActive = (pod: ApiObject): boolean => !isFinished(pod) && pod.metadata.deletionTimestamp === undefined;
@@ -41,75 +14,6 @@ export function isAvailable(pod: ApiObject, minSeconds: number, nowMs: number): 
   const ready = readyCondition(pod);
   if (ready === undefined) return false;
   return minSeconds === 0 || nowMs - parseTimeMs(textAt(ready, 'lastTransitionTime')) >= minSeconds * 1000;
-}
-
-export const ownerReference = (owner: ApiObject): Json => ({
-  apiVersion: owner.apiVersion,
-  kind: owner.kind,
-  name: owner.metadata.name,
-  uid: owner.metadata.uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
-
-/** A pod from the owner's template; `adjust` may still change its body. */
-export function createPod(
-  registry: Registry,
-  component: string,
-  owner: ApiObject,
-  adjust: (body: Json) => Json = (b) => b,
-): void {
-  const template = recordAt(owner, 'spec', 'template');
-  const metadata = recordAt(template, 'metadata');
-  const name = generatedName(`${owner.metadata.name}-`);
-  const body = {
-    metadata: {
-      name,
-      generateName: `${owner.metadata.name}-`,
-      ...(metadata['labels'] === undefined ? {} : { labels: { ...recordAt(metadata, 'labels') } }),
-      ...(metadata['annotations'] === undefined ? {} : { annotations: { ...recordAt(metadata, 'annotations') } }),
-      ...(metadata['finalizers'] === undefined ? {} : { finalizers: metadata['finalizers'] }),
-      ownerReferences: [ownerReference(owner)],
-    },
-    spec: structuredClone(recordAt(template, 'spec')),
-  };
-  try {
-    registry.create(resourceNamed('pods'), owner.metadata.namespace ?? '', adjust(body), systemContext());
-  } catch (err) {
-    const message = `Error creating: ${err instanceof Error ? err.message : String(err)}`;
-    recordEvent(registry, component, owner, { type: 'Warning', reason: 'FailedCreate', message });
-    throw err;
-  }
-  recordEvent(registry, component, owner, {
-    type: 'Normal',
-    reason: 'SuccessfulCreate',
-    message: `Created pod: ${name}`,
-  });
-}
-
-export function deletePod(registry: Registry, component: string, owner: ApiObject, pod: ApiObject): void {
-  const { name, namespace = '' } = pod.metadata;
-  deleteObject(registry, resourceNamed('pods'), namespace, name, {}, systemContext());
-  recordEvent(registry, component, owner, {
-    type: 'Normal',
-    reason: 'SuccessfulDelete',
-    message: `Deleted pod: ${name}`,
-  });
-}
-
-/** Writes the status when it differs; keys set to undefined are left out. */
-export function writeStatus(registry: Registry, storage: string, owner: ApiObject, status: Json): void {
-  const wanted = Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined));
-  if (sameJson(recordAt(owner, 'status'), wanted)) return;
-  const { name, namespace = '' } = owner.metadata;
-  registry.modify(
-    resourceNamed(storage),
-    namespace,
-    name,
-    (draft) => ({ ...draft, status: wanted }),
-    systemContext(),
-    'status',
-  );
 }
 
 /** A short name for a template: equal templates have equal hashes. */

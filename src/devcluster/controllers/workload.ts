@@ -1,0 +1,119 @@
+// One kind of workload: which changes concern it, what its objects own, how pods come from its template and go, its status.
+// What all workload controllers do alike; what they decide is in their own files.
+import { deleteObject } from '../api/deletion.ts';
+import { generatedName } from '../api/names.ts';
+import { keyOf, recordAt, sameJson, type ApiObject, type Json } from '../api/objects.ts';
+import type { Registry } from '../api/registry.ts';
+import { resourceNamed } from '../api/resources.ts';
+import type { Change } from '../api/store.ts';
+import { systemContext } from '../seed.ts';
+import { recordEvent, type EventText } from './events.ts';
+
+export type WorkloadKind = {
+  readonly kind: string;
+  readonly storage: string;
+  /** Where what it owns is kept. */
+  readonly owns: string;
+  /** Who signs its events. */
+  readonly component: string;
+};
+
+const controllerOf = (object: ApiObject): { kind: string; name: string; uid: string } | undefined =>
+  (object.metadata.ownerReferences ?? []).find((ref) => ref.controller === true);
+
+export const ownerReference = (owner: ApiObject): Json => ({
+  apiVersion: owner.apiVersion,
+  kind: owner.kind,
+  name: owner.metadata.name,
+  uid: owner.metadata.uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+export class Workload {
+  readonly #registry: Registry;
+  readonly #kind: WorkloadKind;
+
+  constructor(registry: Registry, kind: WorkloadKind) {
+    this.#registry = registry;
+    this.#kind = kind;
+  }
+
+  keys(): readonly string[] {
+    return this.#registry.store.list(this.#kind.storage).map((stored) => stored.key);
+  }
+
+  /** The objects a change of themselves or of something they own concerns. */
+  keysOf(change: Change): readonly string[] {
+    if (change.resource === this.#kind.storage) return change.type === 'DELETED' ? [] : [change.now.key];
+    if (change.resource !== this.#kind.owns) return [];
+    const keys = new Set<string>();
+    for (const stored of [change.now, change.before]) {
+      const owner = stored === undefined ? undefined : controllerOf(stored.object as ApiObject);
+      if (owner?.kind === this.#kind.kind) keys.add(keyOf(change.now.object.metadata.namespace, owner.name));
+    }
+    return [...keys];
+  }
+
+  read(key: string): ApiObject | undefined {
+    return this.#registry.store.get(this.#kind.storage, key)?.object as ApiObject | undefined;
+  }
+
+  owned(owner: ApiObject): ApiObject[] {
+    return this.#registry.store
+      .list(this.#kind.owns, owner.metadata.namespace)
+      .map((stored) => stored.object as ApiObject)
+      .filter((object) => controllerOf(object)?.uid === owner.metadata.uid);
+  }
+
+  tell(owner: ApiObject, event: EventText): void {
+    recordEvent(this.#registry, this.#kind.component, owner, event);
+  }
+
+  /** A pod from the owner's template; `adjust` may still change its body. */
+  createPod(owner: ApiObject, adjust: (body: Json) => Json = (b) => b): void {
+    const template = recordAt(owner, 'spec', 'template');
+    const metadata = recordAt(template, 'metadata');
+    const name = generatedName(`${owner.metadata.name}-`);
+    const body = {
+      metadata: {
+        name,
+        generateName: `${owner.metadata.name}-`,
+        ...(metadata['labels'] === undefined ? {} : { labels: { ...recordAt(metadata, 'labels') } }),
+        ...(metadata['annotations'] === undefined ? {} : { annotations: { ...recordAt(metadata, 'annotations') } }),
+        ...(metadata['finalizers'] === undefined ? {} : { finalizers: metadata['finalizers'] }),
+        ownerReferences: [ownerReference(owner)],
+      },
+      spec: structuredClone(recordAt(template, 'spec')),
+    };
+    try {
+      this.#registry.create(resourceNamed('pods'), owner.metadata.namespace ?? '', adjust(body), systemContext());
+    } catch (err) {
+      const message = `Error creating: ${err instanceof Error ? err.message : String(err)}`;
+      this.tell(owner, { type: 'Warning', reason: 'FailedCreate', message });
+      throw err;
+    }
+    this.tell(owner, { type: 'Normal', reason: 'SuccessfulCreate', message: `Created pod: ${name}` });
+  }
+
+  deletePod(owner: ApiObject, pod: ApiObject): void {
+    const { name, namespace = '' } = pod.metadata;
+    deleteObject(this.#registry, resourceNamed('pods'), namespace, name, {}, systemContext());
+    this.tell(owner, { type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted pod: ${name}` });
+  }
+
+  /** Writes the status when it differs; keys set to undefined are left out. */
+  writeStatus(owner: ApiObject, status: Json): void {
+    const wanted = Object.fromEntries(Object.entries(status).filter(([, value]) => value !== undefined));
+    if (sameJson(recordAt(owner, 'status'), wanted)) return;
+    const { name, namespace = '' } = owner.metadata;
+    this.#registry.modify(
+      resourceNamed(this.#kind.storage),
+      namespace,
+      name,
+      (draft) => ({ ...draft, status: wanted }),
+      systemContext(),
+      'status',
+    );
+  }
+}
