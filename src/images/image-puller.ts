@@ -24,7 +24,7 @@ import { parseImageName, withDefaultTag } from './reference.ts';
 
 export type ImageRequest = {
   readonly pod: Pod;
-  /** Where events point to: `spec.containers{web}`. */
+  /** Where events point to: `spec.containers{web}`; empty for the pod as a whole. */
   readonly fieldPath: string;
   /** As the pod's author wrote it. */
   readonly image: string;
@@ -358,7 +358,8 @@ export class ImagePuller {
   }
 
   #event(request: ImageRequest, type: EventType, reason: string, message: string): void {
-    this.#deps.events.pod(request.pod, type, reason, message, { fieldPath: request.fieldPath });
+    const { pod, fieldPath } = request;
+    this.#deps.events.pod(pod, type, reason, message, fieldPath === '' ? {} : { fieldPath });
   }
 }
 

@@ -14,7 +14,7 @@ import type { PodValues } from './resize-plan.ts';
 
 export type ImageRequest = {
   readonly pod: Pod;
-  /** Where events about it point to. */
+  /** Where events about it point to; empty for the pod as a whole. */
   readonly fieldPath: string;
   readonly image: string;
   readonly policy: 'Always' | 'Never' | 'IfNotPresent' | undefined;

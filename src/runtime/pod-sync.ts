@@ -1,6 +1,5 @@
 // One sync of one pod: the plan's steps, done in order. Lives for one call.
 import type { CriRuntime } from '../cri/services.ts';
-import type { ImageSpec } from '../cri/gen/cri.ts';
 import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import type { Secret } from '../core/node.ts';
@@ -16,14 +15,13 @@ import { formatDurationMs } from '../core/duration.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
-import { childScope, type Scope } from '../lib/abort.ts';
 import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
-import type { Partially } from '../lib/proto/codec.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { backoffKey, type CrashBackoff } from './crash-backoff.ts';
-import type { ClusterView, ContainerType, EnsuredImage, ImageEnsurer, Kit, ResourceManager } from './needs.ts';
+import type { ClusterView, ContainerType, ImageEnsurer, Kit, ResourceManager } from './needs.ts';
 import type { PodPlan, PodStep } from './plan-steps.ts';
+import { PodImages } from './pod-images.ts';
 import type { Resizer } from './resize.ts';
 import type { Sandboxes, SandboxSetting } from './sandbox.ts';
 import type { ContainerStarter } from './start-container.ts';
@@ -89,13 +87,14 @@ export class PodSync {
   readonly #request: SyncRequest;
   readonly #plan: PodPlan;
   readonly #ledger = new SyncLedger();
-  #prefetched: { readonly name: string; readonly image: Promise<EnsuredImage>; readonly scope: Scope } | undefined;
+  readonly #images: PodImages;
   #context: SyncContext | undefined;
 
   constructor(parts: PodSyncParts, request: SyncRequest, plan: PodPlan) {
     this.#parts = parts;
     this.#request = request;
     this.#plan = plan;
+    this.#images = new PodImages(parts.images, request);
   }
 
   async run(signal: AbortSignal): Promise<PodSyncResult> {
@@ -116,7 +115,7 @@ export class PodSync {
         if (outcomes.includes('stop')) break;
       }
     } finally {
-      await this.#endPrefetch();
+      await this.#images.end();
     }
     return this.#ledger.result(this.#parts.kit.clock);
   }
@@ -215,7 +214,7 @@ export class PodSync {
       return this.#sandboxFailed('FailedCreatePodSandBox', 'Failed to create pod sandbox', cause);
     }
     this.#ledger.acted();
-    this.#prefetchImage(setting, signal);
+    this.#prepareImage(setting, signal);
     try {
       const ips = await doers.sandboxes.ipsOf(sandboxId, signal);
       this.#request.onSandboxReady?.(sandboxId, ips);
@@ -254,39 +253,10 @@ export class PodSync {
   }
 
   /** The first container's image is looked at while the sandbox tells its address. */
-  #prefetchImage(setting: SandboxSetting, signal: AbortSignal): void {
+  #prepareImage(setting: SandboxSetting, signal: AbortSignal): void {
     const first = this.#plan.steps.find((s) => s.do === 'startContainer');
     const entry = first === undefined ? undefined : findContainer(this.#request.pod, first.name);
-    if (entry === undefined || this.#backoffOf(entry) !== undefined) return;
-    const scope = childScope(signal);
-    const image = this.#ensure(entry, setting, scope.signal);
-    image.catch(() => undefined); // Awaited, and its failure told, when the container's turn comes.
-    this.#prefetched = { name: entry.container.name, image, scope };
-  }
-
-  /** A look at an image that no container came to want is called off. */
-  async #endPrefetch(): Promise<void> {
-    if (this.#prefetched === undefined) return;
-    const { image, scope } = this.#prefetched;
-    scope.abort();
-    await image.catch(() => undefined);
-    scope.release();
-  }
-
-  #ensure({ kind, container }: PodContainer, setting: SandboxSetting, signal: AbortSignal): Promise<EnsuredImage> {
-    const { pod, pullSecrets } = this.#request;
-    return this.#parts.images.ensure(
-      {
-        pod,
-        fieldPath: containerFieldPath(kind, container.name),
-        image: container.image ?? '',
-        policy: container.imagePullPolicy,
-        pullSecrets,
-        sandboxConfig: setting.config,
-        runtimeHandler: setting.runtimeHandler,
-      },
-      signal,
-    );
+    if (entry !== undefined && this.#backoffOf(entry) === undefined) this.#images.prepare(entry, setting, signal);
   }
 
   async #enter(
@@ -297,7 +267,8 @@ export class PodSync {
   ): Promise<SyncContext> {
     const { pod } = this.#request;
     const podIps = pod.spec.hostNetwork === true ? this.#parts.cluster.nodeIps() : ips;
-    const imageVolumes = await this.#imageVolumes(setting, signal);
+    const starting = this.#plan.steps.some((s) => s.do === 'startContainer');
+    const imageVolumes = starting ? await this.#images.volumes(setting, signal) : new Map();
     this.#context = { ...this.#request, ...setting, sandboxId, podIps, imageVolumes };
     return this.#context;
   }
@@ -309,41 +280,6 @@ export class PodSync {
     const sandbox = snapshot.sandboxes.find((s) => s.id === this.#plan.sandboxId);
     const setting = await this.#parts.doers.sandboxes.setting(pod, sandbox?.attempt ?? 0, signal);
     return this.#enter(sandbox?.id ?? '', sandbox?.ips ?? [], setting, signal);
-  }
-
-  async #imageVolumes(
-    setting: SandboxSetting,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Partially<ImageSpec> | ContainerStartError>> {
-    const { pod, pullSecrets } = this.#request;
-    const volumes = (pod.spec.volumes ?? []).filter((v) => v.image !== undefined);
-    if (volumes.length === 0 || !this.#plan.steps.some((s) => s.do === 'startContainer')) return new Map();
-    type Found = readonly [string, Partially<ImageSpec> | ContainerStartError];
-    const ensured = volumes.map(async ({ name, image }): Promise<Found> => {
-      const reference = image?.reference ?? '';
-      try {
-        const { imageRef } = await this.#parts.images.ensure(
-          {
-            pod,
-            fieldPath: `spec.volumes{${name}}`,
-            image: reference,
-            policy: image?.pullPolicy,
-            pullSecrets,
-            sandboxConfig: setting.config,
-            runtimeHandler: setting.runtimeHandler,
-          },
-          signal,
-        );
-        const { runtimeHandler } = setting;
-        const annotations = { ...pod.metadata.annotations };
-        return [name, { image: imageRef, userSpecifiedImage: reference, runtimeHandler, annotations }];
-      } catch (err) {
-        const fault =
-          err instanceof ContainerStartError ? err : new ContainerStartError('ImageInspectError', messageOf(err), err);
-        return [name, fault];
-      }
-    });
-    return new Map(await Promise.all(ensured));
   }
 
   async #resize(step: Extract<PodStep, { do: 'resize' }>, signal: AbortSignal): Promise<Outcome> {
@@ -374,9 +310,7 @@ export class PodSync {
     kit.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
-      const ready = this.#prefetched?.name === step.name ? this.#prefetched.image : undefined;
-      const image = ready ?? this.#ensure(entry, context, signal);
-      await doers.starter.start(entry, image, context, signal);
+      await doers.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
       this.#ledger.started(step.name);
       this.#countImageVolumes(entry, false);
       return 'next';

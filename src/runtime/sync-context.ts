@@ -1,11 +1,11 @@
 // What one sync knows about its pod once it has a sandbox; every container start of the sync draws on it.
-import type { ImageSpec, PodSandboxConfig } from '../cri/gen/cri.ts';
+import type { PodSandboxConfig } from '../cri/gen/cri.ts';
 import type { Secret } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
-import type { ContainerStartError } from '../core/reasons.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import type { UserNamespaceMapping } from './namespaces.ts';
+import type { ImageVolumes } from './pod-images.ts';
 
 export type PodSetting = {
   readonly pod: Pod;
@@ -19,6 +19,5 @@ export type PodSetting = {
 export type SyncContext = PodSetting & {
   readonly sandboxId: string;
   readonly podIps: readonly string[];
-  /** Image volumes by name: their image, or why they have none. */
-  readonly imageVolumes: ReadonlyMap<string, Partially<ImageSpec> | ContainerStartError>;
+  readonly imageVolumes: ImageVolumes;
 };
