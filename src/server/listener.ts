@@ -37,6 +37,8 @@ export type ListenerOptions = {
 const MAX_HEADER_BYTES = 1024 * 1024;
 const IDLE_MS = 90_000;
 const REQUEST_MS = 4 * 3_600_000;
+/** Finds out within minutes that a client is gone which cannot say so: followed logs and idle streams send nothing. */
+const TCP_KEEPALIVE = { enable: true, initialDelay: 15_000, interval: 15_000, count: 9 };
 
 type Upgrade = NonNullable<Exchange['upgrade']>;
 
@@ -114,6 +116,7 @@ export class Listener implements Runnable {
           );
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
     server.on('connection', (socket) => {
+      socket.setKeepAlive(TCP_KEEPALIVE);
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
     });

@@ -1,6 +1,8 @@
 // The pure parts by tables, and one port with a few routes and thousands of odd requests.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
@@ -379,6 +381,29 @@ describe('a port', () => {
       socket.on('data', (chunk: Buffer) => void (got += chunk.toString('latin1')));
       socket.on('close', () => resolveText(got));
     });
+
+  it('notices clients that vanish without a word', async () => {
+    const socket = connect({ host: '127.0.0.1', port: listener.boundPort ?? 0 });
+    try {
+      await once(socket, 'connect');
+      const ends = [listener.boundPort, socket.localPort].map(
+        (n) => `:${n?.toString(16).toUpperCase().padStart(4, '0')}`,
+      );
+      const table = async (): Promise<readonly string[][]> =>
+        (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
+      const serverSide = (rows: readonly string[][]): readonly string[] | undefined =>
+        rows.find(([, local = '', peer = '']) => local.endsWith(ends[0] ?? '') && peer.endsWith(ends[1] ?? ''));
+      let timer = '';
+      for (let i = 0; i < 100 && !timer.startsWith('02:'); i++) {
+        timer = serverSide(await table())?.[5] ?? '';
+        await systemClock.sleep(10, stopped);
+      }
+      assert.match(timer, /^02:/, 'a keepalive timer runs');
+      assert.ok(Number.parseInt(timer.slice(3), 16) / 100 <= 15.5, `${timer} of a hundred a second`);
+    } finally {
+      socket.destroy();
+    }
+  });
 
   it('answers 10,000 odd requests or hangs up, and lives on', async () => {
     const host = 'Host: x\r\nConnection: close\r\n';
