@@ -7,7 +7,14 @@ import { quantity } from '../core/quantity.ts';
 import { amountOf, shortageMessage, shortagesOf } from './node-fit.ts';
 
 export type ResizeVerdict =
-  { readonly ok: true } | { readonly ok: false; readonly reason: 'Deferred' | 'Infeasible'; readonly message: string };
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly reason: 'Deferred' | 'Infeasible';
+      readonly message: string;
+      /** As metrics name the reason. */
+      readonly detail?: string;
+    };
 
 export type ResizeOptions = {
   readonly cpuManagerPolicy: string;
@@ -27,30 +34,39 @@ export function checkResize(
   o: ResizeOptions,
 ): ResizeVerdict {
   const never = impossible(pod, granted, node, o);
-  if (never !== undefined) return { ok: false, reason: 'Infeasible', message: never };
+  if (never !== undefined) return { ok: false, reason: 'Infeasible', ...never };
   const [shortage] = shortagesOf(pod, others, node);
   return shortage === undefined ? { ok: true } : { ok: false, reason: 'Deferred', message: shortageMessage(shortage) };
 }
 
-function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): string | undefined {
-  if (changesSwap(pod, granted, o.usesSwap)) return 'In-place resize of containers with swap is not supported.';
+type Impossible = { readonly message: string; readonly detail?: string };
+
+function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): Impossible | undefined {
+  if (changesSwap(pod, granted, o.usesSwap))
+    return { message: 'In-place resize of containers with swap is not supported.', detail: 'swap_limitation' };
   if (!o.podLevel && differingResources(pod.spec.resources, granted.spec.resources).length > 0)
-    return 'InPlacePodLevelResourcesVerticalScaling is disabled';
+    return { message: 'InPlacePodLevelResourcesVerticalScaling is disabled', detail: 'plr_feature_gate_off' };
   if (qosClassOf(pod) === 'Guaranteed') {
     const changes = pairsOf(pod, granted).flatMap(([wanted, was]) =>
       differingResources(wanted.resources, was.resources),
     );
     if (o.cpuManagerPolicy === 'static' && changes.includes('cpu'))
-      return 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
+      return {
+        message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+        detail: 'guaranteed_pod_cpu_manager_static_policy',
+      };
     if (o.memoryManagerPolicy === 'Static' && changes.includes('memory'))
-      return 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
+      return {
+        message: 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+        detail: 'guaranteed_pod_memory_manager_static_policy',
+      };
   }
   const requests = podRequests(pod);
   const allocatable = resourcesOf(node.status?.allocatable);
   for (const name of ['memory', 'cpu']) {
     const [requested, capacity] = [amountOf(requests, name), amountOf(allocatable, name)];
     if (requested > capacity)
-      return `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`;
+      return { message: `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}` };
   }
   return undefined;
 }

@@ -109,7 +109,10 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       }),
       desired: { get: (uid) => deps.resizing.allocated(store.get(uid)) },
       isAlive: (uid) => isAlive(cache.get(uid)),
-      onTerminated: (uid) => cluster.statusChanged(uid),
+      onTerminated: (uid) => {
+        cluster.statusChanged(uid);
+        deps.resizing.resizes.retry('pod_terminated');
+      },
       onFinished: () => housekeeping.wake(),
       onRestarted: (pod) => podMetrics.restarted(pod),
       clock,
@@ -133,8 +136,14 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
         return tracer.spanOf(uidOf(pod), 'admit', () => deps.admit(pod, allocated, signal));
       },
     },
-    resizes: { admitted: (pod) => deps.resizing.admitted(pod), offer: (pod) => deps.resizing.resizes.offer(pod) },
-    onRemoved: () => housekeeping.wake(),
+    resizes: {
+      admitted: (pod) => deps.resizing.admitted(pod),
+      offer: (pod, before) => deps.resizing.resizes.offer(pod, before),
+    },
+    onRemoved: () => {
+      housekeeping.wake();
+      deps.resizing.resizes.retry('pods_removed');
+    },
     events: cluster.events,
     log: base.log.child({ component: 'pod-changes' }),
   });

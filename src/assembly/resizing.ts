@@ -9,6 +9,7 @@ import { UNLIMITED } from '../host/cgroups/cgroups.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { AllocationState } from '../resources/allocation-state.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
+import { resizeMetrics } from '../resources/resize-metrics.ts';
 import { Resizes } from '../resources/resizes.ts';
 import { ActuatedState } from '../runtime/actuated-state.ts';
 import { maySwap } from '../runtime/linux-resources.ts';
@@ -63,7 +64,8 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
     if (node === undefined) return { ok: false, reason: 'Deferred', message: 'the node is not known yet' };
     return checkResize(pod, allocations.allocated(pod), others, node, options);
   };
-  const resizes = new Resizes({ allocations, active, check, wake, events: cluster.events, clock, log });
+  const metrics = resizeMetrics(base.registry);
+  const resizes = new Resizes({ allocations, active, check, wake, events: cluster.events, metrics, clock, log });
   return {
     parts: [resizes],
     resizes,

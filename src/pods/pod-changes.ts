@@ -21,7 +21,7 @@ export type PodChangesDeps = {
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<Verdict> };
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
-  readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod): void };
+  readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod, before?: Pod): void };
   /** Something at the sources changed: orphans may have appeared. */
   readonly onRemoved: () => void;
   readonly events: EventRecorder;
@@ -72,9 +72,10 @@ export class PodChanges {
       case 'UPDATE':
       case 'DELETE':
         for (const pod of pods) {
+          const before = store.get(uidOf(pod));
           store.set(pod);
           try {
-            this.#update(pod);
+            this.#update(pod, before);
           } catch (err) {
             this.#failed(op, pod, err);
           }
@@ -122,10 +123,10 @@ export class PodChanges {
     workers.ensure(pod);
   }
 
-  #update(pod: Pod): void {
+  #update(pod: Pod, before: Pod | undefined): void {
     if (isMirrorPod(pod)) return this.#wakeStatic(pod);
     if (this.isRejected(uidOf(pod)) && pod.metadata.deletionTimestamp === undefined) return;
-    this.#deps.resizes.offer(pod);
+    this.#deps.resizes.offer(pod, before);
     this.#deps.workers.ensure(pod);
   }
 

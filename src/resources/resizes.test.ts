@@ -10,8 +10,10 @@ import { podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
 import { AllocationState, formatAllocations } from './allocation-state.ts';
 import { allocationOf, differs, withAllocation } from './allocation.ts';
+import { resizeMetrics } from './resize-metrics.ts';
 import { Resizes } from './resizes.ts';
 
 const CAPACITY = 2000;
@@ -83,6 +85,7 @@ test('the record has the form others read', () => {
 /** Pods on a node of two processors. */
 function rig(initial: Pod[]) {
   const clock = new ManualClock();
+  const registry = new Registry();
   const pods = new Map(initial.map((p) => [p.metadata.name, p]));
   const granted = new Map(initial.map((p) => [p.metadata.name, allocationOf(p)]));
   const log: string[] = [];
@@ -104,15 +107,17 @@ function rig(initial: Pod[]) {
       pod: (p, type, reason, message) => log.push(`${p.metadata.name} ${type} ${reason} ${message}`),
       node: () => undefined,
     },
+    metrics: resizeMetrics(registry),
     clock,
     log: silentLogger,
   });
   const set = (p: Pod): void => {
+    const before = pods.get(p.metadata.name);
     pods.set(p.metadata.name, p);
-    resizes.offer(p);
+    resizes.offer(p, before);
   };
   const allocated = (name: string): number => milli(allocations.allocated(pods.get(name)!));
-  return { clock, resizes, pods, set, allocated, take: () => log.splice(0) };
+  return { clock, registry, resizes, pods, set, allocated, take: () => log.splice(0) };
 }
 
 test('a resize that fits is granted at once, then carried out', () => {
@@ -144,11 +149,11 @@ test('one that does not fit waits until something is freed', () => {
       message: 'later',
     },
   ]);
-  r.resizes.retry();
+  r.resizes.retry('pods_removed');
   assert.deepEqual(r.take(), [], 'told once');
   assert.equal(r.allocated('a'), 1000);
   r.pods.delete('b');
-  r.resizes.retry();
+  r.resizes.retry('pods_removed');
   assert.equal(r.allocated('a'), 1500);
 });
 
@@ -165,7 +170,7 @@ test('those that free something come first, then the important ones', () => {
   r.pods.set('low', pod('low', '1', {}, 2));
   r.pods.set('high', pod('high', '1', { priority: 10 }, 2));
   r.pods.set('shrinks', pod('shrinks', '500m', {}, 2));
-  r.resizes.retry();
+  r.resizes.retry('pods_removed');
   assert.deepEqual(
     r.take().filter((line) => line.startsWith('wake')),
     ['wake shrinks', 'wake high', 'wake low'],
@@ -195,4 +200,27 @@ test('the slow beat tries again', async () => {
   stop.abort();
   await done;
   assert.equal(r.clock.pending, 0);
+});
+
+test('resizes are counted: what was asked for, and what had to wait', () => {
+  const r = rig([pod('a', '1'), pod('b', '1')]);
+  r.set(pod('a', '1500m', {}, 2));
+  r.pods.delete('b');
+  r.resizes.retry('pods_removed');
+  r.set(pod('a', '1', {}, 3));
+  const limited: Partial<Pod['spec']> = { containers: [{ name: 'c', resources: { limits: { cpu: '2' } } }] };
+  r.set(pod('a', '', limited, 4));
+  const lines = r.registry
+    .render()
+    .split('\n')
+    .filter((line) => line.startsWith('kubelet_'));
+  const requested = (requirement: string, operation: string): string =>
+    `kubelet_container_requested_resizes_total{operation="${operation}",requirement="${requirement}",resource="cpu"} 1`;
+  assert.deepEqual(lines.sort(), [
+    requested('limits', 'add'),
+    requested('requests', 'decrease'),
+    requested('requests', 'increase'),
+    requested('requests', 'remove'),
+    'kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pods_removed"} 1',
+  ]);
 });

@@ -10,12 +10,20 @@ import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { resizeOperations, type ResizeMetrics, type RetryTrigger } from './resize-metrics.ts';
 
 const FIRST_RETRY_MS = 30_000;
 const RETRY_MS = 180_000;
 
 type Verdict =
-  { readonly ok: true } | { readonly ok: false; readonly reason: 'Deferred' | 'Infeasible'; readonly message: string };
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly reason: 'Deferred' | 'Infeasible';
+      readonly message: string;
+      /** As metrics name the reason. */
+      readonly detail?: string;
+    };
 
 interface Allocations {
   allocated(pod: Pod): Pod;
@@ -32,6 +40,7 @@ export type ResizesDeps = {
   /** The pod's worker has something to do: to resize, or to show another status. */
   readonly wake: (uid: PodUid) => void;
   readonly events: EventRecorder;
+  readonly metrics: ResizeMetrics;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -63,24 +72,26 @@ export class Resizes implements Runnable {
     const { clock } = this.#deps;
     await clock.sleep(FIRST_RETRY_MS, signal);
     while (!signal.aborted) {
-      this.retry();
+      this.retry('periodic_retry');
       await clock.sleep(RETRY_MS, signal);
     }
   }
 
-  /** A pod appeared or changed: what it asks for is granted if it can be. */
-  offer(pod: Pod): void {
-    if (!this.#deps.allocations.isResized(pod)) this.#waiting.delete(uidOf(pod));
-    else this.retry();
+  /** A pod appeared, or changed from what it was before: what it asks for is granted if it can be. */
+  offer(pod: Pod, before?: Pod): void {
+    const { allocations, metrics } = this.#deps;
+    if (before !== undefined && !isStaticPod(pod)) metrics.requested(resizeOperations(before, pod));
+    if (!allocations.isResized(pod)) this.#waiting.delete(uidOf(pod));
+    else this.retry(before === undefined ? 'pods_added' : 'pod_updated');
   }
 
   /** Tries all resizes that wait, in the order of their claims. */
-  retry(): void {
+  retry(trigger: RetryTrigger): void {
     const { active, allocations } = this.#deps;
     const pods = active();
     const wanted = pods.filter((pod) => !isStaticPod(pod) && allocations.isResized(pod));
     const sinceOf = (pod: Pod): number => this.#waiting.get(uidOf(pod))?.sinceMs ?? Infinity;
-    for (const pod of wanted.sort((a, b) => compareClaims(a, b, allocations, sinceOf))) this.#try(pod, pods);
+    for (const pod of wanted.sort((a, b) => compareClaims(a, b, allocations, sinceOf))) this.#try(pod, pods, trigger);
   }
 
   /** Told by the worker at each sync: whether containers still differ from what was granted. */
@@ -119,12 +130,14 @@ export class Resizes implements Runnable {
     return conditions;
   }
 
-  #try(pod: Pod, pods: readonly Pod[]): void {
-    const { allocations, check, wake, log } = this.#deps;
+  #try(pod: Pod, pods: readonly Pod[], trigger: RetryTrigger): void {
+    const { allocations, check, wake, metrics, log } = this.#deps;
     const uid = uidOf(pod);
     const others = pods.filter((p) => uidOf(p) !== uid).map((p) => allocations.allocated(p));
     const verdict = check(pod, others);
+    if (!verdict.ok && verdict.detail !== undefined) metrics.infeasible(verdict.detail);
     if (verdict.ok) {
+      if (this.#waiting.get(uid)?.reason === 'Deferred') metrics.acceptedLate(trigger);
       allocations.grant(pod);
       this.#waiting.delete(uid);
       log.info('resize granted', { pod: podKey(pod) });

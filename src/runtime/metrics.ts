@@ -50,6 +50,7 @@ export function runtimeMetrics(registry: Registry): RuntimeMetrics {
     containerFailed: (type, reason) => containerErrors.inc({ container_type: type, code: reason }),
     ...imageVolumeMetrics(registry),
     ...hookMetrics(registry),
+    ...resizeMetrics(registry),
   };
 }
 
@@ -86,4 +87,15 @@ function hookMetrics(registry: Registry): Part<'hookFellBackToHttp' | 'hookSleep
     '[ALPHA] The number of times lifecycle sleep handler got terminated before it finishes',
   );
   return { hookFellBackToHttp: () => fallbacks.inc(), hookSleepCutShort: () => shortSleeps.inc() };
+}
+
+const RESIZE_BUCKETS = [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000];
+function resizeMetrics(registry: Registry): Part<'resized'> {
+  const durations = registry.histogram(
+    'kubelet_pod_resize_duration_milliseconds',
+    '[ALPHA] Duration in milliseconds to actuate a pod resize',
+    ['success'],
+    RESIZE_BUCKETS,
+  );
+  return { resized: (succeeded, milliseconds) => durations.observe(milliseconds, { success: String(succeeded) }) };
 }

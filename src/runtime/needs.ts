@@ -98,6 +98,7 @@ export interface RuntimeMetrics {
   containerFailed(type: ContainerType, reason: WaitingReason): void;
   /** Of one start of a container: image volumes of its pod, how many of them it mounts, and whether that failed. */
   imageVolumes(requested: number, mounted: number, failed: boolean): void;
+  resized(succeeded: boolean, milliseconds: number): void;
   hookFellBackToHttp(): void;
   hookSleepCutShort(): void;
 }

@@ -284,12 +284,16 @@ export class PodSync {
 
   async #resize(step: Extract<PodStep, { do: 'resize' }>, signal: AbortSignal): Promise<Outcome> {
     const { pod, snapshot } = this.#request;
+    const { clock, metrics } = this.#parts.kit;
+    const start = clock.monotonic();
     try {
       const sandboxId = this.#plan.sandboxId ?? this.#context?.sandboxId ?? '';
       await this.#parts.doers.resizer.resize(pod, snapshot, sandboxId, step.restarting, signal);
       this.#ledger.acted();
+      metrics.resized(true, clock.monotonic() - start);
     } catch (err) {
       signal.throwIfAborted();
+      metrics.resized(false, clock.monotonic() - start);
       this.#ledger.resizeFailed(messageOf(err), pod);
       // Containers stopped for the resize must not stay down for it, so the sync goes on.
     }

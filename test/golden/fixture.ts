@@ -47,6 +47,7 @@ export const fakeKit = (clock: Clock, root: string): Kit & { userns: UserNamespa
     podStarting: () => undefined,
     podFailed: () => undefined,
     imageVolumes: () => undefined,
+    resized: () => undefined,
     hookFellBackToHttp: () => undefined,
     hookSleepCutShort: () => undefined,
     sandboxRan: () => undefined,

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pod, PodCondition, ResourceRequirements } from '../../src/core/pod.ts';
+import { milliOf } from '../../src/core/quantity.ts';
 import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
-import { EVENTS, PODS } from '../../src/kube/resources.ts';
+import { EVENTS, NODES, PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
@@ -199,6 +200,27 @@ test('the limits of a pod as a whole change in place, through a refusal and a cr
     const seen = new Set(items.map((e) => e.reason).filter((r) => r?.startsWith('Resize')));
     return isDeepStrictEqual(seen, new Set(['ResizeStarted', 'ResizeCompleted', 'ResizeInfeasible']));
   });
+});
+
+test('a resize that has to wait is granted as soon as another pod makes room', async () => {
+  const { status } = await node.client.get(NODES, { name: 'n1' }, signal);
+  const cpu = `${milliOf(status?.allocatable?.['cpu']) - 250}m`; // others have 300m
+  await resize(cpu, '24Mi');
+  const pending = await until('it waits', async () => {
+    const pod = await podNow('whole');
+    return resizeCondition(pod, 'PodResizePending')?.observedGeneration === pod.metadata.generation && pod;
+  });
+  assert.equal(resizeCondition(pending, 'PodResizePending')?.reason, 'Deferred');
+  await node.client.delete(PODS, { namespace: NAMESPACE, name: 'bomb' }, {}, signal);
+  const granted = await until(
+    'it is granted',
+    async () => {
+      const pod = await podNow('whole');
+      return pod.status?.allocatedResources?.['cpu'] === cpu && pod;
+    },
+    15_000,
+  );
+  assert.equal(resizeCondition(granted, 'PodResizePending'), undefined);
 });
 
 /** The first update is about memory, the second about processor time. */
