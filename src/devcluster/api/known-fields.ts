@@ -1,5 +1,5 @@
 // Which fields a kind has, read from the same tables as the protobuf form. What nobody knows is taken out and reported;
-// nulls count as absent, but for times that are shown as null.
+// nulls count as absent, but for times that are shown as null. Empty values mean nothing unless a field is a pointer.
 import { isJson, type Json } from './objects.ts';
 import { jsonFields, messageOfKind, type Element, type Field } from './schema/messages.ts';
 
@@ -54,4 +54,42 @@ function visit(value: unknown, { shape, element }: Field, path: string, unknown:
 
 function visitOne(value: unknown, element: Element, path: string, unknown: string[]): void {
   if (element.kind === 'message' && isJson(value)) walk(value, element.message, path, unknown);
+}
+
+/** `body` without what the API does not show: fields that are empty and say no more than their absence. */
+export function withoutEmptyFields<T extends Json>(body: T, apiVersion: string, kind: string): T {
+  const message = messageOfKind(apiVersion, kind);
+  return message === undefined ? body : (dropEmpty(body, message) as T);
+}
+
+/** Copies only what changes: parts of `value` may be the caller's, or belong to a stored object. */
+function dropEmpty(value: Json, message: string): Json {
+  const fields = knownOf(message);
+  let result = value;
+  for (const [name, inner] of Object.entries(value)) {
+    const field = fields.get(name);
+    if (field === undefined) continue;
+    const gone = !field.pointer && !field.always && isEmpty(inner, field);
+    const kept = gone ? undefined : dropInside(inner, field);
+    if (!gone && kept === inner) continue;
+    if (result === value) result = { ...value };
+    if (gone) delete result[name];
+    else result[name] = kept;
+  }
+  return result;
+}
+
+function dropInside(value: unknown, { shape, element }: Field): unknown {
+  if (element.kind !== 'message') return value;
+  const one = (item: unknown): unknown => (isJson(item) ? dropEmpty(item, element.message) : item);
+  if (shape === 'one') return one(value);
+  if (!Array.isArray(value)) return value;
+  const items = value.map(one);
+  return items.every((item, i) => item === value[i]) ? value : items;
+}
+
+function isEmpty(value: unknown, { shape, element }: Field): boolean {
+  if (shape !== 'one') return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  // A structure is shown even when nothing is in it; a time that is zero is shown as null.
+  return element.kind !== 'message' && (value === '' || value === 0 || value === false);
 }

@@ -1,5 +1,8 @@
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { isJson, type Json } from './objects.ts';
 import { field, text } from './openapi-protobuf.ts';
 import { decodeProtobuf } from './protobuf-body.ts';
 
@@ -45,3 +48,25 @@ test('what is no such body is refused', () => {
   assert.throws(() => decodeProtobuf(envelope('x/v1', 'Nope', Buffer.alloc(0))), /no protobuf form is known of Nope/);
   assert.throws(() => decodeProtobuf(envelope('v1', 'Pod', Buffer.from([0x0a, 0x7f]))), /ends early/);
 });
+
+/** Bodies that kubectl 1.36.4 sent, and the objects it printed for the same commands with --dry-run=client. */
+const RECORDED = JSON.parse(readFileSync(join(import.meta.dirname, 'protobuf-bodies.fixture.json'), 'utf8')) as {
+  command: string;
+  body: string;
+  object: Json;
+}[];
+
+/** What the form does not say and printing adds: empty structures and times. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (!isJson(value)) return value;
+  const kept = Object.entries(value)
+    .map(([key, inner]) => [key, withoutEmpty(inner)] as const)
+    .filter(([, inner]) => inner !== null && !(isJson(inner) && Object.keys(inner).length === 0));
+  return Object.fromEntries(kept);
+}
+
+for (const { command, body, object } of RECORDED)
+  test(command, () =>
+    assert.deepEqual(withoutEmpty(decodeProtobuf(Buffer.from(body, 'base64'))), withoutEmpty(object)),
+  );

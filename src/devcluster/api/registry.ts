@@ -8,7 +8,7 @@ import { structureOfKind } from './apply/structure.ts';
 import { alreadyExists, badRequest, forbidden, invalid, notFound, staleObject, uidMismatch } from './api-error.ts';
 import { finishDeletion } from './deletion.ts';
 import { complainAbout } from './field-validation.ts';
-import { dropUnknownFields } from './known-fields.ts';
+import { dropUnknownFields, withoutEmptyFields } from './known-fields.ts';
 import { checkMetadata, checkName, generatedName, type NameStyle } from './names.ts';
 import { draftOf, isJson, keyOf, sameJson, textAt, type ApiObject, type Json } from './objects.ts';
 import { apiVersionOf, type ResourceType } from './resources.ts';
@@ -122,7 +122,8 @@ export class Registry {
     const draft = asObject(type, body);
     // Pods have a stricter reader of their own.
     if (type.storage !== 'pods') complainAbout(dropUnknownFields(draft, draft.apiVersion, draft.kind), context);
-    return this.strategyOf(type).decode?.(draft, context) ?? draft;
+    const decoded = this.strategyOf(type).decode?.(draft, context) ?? draft;
+    return withoutEmptyFields(decoded, draft.apiVersion, draft.kind);
   }
 
   /** Replaces the object, or the part of it that `subresource` stands for. */

@@ -384,6 +384,26 @@ function podContract(s: Scene): void {
     assert.equal(dig(made.body, 'metadata', 'generation'), 1);
   });
 
+  it('does not show what is empty, unless empty means something', async () => {
+    const made = await s.api.post(
+      `${s.path}/pods`,
+      podBody('zero', { hostNetwork: false, hostname: '', nodeSelector: {}, automountServiceAccountToken: false }),
+    );
+    const spec = made.body['spec'] as Json;
+    assert.deepEqual(
+      ['hostNetwork', 'hostname', 'nodeSelector', 'automountServiceAccountToken'].map((f) => spec[f]),
+      [undefined, undefined, undefined, false],
+    );
+    assert.deepEqual(dig(spec, 'securityContext'), {});
+    assert.deepEqual(dig(spec, 'containers', 0, 'resources'), {});
+    const service = {
+      metadata: { name: 'zero' },
+      spec: { clusterIP: 'None', ports: [{ port: 1, nodePort: 0 }], selector: {} },
+    };
+    const port = dig((await s.api.post(`${s.path}/services`, service)).body, 'spec');
+    assert.deepEqual([dig(port, 'selector'), dig(port, 'ports', 0, 'nodePort')], [undefined, undefined]);
+  });
+
   it('refuses pods that make no sense, and says where', async () => {
     const empty = await s.api.post(`${s.path}/pods`, { metadata: { name: 'e' }, spec: { containers: [] } });
     assert.equal(empty.status, 422);
@@ -442,6 +462,27 @@ function podContract(s: Scene): void {
     assert.equal(sized.status, 200, JSON.stringify(sized.body));
     assert.equal(dig(sized.body, 'spec', 'containers', 0, 'resources', 'requests', 'cpu'), '150m');
     assert.equal(dig(sized.body, 'metadata', 'generation'), 2);
+  });
+
+  it('resizes pods as a whole', async () => {
+    const amounts = (cpu: string): object => ({ requests: { cpu, memory: '8Mi' }, limits: { cpu, memory: '16Mi' } });
+    const containers = [{ name: 'web', image: 'x', resources: { requests: { cpu: '100m' } } }];
+    await s.api.post(`${s.path}/pods`, podBody('whole', { nodeName: 'n1', containers, resources: amounts('200m') }));
+    const resize = (resources: object | null): ReturnType<typeof s.api.strategic> =>
+      s.api.strategic(`${s.path}/pods/whole/resize`, { spec: { resources } });
+    const grown = await resize(amounts('300m'));
+    assert.equal(grown.status, 200, JSON.stringify(grown.body));
+    assert.deepEqual(dig(grown.body, 'spec', 'resources'), amounts('300m'));
+    assert.equal(dig(grown.body, 'metadata', 'generation'), 2);
+    for (const [asked, complaint] of [
+      [null, /pod-level resources cannot be removed/],
+      [{ limits: { memory: null } }, /pod-level resource limits cannot be removed/],
+      [amounts('50m'), /must be greater than or equal to aggregate container requests of 100m/],
+    ] as const) {
+      const refused = await resize(asked);
+      assert.equal(refused.status, 422, JSON.stringify(refused.body));
+      assert.match(String(dig(refused.body, 'message')), complaint);
+    }
   });
 
   it('evicts', async () => {
