@@ -1,5 +1,6 @@
 // Features a pod uses that this kubelet has switched off, or that this node did not declare.
-import { containersOf, type Pod } from '../core/pod.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { containersOf, isSidecar, type Container, type Pod } from '../core/pod.ts';
 import type { Rejection } from './verdict.ts';
 
 export const checkPodLevelResources = (pod: Pod, gateOn: boolean): Rejection | undefined =>
@@ -17,12 +18,29 @@ function requiredFeatures(pod: Pod): readonly string[] {
   return [...new Set(features)].sort();
 }
 
-export function checkDeclaredFeatures(pod: Pod, declared: readonly string[]): Rejection | undefined {
-  const missing = requiredFeatures(pod).filter((feature) => !declared.includes(feature));
-  return missing.length === 0
-    ? undefined
-    : {
-        reason: 'PodFeatureUnsupported',
-        message: `Pod requires node features that are not available: ${missing.join(', ')}`,
-      };
+/** What a node must declare to follow the pod from what it was to what it is, sorted. */
+function featuresOfUpdate(before: Pod, now: Pod): readonly string[] {
+  const initOf = ({ spec }: Pod): ReadonlyMap<string, Container> =>
+    new Map((spec.initContainers ?? []).filter((c) => !isSidecar(c)).map((c) => [c.name, c]));
+  const [old, mine] = [initOf(before), initOf(now)];
+  const features: string[] = [];
+  if (!isDeepStrictEqual(before.spec.resources, now.spec.resources))
+    features.push('InPlacePodLevelResourcesVerticalScaling');
+  if ([...old].some(([name, { resources }]) => !isDeepStrictEqual(resources, mine.get(name)?.resources)))
+    features.push('InPlacePodVerticalScalingInitContainers');
+  return features;
 }
+
+const complaint = (required: readonly string[], declared: readonly string[]): string | undefined => {
+  const missing = required.filter((feature) => !declared.includes(feature));
+  return missing.length === 0 ? undefined : `Pod requires node features that are not available: ${missing.join(', ')}`;
+};
+
+export function checkDeclaredFeatures(pod: Pod, declared: readonly string[]): Rejection | undefined {
+  const message = complaint(requiredFeatures(pod), declared);
+  return message === undefined ? undefined : { reason: 'PodFeatureUnsupported', message };
+}
+
+/** What to tell about an update this node cannot follow. */
+export const updateProblem = (before: Pod, now: Pod, declared: readonly string[]): string | undefined =>
+  complaint(featuresOfUpdate(before, now), declared);

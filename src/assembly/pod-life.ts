@@ -136,10 +136,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
         return tracer.spanOf(uidOf(pod), 'admit', () => deps.admit(pod, allocated, signal));
       },
     },
-    resizes: {
-      admitted: (pod) => deps.resizing.admitted(pod),
-      offer: (pod, before) => deps.resizing.resizes.offer(pod, before),
-    },
+    resizes: deps.resizing,
     onRemoved: () => {
       housekeeping.wake();
       deps.resizing.resizes.retry('pods_removed');

@@ -1,5 +1,6 @@
 // In-place resize: what pods were granted, what is in force, and how the pod's cgroup follows.
 import { join } from 'node:path';
+import { updateProblem } from '../admission/pod-features.ts';
 import { checkResize, type ResizeOptions } from '../admission/resize-check.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
@@ -17,6 +18,7 @@ import { isResized, resizableContainers } from '../runtime/resize-plan.ts';
 import type { ResizeRecords } from '../runtime/needs.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
+import { declaredFeatures } from './node-reporting.ts';
 import { swapFacts } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
@@ -27,6 +29,8 @@ export type Resizing = {
   load(): Promise<void>;
   /** The pod with the resources it was granted. */
   allocated<P extends Pod | undefined>(pod: P): P;
+  /** A pod appeared or changed. */
+  offer(pod: Pod, before: Pod | undefined): void;
   /** A pod was admitted: it gets what it asks for. */
   admitted(pod: Pod): void;
   /** The pod's cgroup was made, with what the pod was granted: later grants must be brought into it. */
@@ -76,6 +80,11 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
     allocated: <P extends Pod | undefined>(pod: P): P => (pod === undefined ? pod : (allocations.allocated(pod) as P)),
     admitted: (pod) => {
       if (!allocations.has(uidOf(pod))) allocations.grant(pod);
+    },
+    offer: (pod, before) => {
+      const problem = before === undefined ? undefined : updateProblem(before, pod, declaredFeatures(base));
+      if (problem !== undefined) cluster.events.pod(pod, 'Warning', 'FailedNodeDeclaredFeaturesCheck', problem);
+      resizes.offer(pod, before);
     },
     cgroupMade: (pod) => {
       const uid = uidOf(pod);
