@@ -1,18 +1,40 @@
-// The file format of `fileKeyRef`: one KEY='value' a line, comments and blank lines allowed.
+// The file format of `fileKeyRef`: KEY='value' assignments as a shell would read them, with comments and blank lines.
+// A value may span lines; nothing in it is expanded.
 import { goQuote } from '../core/downward.ts';
 import { KubeletError } from '../lib/errors.ts';
 
-const LINE = /^\s*([^='\s#][^='\s]*)\s*=\s*'([^']*)'\s*$/;
-
-/** The value of one key, or undefined. A line of any other form makes the file invalid. */
+/** The first value of a key, or undefined. Anything of another form before it makes the file invalid. */
 export function envFileValue(text: string, key: string, file: string): string | undefined {
-  let value: string | undefined;
-  for (const [i, line] of text.split(/\r?\n/).entries()) {
-    if (line.trim() === '' || line.trimStart().startsWith('#')) continue;
-    const match = LINE.exec(line);
-    if (match === null)
-      throw new KubeletError('invalid', `environment file ${goQuote(file)} has an invalid line ${i + 1}`);
-    if (match[1] === key) value = match[2];
+  const lines = text.split(/\r?\n/);
+  const invalid = (line: number, what: string): KubeletError =>
+    new KubeletError('invalid', `couldn't parse env file ${goQuote(file)}: line ${line}: ${what}`);
+  for (let i = 0; i < lines.length; i++) {
+    const line = (lines[i] ?? '').replace(/^[ \t]+/, '');
+    if (line === '' || line.startsWith('#')) continue;
+    const equals = line.indexOf('=');
+    if (equals < 0) throw invalid(i + 1, "missing '='");
+    const name = line.slice(0, equals);
+    if (name === '') throw invalid(i + 1, 'empty variable name');
+    if (/[ \t]$/.test(name)) throw invalid(i + 1, "whitespace before '='");
+    let rest = line.slice(equals + 1);
+    // To a shell the value ends before the blank.
+    if (/^[ \t]/.test(rest)) {
+      if (name === key) return '';
+      continue;
+    }
+    if (!rest.startsWith("'")) throw invalid(i + 1, 'the value is not in single quotes');
+    rest = rest.slice(1);
+    const [begin, parts]: [number, string[]] = [i + 1, []];
+    let end = rest.indexOf("'");
+    while (end < 0) {
+      parts.push(rest);
+      const next = lines[++i];
+      if (next === undefined) throw invalid(begin, 'the single quote is not closed');
+      rest = next;
+      end = rest.indexOf("'");
+    }
+    if (!/^[ \t]*(#.*)?$/.test(rest.slice(end + 1))) throw invalid(i + 1, 'text behind the closing quote');
+    if (name === key) return [...parts, rest.slice(0, end)].join('\n');
   }
-  return value;
+  return undefined;
 }

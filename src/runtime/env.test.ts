@@ -134,5 +134,27 @@ describe('environment', () => {
   });
   it('links not wanted: only the API server', () =>
     assert.equal(env({}, podOf({ enableServiceLinks: false })).size, 0));
-  it('a bad environment file', () => assert.throws(() => envFileValue('A=1', 'A', 'f'), /invalid line 1/));
+  it('environment files', () => {
+    const file = "# c\n\n  A='1 # x' # comment\nM='one\n two\n'\nA='2'\nE= 'not this'\n$ID='a=b'\n";
+    const rows: [string, string | undefined][] = [
+      ['A', '1 # x'],
+      ['M', 'one\n two\n'],
+      ['E', ''],
+      ['$ID', 'a=b'],
+      ['none', undefined],
+    ];
+    for (const [key, value] of rows) assert.equal(envFileValue(file, key, 'f'), value);
+  });
+  it('bad environment files', () => {
+    const rows: [string, RegExp][] = [
+      ['A=1', /^couldn't parse env file "f": line 1: the value is not in single quotes/],
+      ['\nB', /line 2: missing '='/],
+      ["='1'", /line 1: empty variable name/],
+      ["B ='1'", /line 1: whitespace before '='/],
+      ["B='1\n2\n", /line 1: the single quote is not closed/],
+      ["B='1\n2'3", /line 2: text behind the closing quote/],
+    ];
+    for (const [text, message] of rows) assert.throws(() => envFileValue(text, 'A', 'f'), { message });
+    assert.equal(envFileValue("A='1'\nrubbish", 'A', 'f'), '1', 'what stands behind it does not matter');
+  });
 });
