@@ -1,18 +1,28 @@
-// The kubectl binaries tests run: real ones, from Debian's packages. KUBECTL_BINARIES (colon-separated paths) names others,
-// for instance where there is no network.
+// The kubectl binaries tests run: the distribution's own, and newer ones from Debian's packages. KUBECTL_BINARIES
+// (colon-separated paths) names others instead of the newer ones, for instance where there is no network.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { unpackedPackage } from './debian-package.ts';
 
-export type Kubectl = { readonly version: string; path(): Promise<string> };
+export type Kubectl = {
+  readonly version: string;
+  /** May be older than some commands: Debian 12 has 1.20. */
+  readonly old: boolean;
+  path(): Promise<string>;
+};
 
 /** Debian's stable release and the one of the API version this project implements. */
 const VERSIONS = ['1.32', '1.36'];
 
 export function kubectls(): readonly Kubectl[] {
   const named = (process.env['KUBECTL_BINARIES'] ?? '').split(':').filter(Boolean);
-  if (named.length > 0) return named.map((path) => ({ version: path, path: () => Promise.resolve(path) }));
-  return VERSIONS.map((version) => ({
+  const onPath = (process.env['PATH'] ?? '').split(':').map((d) => join(d, 'kubectl'));
+  const own = onPath.filter((p) => existsSync(p)).slice(0, 1);
+  const at = (path: string, old: boolean): Kubectl => ({ version: path, old, path: () => Promise.resolve(path) });
+  const newer = VERSIONS.map((version) => ({
     version,
+    old: false,
     path: async () => join(await unpackedPackage('kubectl', version, 'usr/bin/kubectl'), 'usr/bin/kubectl'),
   }));
+  return [...own.map((p) => at(p, true)), ...(named.length > 0 ? named.map((p) => at(p, false)) : newer)];
 }
