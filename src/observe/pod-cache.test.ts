@@ -91,6 +91,17 @@ describe('PodCache', () => {
     }
   });
 
+  it('tries again after a second however often it was asked meanwhile', async () => {
+    const t = setup();
+    t.world.sandbox = 'ready';
+    t.control.fail = new GrpcError(GrpcCode.Internal, 'broken');
+    for (let i = 0; i < 6; i++) await assert.rejects(t.cache.refresh(UID, forever));
+    t.control.fail = undefined;
+    await t.clock.advance(1000);
+    assert.equal(t.cache.get(UID)?.sandboxes[0]?.ready, true);
+    assert.deepEqual(t.cache.unreadable(), []);
+  });
+
   it('lets a caller leave without harm to the others', async () => {
     const t = setup();
     t.control.gated = true;

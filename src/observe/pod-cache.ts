@@ -271,6 +271,8 @@ export class PodCache {
     }
     trouble.error = messageOf(err);
     const now = clock.monotonic();
+    // Hints and callers may ask many times while it waits; that makes the wait no longer.
+    if (now < trouble.retryAt) return;
     const waitMs = trouble.backoff.failed(now);
     trouble.retryAt = now + waitMs;
     trouble.timer?.cancel();
