@@ -15,7 +15,8 @@ export type PodHostname = { readonly hostname: string; readonly domain: string }
 
 export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
   const { hostnameOverride, hostname, subdomain } = pod.spec;
-  if (hostnameOverride !== undefined && hostnameOverride !== '') return { hostname: hostnameOverride, domain: '' };
+  if (hostnameOverride !== undefined && hostnameOverride !== '')
+    return { hostname: truncated(hostnameOverride), domain: '' };
   const own = hostname !== undefined && hostname !== '' ? hostname : truncated(pod.metadata.name);
   const domain = subdomain ? `${subdomain}.${namespaceOf(pod)}.svc.${clusterDomain}` : '';
   return { hostname: own, domain };

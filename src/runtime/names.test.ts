@@ -18,6 +18,7 @@ describe('hostname', () => {
     ['spec', podOf({ hostname: 'h' }), 'h', ''],
     ['subdomain', podOf({ hostname: 'h', subdomain: 's' }), 'h', 's.ns.svc.D'],
     ['override has no domain', podOf({ hostname: 'h', subdomain: 's', hostnameOverride: 'o.x' }), 'o.x', ''],
+    ['an override is cut too', podOf({ hostnameOverride: 'o'.repeat(64) }), 'o'.repeat(63), ''],
     ['cut at 63, trailing separators dropped', podOf({}, { name: long }), 'a'.repeat(61), ''],
   ] as const)
     it(what, () => assert.deepEqual(podHostname(pod, 'D'), { hostname, domain }));

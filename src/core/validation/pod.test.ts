@@ -234,6 +234,51 @@ describe('containers', () => {
   ]);
 });
 
+describe('resources of the pod as a whole', () => {
+  const whole = (resources: Json, container: Json = {}): readonly string[] =>
+    problems({ resources, containers: [{ name: 'c', image: 'i', resources: container }] });
+  const pages = { 'hugepages-2Mi': '4Mi' };
+  table([
+    ['cpu, memory and huge pages', () => whole({ limits: { cpu: '1', memory: '1Gi', ...pages } }), []],
+    [
+      'anything else',
+      () => whole({ requests: { 'ephemeral-storage': '1Gi' } }),
+      [
+        'spec.resources.requests[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory"',
+      ],
+    ],
+    [
+      'claims',
+      () => whole({ limits: { cpu: '1' }, claims: [{ name: 'x' }] }),
+      [/spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level/, /Not found: "x"/],
+    ],
+    [
+      'more requested than allowed',
+      () => whole({ requests: { cpu: '2' }, limits: { cpu: '1' } }),
+      ['spec.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'],
+    ],
+    [
+      'less than the containers ask for',
+      () => whole({ requests: { cpu: '1' } }, { requests: { cpu: '1500m' } }),
+      [
+        'spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 1500m',
+      ],
+    ],
+    [
+      'less than a container may use',
+      () => whole({ limits: { memory: '1Gi' } }, { requests: { memory: '1Mi' }, limits: { memory: '2Gi' } }),
+      [
+        'spec.resources.containers[0][memory].limits: Invalid value: "2Gi": must be less than or equal to pod limits of 1Gi',
+      ],
+    ],
+    [
+      'fewer huge pages than the containers have',
+      () => whole({ limits: { cpu: '1', ...pages } }, { limits: { cpu: '1', 'hugepages-2Mi': '8Mi' } }),
+      [/requests\[hugepages-2Mi\]/, /limits\[hugepages-2Mi\]/, /containers\[0\]\[hugepages-2Mi\].limits/],
+    ],
+  ]);
+});
+
 describe('environment', () => {
   const env = (variable: Json): readonly string[] => withContainer({ env: [variable] });
   const from = (valueFrom: Json): readonly string[] => env({ name: 'A', valueFrom });
