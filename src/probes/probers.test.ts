@@ -104,6 +104,18 @@ test('a probed server sees an orderly end, never a reset', async () => {
   assert.deepEqual(ends, ['end', 'end']);
 });
 
+test('http: 200 probes leave no socket of ours waiting', async () => {
+  const port = await http((_, res) => res.end('ok'));
+  for (let i = 0; i < 200; i++) await ask({ httpGet: { port } });
+  const ends = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const TIME_WAIT = '06';
+  const left = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , peer, state]) => peer?.endsWith(ends) === true && state === TIME_WAIT);
+  assert.ok(left.length < 5, `${left.length} in TIME_WAIT`);
+});
+
 test('http: named ports and paths', async () => {
   let path: string | undefined;
   const port = await http((req, res) => {
