@@ -196,6 +196,7 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
           hostIPs: cluster.nodeIps(),
         }),
         facts.pod,
+        facts.terminal,
       ),
     messages: deps.messages,
     startErrors,

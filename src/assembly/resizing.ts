@@ -36,7 +36,8 @@ export type Resizing = {
   /** The pod's cgroup was made, with what the pod was granted: later grants must be brought into it. */
   cgroupMade(pod: Pod): void;
   actuatedOf(uid: PodUid): Actuated;
-  withConditions(status: PodStatus, pod: Pod): PodStatus;
+  /** `over`: the containers are stopped for good. */
+  withConditions(status: PodStatus, pod: Pod, over: boolean): PodStatus;
   /** What a sync of the pod did about its resize. */
   synced(pod: Pod, snapshot: PodSnapshot | undefined, error: string | undefined): void;
   retain(alive: ReadonlySet<string>): void;
@@ -94,7 +95,10 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
       if (pod.spec.resources !== undefined) actuated.setPod(uid, pod.spec.resources);
     },
     actuatedOf: (uid) => actuated.of(uid),
-    withConditions: (status, pod) => withResizeConditions(status, resizes.conditionsOf(uidOf(pod))),
+    withConditions: (status, pod, over) => {
+      if (over) resizes.forget(uidOf(pod));
+      return withResizeConditions(status, resizes.conditionsOf(uidOf(pod)));
+    },
     synced: (pod, snapshot, error) => {
       if (error !== undefined) return resizes.failed(pod, error);
       const isRunning = (name: string): boolean =>
@@ -102,6 +106,7 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
       resizes.progress(pod, actuated.has(uidOf(pod)) && isResized(pod, actuated.of(uidOf(pod)), isRunning));
     },
     retain: (alive) => {
+      resizes.retain(alive);
       allocations.retain(alive);
       actuated.retain(alive);
     },

@@ -224,3 +224,17 @@ test('resizes are counted: what was asked for, and what had to wait', () => {
     'kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pods_removed"} 1',
   ]);
 });
+
+test('what is over is forgotten', () => {
+  const r = rig([pod('a', '1'), pod('b', '1')]);
+  r.set(pod('a', '1500m', {}, 2));
+  r.set(pod('b', '500m', {}, 2));
+  assert.deepEqual(
+    ['a', 'b'].map((name) => r.resizes.conditionsOf(podUid(name)).map((c) => c.type)),
+    [['PodResizeInProgress'], ['PodResizeInProgress']],
+  );
+  r.resizes.retain(new Set(['a']));
+  assert.deepEqual(r.resizes.conditionsOf(podUid('b')), []);
+  r.resizes.forget(podUid('a'));
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
+});

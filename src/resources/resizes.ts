@@ -115,9 +115,14 @@ export class Resizes implements Runnable {
     this.#tell(pod, 'Warning', 'ResizeError', 'error', message);
   }
 
+  /** The pod is over: nothing waits and nothing is under way any more. */
   forget(uid: PodUid): void {
     this.#waiting.delete(uid);
     this.#running.delete(uid);
+  }
+
+  retain(alive: ReadonlySet<string>): void {
+    for (const uid of [...this.#waiting.keys(), ...this.#running.keys()]) if (!alive.has(uid)) this.forget(uid);
   }
 
   /** PodResizePending and PodResizeInProgress as they are now. */
