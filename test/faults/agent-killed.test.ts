@@ -12,6 +12,8 @@ const SEED = Number(process.env['SEED'] ?? 1);
 const SLOTS = 10;
 /** Kinds by slot; the first four are static pods. */
 const SLOT_KINDS = ['plain', 'ready', 'sidecar', 'crash', 'plain', 'two', 'ready', 'sidecar', 'crash', 'two'];
+/** containerd may take half a minute to stop a container in which a probe's command was cut off. */
+const PATIENCE_MS = 60_000;
 const never = new AbortController().signal;
 
 describe(`kubelet killed ${KILLS} times (seed ${SEED})`, () => {
@@ -99,7 +101,7 @@ describe(`kubelet killed ${KILLS} times (seed ${SEED})`, () => {
       const running = await strike();
       const begun = performance.now();
       await node.kubelet.start();
-      const what = await fleet.untilConverged(why);
+      const what = await fleet.untilConverged(why, PATIENCE_MS);
       const ms = Math.round(performance.now() - begun);
       if (ms > slowest.ms) slowest = { ms, what };
       await fleet.assertNothingTwice();
