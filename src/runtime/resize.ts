@@ -5,6 +5,7 @@ import { findContainer, uidOf, type Pod, type ResourceRequirements } from '../co
 import { milliOf, quantity, toNumber } from '../core/quantity.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
+import { GrpcError } from '../lib/grpc/status.ts';
 import {
   containerResources,
   milliToQuota,
@@ -105,7 +106,7 @@ export class Resizer {
       const overhead = sandboxOverhead(pod, this.#facts);
       await this.#cri.updatePodSandboxResources({ podSandboxId, overhead, resources }, signal);
     } catch (err) {
-      if (!isFault(err, 'unimplemented')) throw err;
+      if (!isUnimplemented(err)) throw err;
     }
   }
 
@@ -124,6 +125,11 @@ export class Resizer {
     records.setActuated(uidOf(pod), name, resources);
   }
 }
+
+/** containerd 2.2 has the verb with nothing behind it, and tells so under a code that tells nothing. */
+const isUnimplemented = (err: unknown): boolean =>
+  isFault(err, 'unimplemented') ||
+  (err instanceof GrpcError && err.codeName === 'Unknown' && err.message.includes('not implemented'));
 
 /** The new memory limit where a step lowers one. */
 function loweredMemory(step: ResizeStep): number | undefined {
