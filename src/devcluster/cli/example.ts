@@ -8,8 +8,16 @@ import type { Paths } from './paths.ts';
 import { EXAMPLE_IMAGE } from './runtime.ts';
 
 const NAME = 'hello';
-const SCRIPT =
-  'mkdir -p /tmp/www && echo "hello from $(hostname)" > /tmp/www/index.html && echo "serving on port 8080" && exec httpd -f -p 8080 -h /tmp/www';
+/** The shell stays and hears the signal: a first process without a handler for it would be deaf to it. */
+const SCRIPT = [
+  'mkdir -p /tmp/www',
+  'echo "hello from $(hostname)" > /tmp/www/index.html',
+  'httpd -f -p 8080 -h /tmp/www &',
+  'trap "exit 0" TERM',
+  'echo "serving on port 8080"',
+  'wait',
+  '',
+].join('\n');
 
 const examplePod = (): Json => ({
   apiVersion: 'v1',
