@@ -11,6 +11,7 @@ import { withPodLimits } from '../core/pod-resources.ts';
 import { observedContainer } from '../core/snapshot.fixture.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { facts, silentLog } from '../../test/golden/fixture.ts';
+import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { ActuatedState } from './actuated-state.ts';
 import type { ResizeRecords } from './needs.ts';
 import { planResize } from './resize-plan.ts';
@@ -187,11 +188,14 @@ function bench(options: {
   usage?: number;
   containerUsage?: number;
   failWrite?: boolean;
+  sandbox?: Error;
 }): Told & { resize: (pod: Pod) => Promise<void> } {
   const told: Told = { calls: [], set: [] };
   const cri = {
-    updatePodSandboxResources: async (r: { resources: { cpuQuota: number } }) =>
-      void told.calls.push(`sandbox ${r.resources.cpuQuota}`),
+    updatePodSandboxResources: async (r: { resources: { cpuQuota: number } }) => {
+      told.calls.push(`sandbox ${r.resources.cpuQuota}`);
+      if (options.sandbox !== undefined) throw options.sandbox;
+    },
     updateContainerResources: async (r: { linux: { cpuQuota: number } }) =>
       void told.calls.push(`container ${r.linux.cpuQuota}`),
     containerStats: async () => ({
@@ -230,6 +234,23 @@ describe('doing a resize', () => {
     await assert.rejects(resize(podOf({ name: 'a', resources: sized('2', '1Gi') })), /read-only/);
     assert.deepEqual(calls, ['sandbox 200000', 'write cpuQuota 200000', 'sandbox 100000']);
     assert.deepEqual(set, []);
+  });
+  it('does without a runtime that does not care about the sandbox, but not against one that refuses', async () => {
+    const pod = podOf({ name: 'a', resources: sized('2', '1Gi') });
+    for (const error of [
+      new GrpcError(GrpcCode.Unimplemented, 'unknown method'),
+      new GrpcError(GrpcCode.Unknown, 'not implemented yet'),
+    ]) {
+      const { set, resize } = bench({ sandbox: error });
+      await resize(pod);
+      assert.deepEqual(set, ['a 2']);
+    }
+    const { calls, resize } = bench({ sandbox: new GrpcError(GrpcCode.Unknown, 'busy') });
+    await assert.rejects(resize(pod), {
+      message:
+        'failed to notify runtime for UpdatePodSandboxResources (resource=cpu); resize rejected: rpc error: code = Unknown desc = busy',
+    });
+    assert.deepEqual(calls, ['sandbox 200000']);
   });
   it('refuses a limit below what is in use, before anything is changed', async () => {
     const { calls, resize } = bench({ usage: 600 * 2 ** 20, containerUsage: 500 * 2 ** 20 });

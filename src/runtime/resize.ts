@@ -5,7 +5,7 @@ import { findContainer, uidOf, type Pod, type ResourceRequirements } from '../co
 import { milliOf, quantity, toNumber } from '../core/quantity.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
-import { GrpcError } from '../lib/grpc/status.ts';
+import { fullErrorText, GrpcError } from '../lib/grpc/status.ts';
 import {
   containerResources,
   milliToQuota,
@@ -85,7 +85,13 @@ export class Resizer {
     records: ResizeRecords,
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#tellSandbox(pod, sandboxId, values, signal);
+    try {
+      await this.#tellSandbox(pod, sandboxId, values, signal);
+    } catch (cause) {
+      const resource = changed === 'memoryLimitBytes' ? 'memory' : 'cpu';
+      const text = `failed to notify runtime for UpdatePodSandboxResources (resource=${resource}); resize rejected: ${fullErrorText(cause)}`;
+      throw new KubeletError('internal', text, { cause });
+    }
     try {
       await records.writePod(pod, changed, values[changed], signal);
     } catch (err) {
