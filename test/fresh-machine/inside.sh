@@ -11,7 +11,7 @@ mounts() { cut -d' ' -f5 /proc/self/mountinfo | sort; }
 links() { ls /sys/class/net | sort; }
 cgroups() { find /sys/fs/cgroup -type d | sort; }
 # Before the packages are there, there is no program to ask: no rules then.
-rules() { { iptables-save 2>/dev/null || true; } | grep -E '^-A' | sort; }
+rules() { { iptables-save 2>/dev/null || true; } | grep -E '^-A|^:[^ ]+ - ' | sort; }
 # Not what belongs to packages, to dpkg and apt themselves, to npm, or to this clone.
 files() {
   find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp/state -o -path /opt/kubelet-ts/node_modules -o -path /opt/kubelet-ts/.git \
