@@ -19,6 +19,7 @@ import { PodStatusWriter } from '../pods/pod-status-writer.ts';
 import { PodStore } from '../pods/pod-store.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { StartErrors } from '../pods/start-errors.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import { StartTurns } from '../pods/start-turns.ts';
 import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type Surroundings } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
@@ -67,6 +68,7 @@ export type PodLife = {
 };
 
 /** Two per core keep the runtime busy; one more fills the moments between its calls. More makes everybody wait for everybody. */
+const REMOVALS_AT_ONCE = 4;
 const STARTS_AT_ONCE = Math.max(5, 1 + 2 * availableParallelism());
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
@@ -352,6 +354,7 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
     ready: () => deps.sourcesReady() && edge.observer.cache.ready,
     dropStatuses: (known) => {
       for (const [uid] of statuses.all()) if (!known.has(uid)) statuses.delete(uid);
+      deps.messages.keepOnly(known);
       probes.keepOnly(known);
       base.tracer.keepOnly(known);
       deps.resizing.retain(known);
@@ -360,8 +363,8 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
       const isUsed = (uid: string): boolean => isInUse(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
       volumes.manager.removeUnknown(isUsed);
       let [cleaned, failed] = [0, 0];
-      for (const uid of await volumes.podDirs.list()) {
-        if (isUsed(uid) || volumes.manager.hasMounts(uid)) continue;
+      const remove = async (uid: string): Promise<void> => {
+        if (isUsed(uid) || volumes.manager.hasMounts(uid)) return;
         try {
           await volumes.podDirs.removeOrphan(uid, signal);
           cleaned++;
@@ -369,7 +372,9 @@ function leftoversOf(deps: PodLifeDeps): Leftovers {
           failed++;
           base.log.warn('orphaned pod directory stays', { uid, err });
         }
-      }
+      };
+      const slots = new Semaphore(REMOVALS_AT_ONCE);
+      await Promise.all((await volumes.podDirs.list()).map((uid) => slots.run(signal, () => remove(uid))));
       deps.podMetrics.swept(cleaned, failed);
     },
     removeCgroups: async (isInUse, signal) => {

@@ -6,6 +6,7 @@ import { uidOf, type Pod } from '../core/pod.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
@@ -32,6 +33,8 @@ export interface Leftovers {
   removeMirrors(mirrors: readonly Pod[], signal: AbortSignal): Promise<void>;
 }
 
+/** Many pods may go at once; the runtime has others to serve as well. */
+const REMOVALS_AT_ONCE = 4;
 const NET_MS = 15_000;
 /** Removals come in bursts; one pass serves them all. */
 const GATHER_MS = 20;
@@ -97,9 +100,13 @@ export class Housekeeping {
       if (sandboxes.some((s) => s.ready) || containers.some((c) => c.state === 'running')) this.#claim(uid);
       else if (containers.length > 0) gone.push(uid);
     }
-    for (const uid of gone) await leftovers.removeContainers(uid, signal);
     const known = new Set<PodUid>([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
     leftovers.dropStatuses(known);
+    const slots = new Semaphore(REMOVALS_AT_ONCE);
+    const removals = gone.map((uid) => slots.run(signal, () => leftovers.removeContainers(uid, signal)));
+    // All of them end before the next pass may begin, also when one fails.
+    const failed = (await Promise.allSettled(removals)).find((r) => r.status === 'rejected');
+    if (failed !== undefined) throw failed.reason as Error;
     const isInUse = (uid: PodUid): boolean => workers.stateOf(uid) !== undefined || store.has(uid);
     await leftovers.removeMirrors(
       store.mirrors().filter((m) => store.staticOf(m) === undefined),

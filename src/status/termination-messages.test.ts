@@ -60,4 +60,32 @@ describe('termination messages', () => {
     assert.equal(await messageIn('empty', { exitCode: 0 }, 'FallbackToLogsOnError'), '');
     assert.equal(await messageIn('empty', { reason: 'ContainerCannotRun' }, 'FallbackToLogsOnError'), '');
   });
+
+  it('are forgotten with the container or its pod', async () => {
+    const messages = new TerminationMessages(() => Promise.resolve('from the log'));
+    const ended = (id: string) =>
+      ({
+        id: containerId(id),
+        state: 'exited',
+        exitCode: 1,
+        reason: 'Error',
+        logPath: '/log',
+        annotations: { 'io.kubernetes.container.terminationMessagePolicy': 'FallbackToLogsOnError' },
+        mounts: [],
+      }) as unknown as ObservedContainer;
+    const [a, b, c] = [ended('a'), ended('b'), ended('c')];
+    const first = { ...emptySnapshot(podUid('u'), 'p', 'n'), containers: [a, b] };
+    await messages.load(first, undefined);
+    await messages.load({ ...emptySnapshot(podUid('v'), 'q', 'n'), containers: [c] }, undefined);
+    await messages.load({ ...first, containers: [b] }, first);
+    assert.deepEqual(
+      [a, b, c].map((one) => messages.of(one)),
+      ['', 'from the log', 'from the log'],
+    );
+    messages.keepOnly(new Set([podUid('v')]));
+    assert.deepEqual(
+      [a, b, c].map((one) => messages.of(one)),
+      ['', '', 'from the log'],
+    );
+  });
 });

@@ -1,8 +1,8 @@
 // What a container left behind when it ended: the tail of its termination message file, or of its log. Read once per
-// container, in the background of the worker, and remembered until the container is gone.
+// container, in the background of the worker, and remembered until the container or its pod is gone.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { ContainerId } from '../core/ids.ts';
+import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import { errnoOf, messageOf } from '../lib/errors.ts';
 
@@ -16,7 +16,7 @@ export type LogTail = (path: string) => Promise<string>;
 
 export class TerminationMessages {
   readonly #logTail: LogTail;
-  readonly #known = new Map<ContainerId, string>();
+  readonly #known = new Map<ContainerId, { readonly pod: PodUid; readonly message: string }>();
 
   constructor(logTail: LogTail) {
     this.#logTail = logTail;
@@ -25,13 +25,19 @@ export class TerminationMessages {
   /** Reads what is missing for the ended containers of a pod, and forgets containers that are gone. */
   async load(snapshot: PodSnapshot, previous: PodSnapshot | undefined): Promise<void> {
     const ended = snapshot.containers.filter((c) => c.state === 'exited' && !this.#known.has(c.id));
-    await Promise.all(ended.map(async (c) => this.#known.set(c.id, await this.#read(c))));
+    const pod = snapshot.uid;
+    await Promise.all(ended.map(async (c) => this.#known.set(c.id, { pod, message: await this.#read(c) })));
     const alive = new Set(snapshot.containers.map((c) => c.id));
     for (const c of previous?.containers ?? []) if (!alive.has(c.id)) this.#known.delete(c.id);
   }
 
   of(container: ObservedContainer): string {
-    return this.#known.get(container.id) ?? '';
+    return this.#known.get(container.id)?.message ?? '';
+  }
+
+  /** Nobody will ask about other pods any more. */
+  keepOnly(pods: ReadonlySet<PodUid>): void {
+    for (const [id, { pod }] of this.#known) if (!pods.has(pod)) this.#known.delete(id);
   }
 
   async #read(container: ObservedContainer): Promise<string> {
