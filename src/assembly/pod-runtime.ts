@@ -109,6 +109,13 @@ export const swapFacts = (
   swapAccounting: cgroups.version === 1 || resources.machine.swapBytes > 0,
 });
 
+function crashBackoff({ config, gates }: Foundation): RuntimeFacts['crashBackoff'] {
+  const usual = gates.enabled('ReduceDefaultCrashLoopBackOffDecay')
+    ? { initialMs: 1000, maxMs: 60_000 }
+    : { initialMs: 10_000, maxMs: 300_000 };
+  return { ...usual, maxMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? usual.maxMs };
+}
+
 async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<RuntimeFacts> {
   const { config, flags, gates } = base;
   const { machine } = edge.resources;
@@ -138,7 +145,7 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
     resolvConf: config.resolvConf,
     nodeHostsFile: '/etc/hosts',
     selinux,
-    maxContainerRestartPeriodMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? 300_000,
+    crashBackoff: crashBackoff(base),
     kubernetesVersion: '1.36',
   }));
 }

@@ -35,6 +35,13 @@ describe('crash back-off', () => {
     const b = new CrashBackoff({ initialMs: 10_000, maxMs: 2_000 });
     b.started('k', 0, 0);
     assert.equal(b.waiting('k', 0, 0)?.delayMs, 2_000);
+    b.started('k', 600_000, 600_000);
+    b.started('k', 1_200_000, 1_200_000);
+    assert.equal(
+      b.waiting('k', 1_800_000, 1_800_000)?.delayMs,
+      2_000,
+      'ten minutes make a good run, not twice the delay',
+    );
   });
   it('a clock set back does not stretch the wait', () => {
     const b = backoff();

@@ -2,6 +2,9 @@
 // from the moment the container ended, so its end is an exact point in time.
 import { fullName, type Container, type Pod } from '../core/pod.ts';
 
+/** A run as long as this is a good one, whatever the delays. */
+const GOOD_RUN_MS = 600_000;
+
 export type CrashBackoffOptions = { readonly initialMs: number; readonly maxMs: number };
 
 type Entry = { delayMs: number; updatedAt: number };
@@ -53,7 +56,7 @@ export class CrashBackoff {
   /** Drops what no longer influences anything. */
   prune(now: number): void {
     for (const [key, entry] of this.#entries) if (this.#forgotten(entry, now)) this.#entries.delete(key);
-    for (const [key, endedAt] of this.#ends) if (now - endedAt > 2 * this.#options.maxMs) this.#ends.delete(key);
+    for (const [key, endedAt] of this.#ends) if (now - endedAt > GOOD_RUN_MS) this.#ends.delete(key);
   }
 
   get size(): number {
@@ -61,7 +64,7 @@ export class CrashBackoff {
   }
 
   #forgotten(entry: Entry, at: number): boolean {
-    return at - entry.updatedAt > 2 * this.#options.maxMs;
+    return at - entry.updatedAt > GOOD_RUN_MS;
   }
 }
 

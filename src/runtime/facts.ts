@@ -1,5 +1,6 @@
 // What is fixed for the life of the process: configuration and machine.
 import { join } from 'node:path';
+import type { CrashBackoffOptions } from './crash-backoff.ts';
 import type { ContainerFacts } from './container-config.ts';
 import type { SandboxFacts } from './sandbox-config.ts';
 
@@ -13,7 +14,7 @@ export type RuntimeFacts = SandboxFacts &
     readonly resolvConf: string;
     /** `/etc/hosts` of the node. */
     readonly nodeHostsFile: string;
-    readonly maxContainerRestartPeriodMs: number;
+    readonly crashBackoff: CrashBackoffOptions;
     /** `1.36`. */
     readonly kubernetesVersion: string;
   };

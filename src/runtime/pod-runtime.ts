@@ -37,8 +37,6 @@ export type PodSyncRequest = SyncRequest & {
   readonly restartingAll?: boolean;
 };
 
-const INITIAL_BACKOFF_MS = 10_000;
-
 export class PodRuntime {
   readonly #deps: PodRuntimeDeps;
   readonly #parts: PodSyncParts;
@@ -70,7 +68,7 @@ export class PodRuntime {
         podStopper: new PodStopper({ cri, stopper }),
         remover: new ContainerRemover({ cri, resources }, facts),
         resizer: new Resizer({ cri, resources }, facts),
-        backoff: new CrashBackoff({ initialMs: INITIAL_BACKOFF_MS, maxMs: facts.maxContainerRestartPeriodMs }),
+        backoff: new CrashBackoff(facts.crashBackoff),
       },
     };
   }

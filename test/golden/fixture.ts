@@ -139,7 +139,7 @@ export const facts = (root: string): RuntimeFacts => ({
   resolvConf: join(root, 'resolv.conf'),
   nodeHostsFile: join(root, 'hosts'),
   selinux: false,
-  maxContainerRestartPeriodMs: 300_000,
+  crashBackoff: { initialMs: 10_000, maxMs: 300_000 },
   kubernetesVersion: '1.36',
   cgroupVersion: 1,
   cpuCfsQuota: true,
