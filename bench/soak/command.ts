@@ -30,7 +30,7 @@ export async function soakCommand(options: SoakCommand): Promise<Soaked> {
   try {
     const running = soak(world, {
       pods,
-      warmUp: Math.min(pods / 2, Math.max(pods / 10, isFake ? MIN_WARM_UP : 0)),
+      warmUp: Math.min(pods / 2, Math.max(pods / 10, MIN_WARM_UP)),
       looks: 3,
       atATime: isFake ? 16 : 8,
       minLifeMs: isFake ? 0 : LIFE_MS,

@@ -32,18 +32,26 @@ const COUNTED = Object.entries({
 const HOOK = 'soakCountOf';
 Object.defineProperty(globalThis, HOOK, {
   value: (objects: readonly object[]): Record<string, number> => {
-    const counts: Record<string, number> = { abortListeners: 0, listeners: 0 };
+    const counts: Record<string, number> = {};
     for (const [name] of COUNTED) counts[name] = 0;
-    for (const object of objects)
-      for (const [name, type] of COUNTED)
-        if (object instanceof type) {
-          counts[name] = (counts[name] ?? 0) + 1;
-          if (type === AbortSignal) counts['abortListeners'] = (counts['abortListeners'] ?? 0) + abortListeners(object);
-          if (type === EventEmitter) counts['listeners'] = (counts['listeners'] ?? 0) + emitterListeners(object);
-        }
-    return counts;
+    let [onSignals, onEmitters, entries] = [0, 0, 0];
+    for (const object of objects) {
+      for (const [name, type] of COUNTED) if (object instanceof type) counts[name] = (counts[name] ?? 0) + 1;
+      if (object instanceof AbortSignal) onSignals += abortListeners(object);
+      else if (object instanceof EventEmitter) onEmitters += emitterListeners(object);
+      else if (object instanceof Map || object instanceof Set) entries += sizeOf(object);
+    }
+    return { ...counts, abortListeners: onSignals, listeners: onEmitters, entries };
   },
 });
+
+function sizeOf(collection: { readonly size: number }): number {
+  try {
+    return collection.size;
+  } catch {
+    return 0; // a prototype in between
+  }
+}
 
 function emitterListeners(object: object): number {
   const { _events: events } = object as { _events?: Record<string, unknown> };
