@@ -85,7 +85,7 @@ function diskCheck(directory: string): Check {
 }
 
 const CNI_DIRECTORIES = ['/usr/lib/cni', '/opt/cni/bin'];
-const cniDirectory = (): string | undefined => CNI_DIRECTORIES.find((d) => existsSync(join(d, 'bridge')));
+export const cniDirectory = (): string | undefined => CNI_DIRECTORIES.find((d) => existsSync(join(d, 'bridge')));
 
 function pluginCheck(): Check {
   const found = cniDirectory();
@@ -97,7 +97,7 @@ function pluginCheck(): Check {
   };
 }
 
-/** The image is built from it, so it must not need libraries that are not in there. */
+/** The image is built from it, and from the libraries it needs. */
 function busyboxCheck(): Check {
   const ok = existsSync('/bin/busybox');
   return {

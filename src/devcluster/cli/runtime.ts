@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { GrpcChannel } from '../../lib/grpc/channel.ts';
 import { cniConfig, containerdConfig, SANDBOX_IMAGE, type Layout } from '../containerd/config.ts';
 import { busyboxArchive, pauseArchive } from '../containerd/image.ts';
-import { containerdVersion, findProgram, hasOverlay } from './machine.ts';
+import { cniDirectory, containerdVersion, findProgram, hasOverlay } from './machine.ts';
 import type { Paths } from './paths.ts';
 import type { Settings } from './settings.ts';
 
@@ -21,6 +21,7 @@ const layoutOf = (paths: Paths, settings: Settings): Layout => ({
   socketPath: paths.containerdSocket,
   network: settings.network,
   snapshotter: hasOverlay() ? 'overlayfs' : 'native',
+  cniPlugins: cniDirectory() ?? '',
 });
 
 export async function writeRuntimeFiles(paths: Paths, settings: Settings): Promise<void> {

@@ -8,7 +8,11 @@ export type Layout = {
   readonly socketPath: string;
   readonly network: PodNetwork;
   readonly snapshotter: 'overlayfs' | 'native';
+  /** Where the CNI plugins are; Debian's place by default. */
+  readonly cniPlugins?: string;
 };
+
+const cniPlugins = (layout: Layout): string => layout.cniPlugins ?? '/usr/lib/cni';
 
 export type PodNetwork = {
   /** Names the network in CNI results and in the comments of iptables rules. */
@@ -103,7 +107,7 @@ const configV2 = (layout: Layout): string => `${head(2, layout)}
   netns_mounts_under_state_dir = true
   stats_collect_period = 2
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+    bin_dir = "${cniPlugins(layout)}"
     conf_dir = "${layout.root}/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "${layout.snapshotter}"
@@ -133,7 +137,7 @@ const configV3 = (layout: Layout): string => `${head(3, layout)}
   disable_apparmor = true
   netns_mounts_under_state_dir = true
   [plugins."io.containerd.cri.v1.runtime".cni]
-    bin_dirs = ["/usr/lib/cni"]
+    bin_dirs = ["${cniPlugins(layout)}"]
     conf_dir = "${layout.root}/cni"
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"

@@ -1,8 +1,9 @@
 // Container images made here, without a registry or docker: a busybox image in as many variants as tests ask for, and
 // the sandbox ("pause") image. The archive is an OCI layout that `ctr images import` understands.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { tar, type TarEntry } from './tar.ts';
 
 export type ImageVariant = {
@@ -39,12 +40,26 @@ function busyboxEntries(): readonly TarEntry[] {
     ...dirs.map((path): TarEntry => ({ path, type: 'dir', mode: 0o755 })),
     { path: 'tmp', type: 'dir', mode: 0o1777 },
     { path: 'bin/busybox', type: 'file', mode: 0o755, data: readFileSync(BUSYBOX) },
+    ...libraryEntries(BUSYBOX),
     ...applets.map((name): TarEntry => ({ path: `bin/${name}`, type: 'link', target: 'busybox' })),
     { path: 'usr/bin/env', type: 'link', target: '../../bin/busybox' },
     { path: 'etc/passwd', type: 'file', mode: 0o644, data: Buffer.from(PASSWD) },
     { path: 'etc/group', type: 'file', mode: 0o644, data: Buffer.from(GROUP) },
   ];
   return busyboxTree;
+}
+
+/** The libraries a program needs, where it looks for them; none for a static one. */
+export function libraryEntries(program: string): TarEntry[] {
+  const told = spawnSync('ldd', [program], { encoding: 'utf8' });
+  const paths =
+    told.status === 0 ? [...told.stdout.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)].map((m) => m[1] ?? '') : [];
+  const folders = new Set<string>();
+  for (const path of paths) for (let at = dirname(path); at !== '/'; at = dirname(at)) folders.add(at.slice(1));
+  return [
+    ...[...folders].sort().map((path): TarEntry => ({ path, type: 'dir', mode: 0o755 })),
+    ...paths.map((path): TarEntry => ({ path: path.slice(1), type: 'file', mode: 0o755, data: readFileSync(path) })),
+  ];
 }
 
 export type Blob = { readonly data: Buffer; readonly mediaType: string; readonly digest: string };
