@@ -34,6 +34,9 @@ const endState = (name: string): EndState =>
 /** Everything up to the first call that the deletion caused. */
 const STARTING = new Set(['RunPodSandbox', 'CreateContainer', 'StartContainer', 'PullImage']);
 const startsIn = (calls: readonly { call: string }[]): number => calls.filter((c) => STARTING.has(c.call)).length;
+const stopsIn = (calls: readonly { call: string }[]): number => calls.filter((c) => c.call === 'StopContainer').length;
+/** What the deletion of the pod makes the kubelet say. */
+const isOfDeletion = ({ message = '' }: { message?: string }): boolean => message.startsWith('Stopping container ');
 
 async function createPod(node: TestNode, recorded: Pod): Promise<Pod> {
   const {
@@ -81,6 +84,15 @@ async function drive(
       isDeepStrictEqual(status, normalisedStatus(endState(scenario.scenario).status)),
     );
   await until(`${name} looks as recorded`, seen, 15_000).catch(() => undefined);
+  const told = async (): Promise<readonly KubeEvent[]> =>
+    (await node.client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
+  // Events are sent behind everything else. What was recorded before the deletion is to be there before ours, too.
+  const hasTold = (count: number): Promise<unknown> =>
+    until(`${name} has told ${count} events`, async () => (await told()).length >= count, 5000).catch(() => undefined);
+  const earlier = scenario.events.filter((event) => !isOfDeletion(event));
+  await hasTold(earlier.length);
+  const kills = earlier.filter(({ reason }) => reason === 'Killing').length;
+  await until(`${name} has stopped ${kills} containers`, () => stopsIn(ledger.of(uid)) >= kills, 15_000);
   const last = await read();
   await node.client.delete(PODS, { namespace, name }, {}, never);
   await until(
@@ -92,12 +104,7 @@ async function drive(
       ),
     45_000,
   );
-  const told = async (): Promise<readonly KubeEvent[]> =>
-    (await node.client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
-  // Events are sent behind everything else.
-  await until(`${name} has told its events`, async () => (await told()).length >= scenario.events.length, 5000).catch(
-    () => undefined,
-  );
+  await hasTold(scenario.events.length);
   return { pod: last, statuses: statuses.get(uid) ?? [], events: await told() };
 }
 
