@@ -16,7 +16,7 @@ import { until } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const NAMESPACE = 'default';
-type Name = 'hog' | 'bomb' | 'oom' | 'whole';
+type Name = 'hog' | 'bomb' | 'oom' | 'whole' | 'unborn';
 
 /** The inner shell gives up when it cannot fork; what it started stays. */
 const BOMB = "sh -c 'i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done'; exec sleep 1000";
@@ -55,7 +55,7 @@ const amounts = (cpu: string, memory: string): ResourceRequirements => ({
   requests: { cpu, memory },
 });
 
-const PODS_MADE: Readonly<Record<Name, Pod>> = {
+const PODS_MADE: Readonly<Partial<Record<Name, Pod>>> = {
   hog: manifest('hog', 'while :; do :; done', { cpu: '100m', memory: '32Mi' }),
   bomb: manifest('bomb', BOMB, { cpu: '200m', memory: '64Mi' }),
   whole: withWholeLimits(manifest('whole', 'exec sleep 1000', { cpu: '100m', memory: '16Mi' })),
@@ -124,12 +124,12 @@ test('a container over its memory limit is killed and says so', async () => {
   );
 });
 
-/** Shares, quota and memory limit as the kernel has them, of the pod and of the container without limits of its own. */
-async function inKernel(pod: Pod): Promise<readonly (readonly unknown[])[]> {
+/** Shares, quota and memory limit as the kernel has them, of the pod and of one of its containers. */
+async function inKernel(pod: Pod, container = 'heir'): Promise<readonly (readonly unknown[])[]> {
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
-  const id = pod.status?.containerStatuses?.find((c) => c.name === 'heir')?.containerID?.split('//')[1] ?? '';
+  const id = pod.status?.containerStatuses?.find((c) => c.name === container)?.containerID?.split('//')[1] ?? '';
   return Promise.all(
-    [podCgroup(pod), `${podCgroup(pod)}/${id}`].map(async (path) => {
+    [podCgroup(pod), ...(id === '' ? [] : [`${podCgroup(pod)}/${id}`])].map(async (path) => {
       const { cpuShares, cpuQuotaUs, memoryLimitBytes } = await cgroups.read(path, signal);
       return [cpuShares, cpuQuotaUs, memoryLimitBytes];
     }),
@@ -221,6 +221,25 @@ test('a resize that has to wait is granted as soon as another pod makes room', a
     15_000,
   );
   assert.equal(resizeCondition(granted, 'PodResizePending'), undefined);
+});
+
+test('a resize before the first start reaches the cgroup of the pod', async () => {
+  const made = manifest('unborn', 'exec sleep 1000', { cpu: '50m', memory: '16Mi' });
+  const [container] = made.spec.containers;
+  assert.ok(container);
+  const unborn = { ...made, spec: { ...made.spec, containers: [{ ...container, image: 'localhost/none:1' }] } };
+  const pod = await node.client.create(PODS, { namespace: NAMESPACE }, unborn, signal);
+  const waitsFor = (quota: number): Promise<unknown> =>
+    until(`the quota is ${quota}`, async () => (await inKernel(pod, 'c'))[0]?.[1] === quota);
+  await waitsFor(5000);
+  await until('it has no image', async () => {
+    const { status } = await podNow('unborn');
+    return status?.containerStatuses?.[0]?.state.waiting?.reason === 'ErrImageNeverPull';
+  });
+  const at = { namespace: NAMESPACE, name: 'unborn', subresource: 'resize' };
+  const containers = [{ name: 'c', resources: amounts('80m', '16Mi') }];
+  await node.client.patch(PODS, at, { spec: { containers } }, signal);
+  await waitsFor(8000);
 });
 
 /** The first update is about memory, the second about processor time. */
