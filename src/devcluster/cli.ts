@@ -79,6 +79,8 @@ async function main(): Promise<number> {
     process.stderr.write(`kubelet-dev: ${options}\n${HELP}`);
     return 2;
   }
+  // A reader that has seen enough (`| head`) is no reason to fail.
+  process.stdout.on('error', () => undefined);
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   process.once('SIGTERM', () => stop.abort());

@@ -15,11 +15,12 @@ export async function installPackages(
 ): Promise<void> {
   const install = ['install', '-y', '--no-install-recommends', ...packages];
   tell(`installing ${packages.join(', ')} (apt-get)`);
-  if ((await withoutServices(() => apt(install, signal))) === 0) return;
+  if ((await withoutServices(() => apt(install, signal))) === '') return;
   tell('refreshing the package lists (apt-get update)');
   await apt(['update'], signal);
-  if ((await withoutServices(() => apt(install, signal))) !== 0)
-    throw new KubeletError('unavailable', `apt-get could not install ${packages.join(' ')}; run it by hand to see why`);
+  const complaint = await withoutServices(() => apt(install, signal));
+  if (complaint !== '')
+    throw new KubeletError('unavailable', `apt-get could not install ${packages.join(' ')}:\n${complaint}`);
 }
 
 const POLICY = '/usr/sbin/policy-rc.d';
@@ -35,14 +36,19 @@ async function withoutServices<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function apt(args: readonly string[], signal: AbortSignal): Promise<number> {
+/** Empty when all went well, else what it said last. */
+function apt(args: readonly string[], signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('apt-get', ['-qq', ...args], {
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'pipe'],
       signal,
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
     child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
+    child.once('close', (code) => resolve(code === 0 ? '' : lastLines(said) || `apt-get ended with ${code}`));
   });
 }
+
+const lastLines = (text: string): string => text.trim().split('\n').slice(-5).join('\n');
