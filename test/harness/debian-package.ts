@@ -18,6 +18,13 @@ export async function unpackedPackage(name: string, version: string, program: st
   return home;
 }
 
+/** The same of a Debian release, in whatever version that has by now. */
+export async function releasedPackage(name: string, release: 'trixie' | 'sid', program: string): Promise<string> {
+  const home = join(cacheRoot(), `${name}-${release}`);
+  if (!existsSync(join(home, program))) await download([`${name}/${release}`], home);
+  return home;
+}
+
 /**
  * Packages of Debian's development release in one folder of this name; `finish` makes what was unpacked usable, and only
  * then is it kept.

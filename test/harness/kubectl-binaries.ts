@@ -2,7 +2,7 @@
 // (colon-separated paths) names others instead of the newer ones, for instance where there is no network.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { unpackedPackage } from './debian-package.ts';
+import { releasedPackage } from './debian-package.ts';
 
 export type Kubectl = {
   readonly version: string;
@@ -11,18 +11,18 @@ export type Kubectl = {
   path(): Promise<string>;
 };
 
-/** Debian's stable release and the one of the API version this project implements. */
-const VERSIONS = ['1.32', '1.36'];
+/** Debian's stable release (1.32) and its development release (1.36 or newer). */
+const RELEASES = ['trixie', 'sid'] as const;
 
 export function kubectls(): readonly Kubectl[] {
   const named = (process.env['KUBECTL_BINARIES'] ?? '').split(':').filter(Boolean);
   const onPath = (process.env['PATH'] ?? '').split(':').map((d) => join(d, 'kubectl'));
   const own = onPath.filter((p) => existsSync(p)).slice(0, 1);
   const at = (path: string, old: boolean): Kubectl => ({ version: path, old, path: () => Promise.resolve(path) });
-  const newer = VERSIONS.map((version) => ({
-    version,
+  const newer = RELEASES.map((release) => ({
+    version: `of ${release}`,
     old: false,
-    path: async () => join(await unpackedPackage('kubectl', version, 'usr/bin/kubectl'), 'usr/bin/kubectl'),
+    path: async () => join(await releasedPackage('kubectl', release, 'usr/bin/kubectl'), 'usr/bin/kubectl'),
   }));
   return [...own.map((p) => at(p, true)), ...(named.length > 0 ? named.map((p) => at(p, false)) : newer)];
 }
