@@ -11,8 +11,8 @@ export class Wake {
     this.#rested?.();
   }
 
-  /** Resolves after `ms`, when woken, or when `signal` aborts; never rejects. One rest at a time. */
-  async rest(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  /** Resolves after `ms`, when woken (then true), or when `signal` aborts; never rejects. One rest at a time. */
+  async rest(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
     if (!this.#pending && !signal.aborted)
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -25,6 +25,8 @@ export class Wake {
         signal.addEventListener('abort', done, { once: true });
         this.#rested = done;
       });
+    const isWoken = this.#pending;
     this.#pending = false;
+    return isWoken;
   }
 }

@@ -50,6 +50,8 @@ export type OomWatcherOptions = {
 const SWEEP_MS = 10_000;
 /** Hints come in bursts: a cgroup at its limit gives many a second. */
 const SPACING_MS = 100;
+/** The kernel counts a kill before it writes about it, and a slow console holds that up: a look in vain is repeated. */
+const AGAIN_MS = 1000;
 
 export class OomWatcher implements Runnable {
   readonly name = 'oom-watcher';
@@ -72,18 +74,23 @@ export class OomWatcher implements Runnable {
     const { clock, log } = this.#deps;
     const kmsg = await this.#open();
     const messages = new OomMessages();
+    let isHinted = false;
     try {
       while (!signal.aborted) {
+        let kills = 0;
         try {
           this.#watchCounters();
           for (const message of (await kmsg?.take()) ?? []) {
             const kill = messages.push(message);
-            if (kill !== undefined) this.#tell(kill);
+            if (kill === undefined) continue;
+            kills++;
+            this.#tell(kill);
           }
         } catch (err) {
           log.error('kernel messages could not be read', { err });
         }
-        await this.#wake.rest(clock, SWEEP_MS, signal);
+        const isInVain = isHinted && kills === 0;
+        isHinted = await this.#wake.rest(clock, isInVain ? AGAIN_MS : SWEEP_MS, signal);
         await clock.sleep(SPACING_MS, signal);
       }
     } finally {

@@ -120,12 +120,17 @@ async function watching(t: TestContext) {
     await wait(50);
   };
   await pass(0);
-  const kill = async (pid: number): Promise<void> => {
+  const invoke = async (): Promise<void> => {
     await appendFile(kmsgPath, `4,1,1,-;x invoked oom-killer: y\n`);
     await pass(10_100);
-    await appendFile(kmsgPath, `4,2,2,-;Out of memory: Killed process ${pid} (java) total-vm:1kB\n`);
   };
-  return { watcher, memoryEventsPath, events, pass, kill };
+  const end = (pid: number): Promise<void> =>
+    appendFile(kmsgPath, `4,2,2,-;Out of memory: Killed process ${pid} (java) total-vm:1kB\n`);
+  const kill = async (pid: number): Promise<void> => {
+    await invoke();
+    await end(pid);
+  };
+  return { watcher, memoryEventsPath, events, pass, invoke, end, kill };
 }
 
 test('a hint leads to a look at once, otherwise there is one every ten seconds', async (t) => {
@@ -139,6 +144,17 @@ test('a hint leads to a look at once, otherwise there is one every ten seconds',
   await kill(2);
   await pass(10_100);
   assert.equal(events.length, 2);
+});
+
+test('a look in vain is repeated soon', async (t) => {
+  const { watcher, events, pass, invoke, end } = await watching(t);
+  await invoke();
+  watcher.lookSoon();
+  await pass(100);
+  await end(1);
+  await pass(1000);
+  await pass(100);
+  assert.equal(events.length, 1);
 });
 
 test('the counters above all pods are such a hint', async (t) => {

@@ -53,7 +53,7 @@ for (const level of ['container', 'pod'] as const)
     await once(hog, 'exit');
     // On v2 the kernel itself tells; on v1 it is the end of the container.
     if (memoryEventsPath === undefined) watcher.lookSoon();
-    for (let i = 0; i < 30 && seen.length === 0; i++) await systemClock.sleep(100, signal);
+    for (let i = 0; i < 150 && seen.length === 0; i++) await systemClock.sleep(100, signal);
     stop.abort();
     await done;
     assert.deepEqual(seen, [
