@@ -26,8 +26,9 @@ describe('a node whose disk runs full', { skip: process.getuid?.() !== 0 && 'nee
       oneDisk: true,
       config: 'evictionPressureTransitionPeriod: 2s\nvolumeStatsAggPeriod: 1s\nimageMinimumGCAge: 1s',
       flags: [`--eviction-hard=nodefs.available<${THRESHOLD_MI}Mi`],
+      // Before the kubelet starts: an image it sees for the first time while it looks for space is too young to go.
+      prepare: ({ containerd }) => containerd.importImage({ ref: UNUSED, extraBytes: UNUSED_MI * MI }),
     });
-    await node.containerd.importImage({ ref: UNUSED, extraBytes: UNUSED_MI * MI });
   });
   after(() => node?.stop());
 
