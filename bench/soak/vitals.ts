@@ -78,7 +78,7 @@ const lower = (a: Files, b: Files): Files =>
 
 /**
  * Connections that happen to be open or not at a look, with what hangs on them. Entries of maps and sets: what is
- * remembered of past events is full after 4096 pods.
+ * remembered of past events is full after 1024 pods.
  */
 const SLACK: Readonly<Record<string, number>> = {
   listeners: 100,
@@ -89,16 +89,13 @@ const SLACK: Readonly<Record<string, number>> = {
   Set: 20,
 };
 const USUAL_SLACK = 8;
-/** What the heap keeps of past pods on purpose: it is full only after some thousand of them (docs/PERFORMANCE.md). */
-const KEPT_BYTES = 3e6;
 /** Those of the probe itself and of Node's own. */
 const HARMLESS = /^ExperimentalWarning/;
 
 /** What has become more since the first look, in words; memory by more than a factor. Empty is what is wanted. */
 export function leftovers(first: Vitals, later: Vitals, moreMemory: number): string[] {
-  const allowed = { rss: first.rss * moreMemory, heapUsed: first.heapUsed * moreMemory + KEPT_BYTES };
   const grown = (['rss', 'heapUsed'] as const)
-    .filter((what) => later[what] > allowed[what])
+    .filter((what) => later[what] > first[what] * moreMemory)
     .map((what) => `${what} grew from ${first[what]} to ${later[what]} bytes`);
   const more = (['resources', 'files', 'objects'] as const).flatMap((group) =>
     Object.entries(later[group])

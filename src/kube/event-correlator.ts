@@ -4,7 +4,9 @@ import { hash } from 'node:crypto';
 import type { KubeEvent } from '../core/node.ts';
 import { Lru } from '../lib/lru.ts';
 
-const CACHE = 4096;
+/** How much is remembered: some times what the pods of a full node have to tell (upstream remembers 4096 of each). */
+const OBJECTS = 1024;
+const EVENTS = 2048;
 const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
 const SPAM_BURST = 25;
@@ -24,9 +26,9 @@ export type Verdict =
   | { readonly do: 'send'; readonly key: string; readonly message: string; readonly previous?: Sent };
 
 export class EventCorrelator {
-  readonly #similar = new Lru<string, Similar>(CACHE);
-  readonly #buckets = new Lru<string, Bucket>(CACHE);
-  readonly #sent = new Lru<string, Sent>(CACHE);
+  readonly #similar = new Lru<string, Similar>(EVENTS);
+  readonly #buckets = new Lru<string, Bucket>(OBJECTS);
+  readonly #sent = new Lru<string, Sent>(EVENTS);
 
   judge(event: KubeEvent, nowMs: number): Verdict {
     const { key, message } = this.#aggregate(event, nowMs);
