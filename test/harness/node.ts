@@ -1,7 +1,7 @@
 // A whole node for tests: private containerd, API server (embedded or real), and the kubelet as a process of its own,
 // with a recording of every CRI call between kubelet and runtime. Everything is below one temporary folder.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { appendFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { connectClient } from './connect-client.ts';
 import { startContainerd, type PrivateContainerd } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
 import { makeNodeFolder, removeNodeFolder } from './node-folder.ts';
+import { freePort } from './ports.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 
@@ -62,7 +63,6 @@ export interface TestNode {
 }
 
 const NEVER = new AbortController().signal;
-let nextPort = 21_000 + (process.pid % 500) * 20;
 
 export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
   const undo: (() => Promise<unknown>)[] = [];
@@ -87,7 +87,7 @@ async function buildNode(
   const dir = await makeNodeFolder();
   undo.push(() => removeNodeFolder(dir));
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
-  const [port, healthzPort] = [nextPort++, nextPort++];
+  const [port, healthzPort] = [await freePort(), await freePort()];
   const cgroupRoot = `/kts-${process.pid}-${port}`;
   await cgroups.create(cgroupRoot, {}, NEVER);
   undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
@@ -207,6 +207,7 @@ export class KubeletProcess {
   /** Of the next start. */
   flags: readonly string[];
   #child: ChildProcess | undefined;
+  #isTold = false;
 
   constructor(dir: string, flags: readonly string[]) {
     this.#dir = dir;
@@ -238,6 +239,8 @@ export class KubeletProcess {
       stdio: ['ignore', out, out],
       env: { ...process.env, KUBELET_TS_SOURCE: '1' }, // never a bundle that was built some time ago
     });
+    this.#isTold = false;
+    this.#child.once('exit', (code, signal) => void (this.#isTold || this.#complain(code ?? signal)));
     if (healthzPort === undefined) return;
     for (let i = 0; i < 1200; i++) {
       if (this.#child.exitCode !== null)
@@ -252,7 +255,14 @@ export class KubeletProcess {
     throw new Error('kubelet did not answer on its health port');
   }
 
+  /** Everything after it would fail without a word of why. */
+  #complain(how: number | string | null): void {
+    const log = readFileSync(join(this.#dir, 'kubelet.log'), 'utf8').split('\n').slice(-20).join('\n');
+    console.error(`the kubelet ended by itself (${how}):\n${log}`);
+  }
+
   signal(signal: NodeJS.Signals): void {
+    this.#isTold = true;
     this.#child?.kill(signal);
   }
 
@@ -260,6 +270,7 @@ export class KubeletProcess {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
+    this.#isTold = true;
     child.kill(signal);
     await gone;
   }

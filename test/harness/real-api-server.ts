@@ -3,7 +3,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServedRequest } from '../../src/devcluster/api/api-server.ts';
@@ -25,6 +24,7 @@ import {
   type Ports,
 } from './real-assets.ts';
 import { StandInControllers } from './stand-in-controllers.ts';
+import { freePort } from './ports.ts';
 
 const NAMES = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
 const READY_WITHIN_MS = 60_000;
@@ -187,13 +187,3 @@ class Program {
     hard.cancel();
   }
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });

@@ -1,5 +1,4 @@
 // A whole node for the server's tests: one pod, the ports, and credentials of every kind.
-import { createServer, type AddressInfo } from 'node:net';
 import type { KubeObject } from '../../../src/core/meta.ts';
 import type { Pod } from '../../../src/core/pod.ts';
 import { PODS, type Resource } from '../../../src/kube/resources.ts';
@@ -7,17 +6,10 @@ import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
 import { startNode, type NodeOptions, type TestNode } from '../../harness/node.ts';
 import { until } from '../../harness/until.ts';
 import { send, type Credential, type Target } from './http-client.ts';
+import { freePort } from '../../harness/ports.ts';
 
 const never = new AbortController().signal;
 export const NAMESPACE = 'golden';
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 export type ServerNode = {
   readonly node: TestNode;
