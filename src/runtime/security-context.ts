@@ -30,7 +30,7 @@ export type SecurityFacts = {
 /** The user an image names: a number, a name, or nobody in particular. */
 export type ImageUser = { readonly uid?: number; readonly username?: string };
 
-const MASKED_PATHS = [
+export const MASKED_PATHS = [
   ...[
     'asound',
     'acpi',
@@ -46,7 +46,7 @@ const MASKED_PATHS = [
   '/sys/firmware',
   '/sys/devices/virtual/powercap',
 ];
-const READONLY_PATHS = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
+export const READONLY_PATHS = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 
 /** A container's fields where set, else the pod's. */
 function effectiveSecurityContext(pod: Pod, container: Container): SecurityContext {
