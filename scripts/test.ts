@@ -57,7 +57,7 @@ function report(outcome: Outcome): Outcome {
   const seconds = (tookMs / 1000).toFixed(1).padStart(6);
   console.log(`${ok ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}${tests > 0 ? ` (${tests} tests)` : ''}`);
   if (!ok) console.log(output.replace(/^/gm, '  | '));
-  else for (const [line] of output.matchAll(/^(.*# SKIP.*|\s+ℹ .*)$/gm)) console.log(`  ${line.trim()}`);
+  else for (const [line] of output.matchAll(/^(\s*﹣ .*|\s+ℹ .*)$/gm)) console.log(`  ${line.trim()}`);
   return outcome;
 }
 
