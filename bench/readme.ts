@@ -97,7 +97,7 @@ function newest(runs: readonly Run[], key: string, what: string): Found | undefi
 
 /** A machine that is busy with something else measures that. */
 const worth = ({ quick, machine }: Run): number =>
-  (Math.max(machine.loadBefore, machine.loadAfter) <= machine.cores * QUIET_LOAD ? 2 : 0) + (quick ? 0 : 1);
+  (machine.loadBefore <= machine.cores * QUIET_LOAD ? 2 : 0) + (quick ? 0 : 1);
 
 function aboutRun({ at, quick, node, form, machine }: Run): string {
   const { cpu, cores, loadBefore, loadAfter } = machine;

@@ -2,10 +2,11 @@
 // a trace.
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { KERNEL_SETTINGS } from '../../src/host/process/host-checks.ts';
 import { ApiClient, dig, type Json } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
 import { until } from '../harness/until.ts';
@@ -42,6 +43,7 @@ async function assertNoTraces(cluster: DevCluster): Promise<void> {
 test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   const cluster = await DevCluster.make();
   t.after(() => cluster.destroy());
+  const kernelBefore = kernelSettings();
   const empty = await cluster.command('status');
   assert.equal(empty.code, 1);
   assert.match(empty.stdout, /Nothing here yet/);
@@ -74,7 +76,11 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   assert.equal(reset.code, 0, reset.stdout + reset.stderr);
   assert.deepEqual(await traces(cluster.dir, settings.network, settings.cgroupRoot), []);
   assert.ok(!existsSync(cluster.dir));
+  assert.deepEqual(kernelSettings(), kernelBefore);
 });
+
+const kernelSettings = (): readonly string[] =>
+  Object.keys(KERNEL_SETTINGS).map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`);
 
 test('20 kills of any of its processes and a power cut; each time up is healthy again', { skip }, async (t) => {
   const cluster = await DevCluster.make();

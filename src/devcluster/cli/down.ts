@@ -79,7 +79,8 @@ async function restoreMachine({ before }: Settings): Promise<void> {
   for (const directory of SHARED_DIRECTORIES)
     // Only when nobody else has put something there since.
     if (!before.directories.includes(directory)) await rmdir(directory).catch(() => undefined);
-  if (before.ipForward === '0') await writeFile('/proc/sys/net/ipv4/ip_forward', '0').catch(() => undefined);
+  for (const [name, value] of Object.entries(before.kernel))
+    await writeFile(join('/proc/sys', name), value).catch(() => undefined);
 }
 
 const HOST_PORT_CHAINS = ['CNI-HOSTPORT-DNAT', 'CNI-HOSTPORT-MASQ', 'CNI-HOSTPORT-SETMARK'];

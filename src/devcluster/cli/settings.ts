@@ -19,7 +19,8 @@ export type Settings = {
   /** Packages this command installed. */
   readonly installed: readonly string[];
   readonly before: {
-    readonly ipForward: string;
+    /** Of what the kubelet and the network change in /proc/sys. */
+    readonly kernel: Readonly<Record<string, string>>;
     readonly hostPortChains: boolean;
     /** Which of SHARED_DIRECTORIES there were. */
     readonly directories: readonly string[];

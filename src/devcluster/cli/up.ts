@@ -1,8 +1,10 @@
 // `kubelet-dev up`: from whatever state the machine is in to a ready node with the example pod running.
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
+import { KERNEL_SETTINGS } from '../../host/process/host-checks.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { apiIsReady } from './client.ts';
 import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady } from './example.ts';
@@ -76,13 +78,17 @@ function checkText(checks: readonly Check[]): string {
 }
 
 async function machineBefore(): Promise<Settings['before']> {
-  const ipForward = await readFile('/proc/sys/net/ipv4/ip_forward', 'utf8').catch(() => '');
+  const kernel: Record<string, string> = {};
+  for (const name of ['net/ipv4/ip_forward', ...Object.keys(KERNEL_SETTINGS)]) {
+    const value = await readFile(join('/proc/sys', name), 'utf8').catch(() => undefined);
+    if (value !== undefined) kernel[name] = value.trim();
+  }
   const rules = await run('iptables-save', ['-t', 'nat']).then(
     (r) => r.stdout,
     () => '',
   );
   return {
-    ipForward: ipForward.trim(),
+    kernel,
     hostPortChains: rules.includes('CNI-HOSTPORT-DNAT'),
     directories: SHARED_DIRECTORIES.filter((d) => existsSync(d)),
   };
