@@ -39,7 +39,10 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
           !mayHaveRunningContainers(workers.stateOf(uidOf(pod)), housekeeping.synced) &&
           volumes.manager.mountsOf(uidOf(pod)).size === 0,
       },
-      figures: (signal) => stats.summary({}, signal),
+      figures: {
+        node: (signal) => stats.node(signal),
+        pods: async (signal) => (await stats.summary({}, signal)).pods,
+      },
       layout: (signal) => diskLayout(base, edge, signal),
       reclaim: {
         unusedContainers: async (signal) => void (await upkeep.collector.collect({ allUnused: true }, signal)),

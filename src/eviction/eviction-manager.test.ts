@@ -7,7 +7,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { EvictionManager, type EvictionOptions, type PodEviction } from './eviction-manager.ts';
-import type { DiskLayout, Figures, PodFigures } from './figures.ts';
+import type { DiskLayout, NodeFigures, PodFigures } from './figures.ts';
 import { fs, memory, pod, podFigures } from './testing.ts';
 import { parseThresholds } from './thresholds.ts';
 
@@ -32,6 +32,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
     gone: true,
     reclaims: 0,
     refusesToStop: false,
+    podsRead: 0,
   };
   const done: string[] = [];
   const reasons: PodEviction[] = [];
@@ -51,14 +52,17 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
         },
         gone: () => state.gone,
       },
-      figures: async (): Promise<Figures> => ({
-        node: {
+      figures: {
+        node: async (): Promise<NodeFigures> => ({
           systemContainers: [],
           memory: memory(state.freeMemory, 1000, clock.now()),
           fs: fs({ availableBytes: state.freeDisk, capacityBytes: 5000 }, clock.now()),
+        }),
+        pods: async () => {
+          state.podsRead++;
+          return state.figures;
         },
-        pods: state.figures,
-      }),
+      },
       layout: async () => state.layout,
       reclaim: { unusedContainers: reclaim('containers'), unusedImages: reclaim('images') },
       events: { pod: () => undefined, node: (_, reason, message) => void done.push(`${reason}: ${message}`) },
@@ -84,6 +88,25 @@ describe('the eviction manager', () => {
     const t = setup([pod('a')]);
     assert.deepEqual(await t.look(), []);
     assert.deepEqual(t.manager.pressures(), []);
+    assert.equal(t.state.podsRead, 0, 'what pods use is of no interest then');
+  });
+
+  it('looks at what pods use when one of them has a limit of local storage', async () => {
+    const limited = (resources: object, volumes: object[] = []): Pod =>
+      pod('a', { containers: [{ name: 'c', resources }], volumes } as unknown as Pod['spec']);
+    for (const [of, read] of [
+      [limited({}), 0],
+      [limited({ limits: { memory: '1' } }, [{ name: 'v', emptyDir: {} }]), 0],
+      [limited({ limits: { 'ephemeral-storage': '1' } }), 1],
+      [limited({}, [{ name: 'v', emptyDir: { sizeLimit: '1' } }]), 1],
+    ] as const) {
+      const t = setup([of]);
+      assert.deepEqual(await t.look(), []);
+      assert.equal(t.state.podsRead, read, JSON.stringify(of.spec));
+      const off = setup([of], { localStorageLimits: false });
+      await off.look();
+      assert.equal(off.state.podsRead, 0);
+    }
   });
 
   it('evicts one pod for memory, never a critical one, and counts it', async () => {

@@ -6,8 +6,8 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import type { DiskLayout, Figures, PodFigures } from './figures.ts';
-import { storageExcess } from './local-storage.ts';
+import type { DiskLayout, NodeFigures, PodFigures } from './figures.ts';
+import { hasStorageLimit, storageExcess } from './local-storage.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
 import { rankPods } from './ranking.ts';
@@ -44,7 +44,11 @@ export interface Reclaim {
 
 export type EvictionDeps = {
   readonly pods: EvictablePods;
-  readonly figures: (signal: AbortSignal) => Promise<Figures>;
+  readonly figures: {
+    readonly node: (signal: AbortSignal) => Promise<NodeFigures>;
+    /** Costs something for every pod there is: asked only when one may have to go. */
+    readonly pods: (signal: AbortSignal) => Promise<readonly PodFigures[]>;
+  };
   readonly layout: (signal: AbortSignal) => Promise<DiskLayout>;
   readonly reclaim: Reclaim;
   readonly events: EventRecorder;
@@ -115,22 +119,20 @@ export class EvictionManager implements Runnable {
   /** One look and what follows from it. Returns the pods that were evicted. */
   async lookOnce(signal: AbortSignal): Promise<readonly Pod[]> {
     const { clock } = this.#deps.kit;
-    const figures = await this.#deps.figures(signal);
+    const observations = observationsOf(await this.#deps.figures.node(signal));
     const layout = await this.#deps.layout(signal);
-    const observations = observationsOf(figures);
     const thresholds = this.#thresholds(layout);
     const now = clock.monotonic();
     const { state, pressures, urgent } = look(this.#state, thresholds, observations, now, this.#o.transitionMs);
     this.#state = state;
     this.#show(pressures);
-    const byUid = new Map(figures.pods.map((p) => [p.podRef.uid, p]));
-    const figuresOf = (pod: Pod): PodFigures | undefined => byUid.get(uidOf(pod));
-    if (this.#o.localStorageLimits) {
-      const evicted = await this.#beyondStorage(layout, figuresOf, signal);
-      if (evicted.length > 0) return evicted;
-    }
     const [first] = urgent;
-    if (first === undefined) return [];
+    const isLimited = this.#o.localStorageLimits && this.#deps.pods.active().some(hasStorageLimit);
+    if (first === undefined && !isLimited) return [];
+    const byUid = new Map((await this.#deps.figures.pods(signal)).map((p) => [p.podRef.uid, p]));
+    const figuresOf = (pod: Pod): PodFigures | undefined => byUid.get(uidOf(pod));
+    const evicted = isLimited ? await this.#beyondStorage(layout, figuresOf, signal) : [];
+    if (evicted.length > 0 || first === undefined) return evicted;
     const { resource } = SIGNALS[first.signal];
     this.#deps.events.node('Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`);
     if (await this.#reclaimed(first.signal, layout, thresholds, signal)) return [];
@@ -221,7 +223,7 @@ export class EvictionManager implements Runnable {
       }
     }
     await this.#deps.kit.clock.sleep(SETTLE_MS, signal);
-    const observations = observationsOf(await this.#deps.figures(signal));
+    const observations = observationsOf(await this.#deps.figures.node(signal));
     return metBy(thresholds, observations, true).length === 0;
   }
 

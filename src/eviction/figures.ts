@@ -42,8 +42,6 @@ export type NodeFigures = {
   readonly rlimit?: Maybe<{ readonly time: Moment; readonly maxpid: number; readonly curproc: number }>;
 };
 
-export type Figures = { readonly node: NodeFigures; readonly pods: readonly PodFigures[] };
-
 /**
  * Where the runtime keeps images and writable layers: all on the kubelet's filesystem, both on one of their own, or
  * images on one of their own and writable layers on the kubelet's.

@@ -9,6 +9,14 @@ const STORAGE = 'ephemeral-storage';
 
 export type StorageExcess = { readonly signal: string; readonly message: string };
 
+/** Whether there is anything that the pod could outgrow. */
+export const hasStorageLimit = ({ spec }: Pod): boolean =>
+  spec.resources?.limits?.[STORAGE] !== undefined ||
+  (spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
+  [...spec.containers, ...(spec.initContainers ?? [])].some(
+    ({ resources }) => resources?.limits?.[STORAGE] !== undefined,
+  );
+
 export function storageExcess(pod: Pod, figures: PodFigures, layout: DiskLayout): StorageExcess | undefined {
   return volumeExcess(pod, figures) ?? podExcess(pod, figures, layout) ?? containerExcess(pod, figures, layout);
 }

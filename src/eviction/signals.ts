@@ -1,6 +1,6 @@
 // The signals: what is measured, which resource it stands for and which pressure the node shows when it runs low.
 import { fromUnits, type Quantity } from '../core/quantity.ts';
-import type { Figures, FsFigure, MemoryFigure } from './figures.ts';
+import type { NodeFigures, FsFigure, MemoryFigure } from './figures.ts';
 
 export type Signal =
   | 'memory.available'
@@ -39,7 +39,7 @@ export type Observation = { readonly available: Quantity; readonly capacity: big
 export type Observations = ReadonlyMap<Signal, Observation>;
 
 /** What the figures say about each signal; one that nobody measured is not there. */
-export function observationsOf({ node }: Figures): Observations {
+export function observationsOf(node: NodeFigures): Observations {
   const seen = new Map<Signal, Observation>();
   const add = (
     signal: Signal,

@@ -1,6 +1,6 @@
 // Figures and pods for tests of eviction, short to write.
 import type { Pod, PodSpec } from '../core/pod.ts';
-import type { Figures, FsFigure, NodeFigures, PodFigures } from './figures.ts';
+import type { FsFigure, NodeFigures, PodFigures } from './figures.ts';
 
 export const at = (ms: number): { readonly ms: number } => ({ ms });
 
@@ -15,9 +15,10 @@ export const fs = (more: Partial<FsFigure>, ms = 0): FsFigure => ({
   ...more,
 });
 
-export const nodeFigures = (more: Partial<NodeFigures>): Figures => ({
-  node: { systemContainers: [], memory: undefined, ...more },
-  pods: [],
+export const nodeFigures = (more: Partial<NodeFigures>): NodeFigures => ({
+  systemContainers: [],
+  memory: undefined,
+  ...more,
 });
 
 export const memory = (
