@@ -141,6 +141,27 @@ test('startup goes first, then the others', async () => {
   await r.close();
 });
 
+test('a server that does not listen yet is asked again soon, and nobody hears of it', async () => {
+  let listens = false;
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 10 } }, () => (listens ? OK : BAD));
+  await r.clock.advance(20_000);
+  r.running('one');
+  r.manager.addPod(r.pod);
+  await r.clock.advance(250);
+  assert.deepEqual(r.take(), [
+    '20s readiness one=failure (initial)',
+    '20s readiness?',
+    '20.1s readiness?',
+    '20.2s readiness?',
+  ]);
+  listens = true;
+  await r.clock.advance(9000);
+  assert.deepEqual(r.take(), ['20.4s readiness?', '20.4s readiness one=success']);
+  await r.clock.advance(2000);
+  assert.deepEqual(r.take(), ['30.4s readiness?'], 'the beat goes on from there');
+  await r.close();
+});
+
 test('an error changes nothing but is told', async () => {
   const r = rig(
     { name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } },

@@ -24,6 +24,7 @@ import { ProbeHistory, type ProbeRun } from './probe-history.ts';
 import { TITLE, type ProbeMetrics } from './probe-metrics.ts';
 import { ProbeResults } from './probe-results.ts';
 import {
+  askAgainAfterMs,
   decide,
   NEW_WORKER,
   nextBeat,
@@ -81,6 +82,8 @@ type Worker = {
   /** The beat that was kept last. */
   beat: number;
   askedAgain: boolean;
+  /** The next beat comes early. */
+  soonMs: number | undefined;
   stopped: boolean;
 };
 
@@ -186,6 +189,7 @@ export class ProbeManager implements Runnable {
       state: NEW_WORKER,
       beat: 0,
       askedAgain: false,
+      soonMs: undefined,
       stopped: false,
     };
     workers.set(key, worker);
@@ -235,8 +239,10 @@ export class ProbeManager implements Runnable {
 
   #again(worker: Worker): void {
     const now = this.#deps.clock.monotonic();
-    const next = worker.askedAgain ? { beat: now, at: now } : nextBeat(worker.beat, worker.periodMs, now);
+    const early = worker.askedAgain ? now : worker.soonMs === undefined ? undefined : now + worker.soonMs;
+    const next = early === undefined ? nextBeat(worker.beat, worker.periodMs, now) : { beat: early, at: early };
     worker.askedAgain = false;
+    worker.soonMs = undefined;
     worker.beat = next.beat;
     this.#queue.schedule(worker, next.at);
   }
@@ -255,10 +261,16 @@ export class ProbeManager implements Runnable {
     if (decision.forget !== undefined) this.results.remove(worker.type, decision.forget);
     if (decision.publish !== undefined) this.#publish(worker, decision.publish, decision.initial === true);
     if (decision.next === 'exit') this.#remove(worker);
-    if (decision.next === 'probe') await this.#probe(worker, pod, status?.podIP ?? '', signal);
+    if (decision.next !== 'probe') return;
+    const startedAtMs = view?.container?.startedAtMs ?? 0;
+    await this.#probe(worker, { pod, podIp: status?.podIP ?? '', startedAtMs }, signal);
   }
 
-  async #probe(worker: Worker, pod: Pod, podIp: string, signal: AbortSignal): Promise<void> {
+  async #probe(
+    worker: Worker,
+    { pod, podIp, startedAtMs }: { readonly pod: Pod; readonly podIp: string; readonly startedAtMs: number },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock, metrics } = this.#deps;
     const { containerId: id = '' } = worker.state;
     const atMs = clock.now();
@@ -274,7 +286,11 @@ export class ProbeManager implements Runnable {
     }
     const result = answer.result === 'failure' ? 'failure' : 'success';
     worker.history.add({ atMs, tookMs, result, output: answer.output });
-    if (answer.result === 'failure') this.#tell(worker, pod, 'Unhealthy', `probe failed: ${answer.output}`);
+    if (result === 'failure') {
+      worker.soonMs = askAgainAfterMs(worker.type, worker.probe, startedAtMs, atMs);
+      if (worker.soonMs !== undefined) return;
+      this.#tell(worker, pod, 'Unhealthy', `probe failed: ${answer.output}`);
+    }
     if (answer.result === 'warning') this.#tell(worker, pod, 'ProbeWarning', `probe warning: ${answer.output}`);
     metrics.count(pod, worker.container.name, worker.type, result === 'success' ? 'successful' : 'failed', tookMs);
     const settled = settle(worker.type, worker.probe, worker.state, result);

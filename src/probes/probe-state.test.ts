@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Probe } from '../core/pod.ts';
 import {
+  askAgainAfterMs,
   decide,
   NEW_WORKER,
   nextBeat,
@@ -176,4 +177,20 @@ test('the beat survives slow probes', () => {
   assert.deepEqual(nextBeat(2000, 1000, 2510), { beat: 3000, at: 3000 });
   assert.deepEqual(nextBeat(0, 1000, 5200), { beat: 5000, at: 5200 });
   assert.deepEqual(nextBeat(0, 1000, 1000), { beat: 1000, at: 1000 });
+});
+
+test('a failure right after the start says nothing yet', () => {
+  const cases: readonly [ProbeType, Probe, number, number | undefined][] = [
+    ['readiness', {}, 0, 100],
+    ['readiness', {}, 99, 100],
+    ['readiness', {}, 400, 400],
+    ['readiness', {}, 999, 999],
+    ['readiness', {}, 1000, undefined],
+    ['readiness', {}, -1, undefined],
+    ['readiness', { initialDelaySeconds: 1 }, 0, undefined],
+    ['liveness', {}, 0, undefined],
+    ['startup', {}, 0, undefined],
+  ];
+  for (const [type, probe, ageMs, wanted] of cases)
+    assert.equal(askAgainAfterMs(type, probe, NOW - ageMs, NOW), wanted, `${type} after ${ageMs} ms`);
 });

@@ -105,6 +105,19 @@ function judge(
   return { state, next: wanted ? 'probe' : 'wait' };
 }
 
+const EARLY_MS = 1000;
+const EARLY_PACE_MS = 100;
+
+/**
+ * How soon to ask again after a failure that says nothing yet: readiness is asked the moment a container runs, and a server
+ * needs a moment more until it listens. Undefined when the failure counts.
+ */
+export function askAgainAfterMs(type: ProbeType, probe: Probe, startedAtMs: number, nowMs: number): number | undefined {
+  const ageMs = nowMs - startedAtMs;
+  if (type !== 'readiness' || (probe.initialDelaySeconds ?? 0) > 0 || ageMs < 0 || ageMs >= EARLY_MS) return undefined;
+  return Math.max(EARLY_PACE_MS, ageMs);
+}
+
 /** Counts one answer; publishes when its threshold is reached. */
 export function settle(
   type: ProbeType,
