@@ -137,6 +137,20 @@ test('any history ends with exactly what is wanted', async () => {
       assert.deepEqual(world.volumes.complaints(), []);
       assert.equal(world.clock.pending, 0);
     }),
-    { numRuns: 300 },
+    {
+      numRuns: 300,
+      examples: [
+        // Wanted again while it is being unmounted, which then fails.
+        [
+          [
+            { do: 'want', names: ['b', 'c'] },
+            { do: 'advance', ms: 0 },
+            { do: 'moods', moods: ['slow'] },
+            { do: 'unwant' },
+            { do: 'want', names: ['b', 'c'] },
+          ],
+        ],
+      ],
+    },
   );
 });

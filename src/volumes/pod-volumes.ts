@@ -336,6 +336,8 @@ export class PodVolumes {
   }
 
   async #unmount(entry: Entry, signal: AbortSignal): Promise<void> {
+    // From here on some of it may be gone, whatever becomes of the step: wanted again, it is mounted again.
+    if (entry.actual.is === 'mounted') entry.actual = { is: 'uncertain', reconstructed: false };
     await this.#deps.cleanSubPaths(this.uid, entry.resolved?.specName ?? entry.name, signal);
     if (entry.resolved !== undefined) {
       await entry.resolved.plugin.tearDown({ uid: this.uid, specName: entry.resolved.specName }, signal);
