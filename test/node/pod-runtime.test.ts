@@ -406,7 +406,8 @@ describe('pods on containerd', () => {
       stop.abort(new Error('called off'));
       await first;
       let ready = false;
-      for (let n = 0; n < 40 && !ready; n++) {
+      // containerd needs some seconds until what it was called off from can be removed.
+      for (let n = 0; n < 240 && !ready; n++) {
         await new Node(pod).sync(pod);
         const seen = await snapshotOf(pod);
         ready = seen.containers.some((c) => c.state === 'running') && seen.sandboxes.some((s) => s.ready);

@@ -33,14 +33,16 @@ for (const level of ['container', 'pod'] as const)
     const watcher = new OomWatcher(
       {
         pods: {
-          pod: () => ({ metadata: { name: 'p', uid }, spec: { containers: [{ name: 'c' }] } }),
+          // The kernel's messages are about the whole machine.
+          pod: (of) =>
+            of === uid ? { metadata: { name: 'p', uid }, spec: { containers: [{ name: 'c' }] } } : undefined,
           containerName: () => 'c',
         },
         events: {
           pod: (_, type, reason, message, o) => void events.push(`${type} ${reason} ${o?.fieldPath} ${message}`),
           node: (_, reason) => void events.push(reason),
         },
-        onContainerOom: (oom) => seen.push(oom),
+        onContainerOom: (oom) => void (oom.podUid === uid && seen.push(oom)),
         clock: systemClock,
         log: silentLogger,
       },
