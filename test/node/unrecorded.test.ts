@@ -106,7 +106,8 @@ const ROWS: readonly Row[] = [
     spec: {
       ...ends,
       containers: [
-        run('log', 'echo one; echo two >&2; exit 2', { terminationMessagePolicy: 'FallbackToLogsOnError' }),
+        // The two streams are read apart: without a pause their lines may change places.
+        run('log', 'echo one; sleep 1; echo two >&2; exit 2', { terminationMessagePolicy: 'FallbackToLogsOnError' }),
         run('ok', 'echo one', { terminationMessagePolicy: 'FallbackToLogsOnError' }),
       ],
     },
