@@ -64,11 +64,13 @@ export type PodLife = {
   readonly workers: PodWorkers;
   readonly changes: PodChanges;
   readonly housekeeping: Housekeeping;
+  /** Resolves when no pods are starting. */
+  readonly quiet: (signal: AbortSignal) => Promise<void>;
   readonly parts: readonly Runnable[];
 };
 
-/** Two per core keep the runtime busy; one more fills the moments between its calls. More makes everybody wait for everybody. */
 const REMOVALS_AT_ONCE = 4;
+/** Two per core keep the runtime busy; one more fills the moments between its calls. More makes everybody wait for everybody. */
 const STARTS_AT_ONCE = Math.max(5, 1 + 2 * availableParallelism());
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
@@ -79,9 +81,11 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const status = statusWriter(deps, startErrors);
   const observed = {
     get: (uid: PodUid) => cache.get(uid),
+    takeInHand: (uid: PodUid) => cache.takeInHand(uid),
     refresh: (uid: PodUid, signal: AbortSignal) => tracer.span('observe', () => cache.refresh(uid, signal)),
   };
   const runtime = runtimePort(deps);
+  const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE });
   const steps = {
     sync: new SyncPod({
       observed,
@@ -89,7 +93,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       startErrors,
       surroundings: tracedSurroundings(tracer, surroundingsOf(deps)),
       runtime,
-      turns: tracedTurns(tracer, new StartTurns(clock, { atOnce: STARTS_AT_ONCE })),
+      turns: tracedTurns(tracer, turns),
       events: cluster.events,
       clock,
     }),
@@ -166,7 +170,8 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     else workers.wake(uid);
     pruning.died(uid, events);
   });
-  return { workers, changes, housekeeping, parts: [workers, housekeeping, pruning] };
+  const quiet = (signal: AbortSignal): Promise<void> => turns.quiet(signal);
+  return { workers, changes, housekeeping, quiet, parts: [workers, housekeeping, pruning] };
 }
 
 /** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */

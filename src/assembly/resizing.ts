@@ -7,6 +7,7 @@ import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { withPodLimits, type Actuated } from '../core/pod-resources.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import { UNLIMITED } from '../host/cgroups/cgroups.ts';
+import { aborted } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { AllocationState } from '../resources/allocation-state.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
@@ -55,8 +56,8 @@ export type ResizingDeps = {
 export function buildResizing({ base, edge, cluster, cgroups, active, wake }: ResizingDeps): Resizing {
   const { clock, flags, config, gates } = base;
   const log = base.log.child({ component: 'resize' });
-  const allocations = new AllocationState({ log }, { file: join(flags.rootDir, 'allocated_pods_state') });
-  const actuated = new ActuatedState({ log }, { file: join(flags.rootDir, 'actuated_pods_state') });
+  const allocations = new AllocationState({ clock, log }, { file: join(flags.rootDir, 'allocated_pods_state') });
+  const actuated = new ActuatedState({ clock, log }, { file: join(flags.rootDir, 'actuated_pods_state') });
   const swap = swapFacts(base, edge);
   const options: ResizeOptions = {
     cpuManagerPolicy: config.cpuManagerPolicy,
@@ -72,7 +73,7 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
   const metrics = resizeMetrics(base.registry);
   const resizes = new Resizes({ allocations, active, check, wake, events: cluster.events, metrics, clock, log });
   return {
-    parts: [resizes],
+    parts: [resizes, lastWords(allocations, actuated)],
     resizes,
     records: resizeRecords(actuated, cgroups, Math.round(config.cpuCFSQuotaPeriodMs * 1000)),
     load: async () => {
@@ -112,6 +113,15 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
     },
   };
 }
+
+/** What changed just before the end is on disk at the end. */
+const lastWords = (...records: readonly { flush(): Promise<void> }[]): Runnable => ({
+  name: 'pod-resource-records',
+  run: async (signal) => {
+    await aborted(signal);
+    await Promise.all(records.map((record) => record.flush()));
+  },
+});
 
 const resizeRecords = (actuated: ActuatedState, cgroups: PodCgroups, cpuPeriodUs: number): ResizeRecords => ({
   actuatedOf: (uid) => actuated.of(uid),

@@ -151,6 +151,7 @@ function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): Garbage
         linkOwner: containerIdOf,
       },
       sourcesReady,
+      quiet: (signal) => life().quiet(signal),
     },
     {
       policy: {

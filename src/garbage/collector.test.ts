@@ -176,4 +176,46 @@ describe('garbage collector', () => {
     await collector.removeContainersOf(snapshot, signal);
     assert.deepEqual(runtime.calls, ['remove a']);
   });
+
+  it('asks the runtime once to remove a container, however many want it gone', async () => {
+    const { runtime, collector } = setup(['p']);
+    runtime.list = [container('a', 'p')];
+    const snapshot = {
+      ...emptySnapshot(podUid('p'), 'p', 'ns'),
+      containers: [observedContainer('c', { id: 'a', state: 'exited' })],
+    };
+    const results = await Promise.all([
+      collector.removeContainersOf(snapshot, signal),
+      collector.prune(snapshot, 0, signal),
+      collector.collect({ allUnused: false }, signal),
+    ]);
+    assert.deepEqual(runtime.calls, ['remove a']);
+    assert.deepEqual(
+      results.map(({ failed }) => failed),
+      [0, 0, 0],
+    );
+  });
+
+  for (const [what, startingMs, removedAtMs] of [
+    ['lets pods start first', 30_000, 90_000],
+    ['does not wait for them forever', 1_000_000, 180_000],
+  ] as const)
+    it(what, async () => {
+      const clock = new ManualClock();
+      const quiet = async (stop: AbortSignal): Promise<void> => {
+        await clock.sleep(startingMs, stop);
+        stop.throwIfAborted();
+      };
+      const { runtime, collector } = setup(['p'], { clock, quiet });
+      runtime.list = [container('a', 'p')];
+      const stopper = new AbortController();
+      const running = collector.run(stopper.signal);
+      await clock.advance(removedAtMs - 1);
+      assert.equal(runtime.list.length, 1);
+      await clock.advance(1);
+      for (let i = 0; i < 200 && runtime.list.length > 0; i++) await new Promise((r) => setTimeout(r, 2));
+      assert.equal(runtime.list.length, 0);
+      stopper.abort();
+      await running;
+    });
 });

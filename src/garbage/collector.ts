@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
@@ -42,6 +43,8 @@ export type CollectorDeps = {
   readonly pods: PodLifecycles;
   readonly logFiles: ContainerLogFiles;
   readonly sourcesReady: () => boolean;
+  /** Resolves when no pods are starting: they come first, regular passes wait for a while. */
+  readonly quiet?: (signal: AbortSignal) => Promise<void>;
   /** Told before a container goes, so that its exclusive resources are freed. */
   readonly onRemove?: (id: ContainerId) => void;
 };
@@ -56,12 +59,16 @@ export type CollectorOptions = {
   readonly concurrency?: number;
 };
 
+type ToRemove = { readonly id: ContainerId; podName: string; namespace: string; name: string };
+
 export type Collected = { readonly removed: number; readonly failed: number; readonly left: number };
 
 const MAX_PER_PASS = 200;
 const CONCURRENCY = 5;
 /** When a pass could not do everything. */
 const SOON_MS = 5000;
+/** How long a regular pass lets pods start first. */
+const LONGEST_POSTPONED_MS = 120_000;
 /** Pods asked for one by one when the runtime cannot list all at once. */
 const MAX_PODS_ASKED = 500;
 const MAX_STUCK = 10_000;
@@ -75,6 +82,8 @@ export class GarbageCollector implements Runnable {
   /** One pass at a time, whoever asks for it. */
   readonly #turn = new Semaphore(1);
   readonly #stuck = new Set<string>();
+  /** A container that is being removed is not asked for twice: prunes, finished pods and regular passes overlap. */
+  readonly #removing = new Map<ContainerId, Promise<void>>();
 
   constructor(deps: CollectorDeps, opts: CollectorOptions) {
     this.#deps = deps;
@@ -89,6 +98,7 @@ export class GarbageCollector implements Runnable {
     while (!signal.aborted) {
       let left = 0;
       try {
+        await this.#letPodsStart(signal);
         const result = await this.collect({ allUnused: false }, signal);
         // Where nothing works, hurry does not help.
         left = result.removed > 0 ? result.left : 0;
@@ -97,6 +107,14 @@ export class GarbageCollector implements Runnable {
       }
       await clock.sleep(left > 0 ? Math.min(SOON_MS, this.#opts.everyMs) : this.#opts.everyMs, signal);
     }
+  }
+
+  async #letPodsStart(signal: AbortSignal): Promise<void> {
+    const { clock, quiet } = this.#deps;
+    if (quiet === undefined) return;
+    await withDeadline(clock, signal, LONGEST_POSTPONED_MS, quiet).catch((err: unknown) => {
+      if (signal.aborted) throw err;
+    });
   }
 
   /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. */
@@ -185,10 +203,16 @@ export class GarbageCollector implements Runnable {
     await removeFile(join(this.#opts.containerLogs, name));
   }
 
-  async #removeContainer(
-    container: { readonly id: ContainerId; podName: string; namespace: string; name: string },
-    signal: AbortSignal,
-  ): Promise<void> {
+  #removeContainer(container: ToRemove, signal: AbortSignal): Promise<void> {
+    const { id } = container;
+    const underWay = this.#removing.get(id);
+    if (underWay !== undefined) return underWay;
+    const removal = this.#remove(container, signal).finally(() => this.#removing.delete(id));
+    this.#removing.set(id, removal);
+    return removal;
+  }
+
+  async #remove(container: ToRemove, signal: AbortSignal): Promise<void> {
     const { runtime, logFiles } = this.#deps;
     const { id, podName, namespace, name } = container;
     this.#deps.onRemove?.(id);

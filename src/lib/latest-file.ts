@@ -1,7 +1,8 @@
-// A file that follows a value in memory. Changes while a write is under way go into one more write; a write that fails is
-// logged and comes right with the next change.
+// A file that follows a value in memory. The first change is written at once; those that come while a write is under way or
+// shortly after it go into one more write. A write that fails is logged and comes right with the next change.
 import { readFile } from 'node:fs/promises';
 import { writeFileAtomic } from './atomic-file.ts';
+import type { Clock } from './clock.ts';
 import { errnoOf } from './errors.ts';
 import type { Logger } from './logger.ts';
 
@@ -11,14 +12,21 @@ export type LatestFileOptions = {
   readonly content: () => string;
 };
 
+export type LatestFileDeps = { readonly clock: Clock; readonly log: Logger };
+
+/** Between two writes: a burst of changes is a few writes, not one for each. */
+const PAUSE_MS = 200;
+
 export class LatestFile {
-  readonly #log: Logger;
+  readonly #deps: LatestFileDeps;
   readonly #o: LatestFileOptions;
   #dirty = false;
+  #hurry = false;
+  #pause: AbortController | undefined;
   #writing: Promise<void> | undefined;
 
-  constructor(deps: { readonly log: Logger }, options: LatestFileOptions) {
-    this.#log = deps.log;
+  constructor(deps: LatestFileDeps, options: LatestFileOptions) {
+    this.#deps = deps;
     this.#o = options;
   }
 
@@ -28,7 +36,7 @@ export class LatestFile {
     try {
       take(await readFile(path, 'utf8'));
     } catch (err) {
-      if (errnoOf(err) !== 'ENOENT') this.#log.warn('state file is not readable', { path, err });
+      if (errnoOf(err) !== 'ENOENT') this.#deps.log.warn('state file is not readable', { path, err });
     }
   }
 
@@ -39,7 +47,10 @@ export class LatestFile {
 
   /** Resolves when everything changed so far is on disk, or was given up with an error in the log. */
   async flush(): Promise<void> {
+    this.#hurry = true;
+    this.#pause?.abort();
     while (this.#writing !== undefined) await this.#writing;
+    this.#hurry = false;
   }
 
   async #write(): Promise<void> {
@@ -49,8 +60,15 @@ export class LatestFile {
       try {
         await writeFileAtomic(path, content(), 0o600);
       } catch (err) {
-        this.#log.error('state file was not written', { path, err });
+        this.#deps.log.error('state file was not written', { path, err });
       }
+      if (!this.#hurry) await this.#rest();
     }
+  }
+
+  async #rest(): Promise<void> {
+    this.#pause = new AbortController();
+    await this.#deps.clock.sleep(PAUSE_MS, this.#pause.signal);
+    this.#pause = undefined;
   }
 }

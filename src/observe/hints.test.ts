@@ -11,10 +11,8 @@ const UID = podUid('u');
 
 function setup(first: ObservedState | undefined) {
   const clock = new ManualClock();
-  const world: { state: ObservedState | undefined; uid: string; cached?: ObservedState | undefined } = {
-    state: first,
-    uid: UID,
-  };
+  const world: { state: ObservedState | undefined; uid: string; cached?: ObservedState | undefined; inHand: boolean } =
+    { state: first, uid: UID, inHand: false };
   const log = { looks: 0, refreshes: [] as number[] };
   const follower = new HintFollower({
     clock,
@@ -22,6 +20,7 @@ function setup(first: ObservedState | undefined) {
     cache: {
       ownerOf: () => undefined,
       stateOf: () => world.cached,
+      noted: () => world.inHand,
       refresh: async (uid) => {
         log.refreshes.push(clock.monotonic());
         world.cached = world.state;
@@ -85,6 +84,20 @@ describe('HintFollower', () => {
       t.follower.follow({ id: 'c', podUid: 'u', expect }, forever);
       await t.clock.advance(0);
       assert.deepEqual([t.log.refreshes.length, t.log.looks], [reads, 0]);
+    });
+
+  for (const [expect, said, reads] of [
+    ['started', 'u', 0],
+    ['started', '', 0],
+    ['stopped', 'u', 1],
+  ] as const)
+    it(`reads a pod that somebody has in hand ${reads} times when ${expect} is told ${said === '' ? 'without' : 'with'} its name`, async () => {
+      const t = setup(expect === 'started' ? 'running' : 'exited');
+      t.world.inHand = true;
+      t.follower.follow({ id: 'c', podUid: said, expect }, forever);
+      await t.clock.advance(5000);
+      assert.equal(t.log.refreshes.length, reads);
+      assert.equal(t.clock.pending, 0);
     });
 
   it('goes on looking when the pod it read does not show it yet', async () => {

@@ -1,6 +1,7 @@
 // Follows a hint until the runtime's records agree with it, then re-reads the pod. containerd publishes an event a moment
 // before its CRI records it, so the first look may still show the old state: look again, soon, a few times, one cheap
-// call each; what does not come true is left to relists. What the cache shows already is not read again.
+// call each; what does not come true is left to relists. What the cache shows already is not read again, nor what is started by
+// somebody who will read it.
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
 import { childScope, type Scope } from '../lib/abort.ts';
@@ -18,6 +19,7 @@ export type HintDeps = {
   readonly cache: {
     ownerOf(id: string): PodUid | undefined;
     stateOf(id: string): ObservedState | undefined;
+    noted(uid: PodUid, startedId: string): boolean;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
   /** Undefined when the runtime has no such container or sandbox. */
@@ -79,6 +81,7 @@ export class HintFollower {
     const { cache } = this.#deps;
     if (isKnown(cache.stateOf(id), expect)) return true;
     if (said === '') return false;
+    if (expect === 'started' && cache.noted(podUid(said), id)) return true;
     await cache.refresh(podUid(said), signal);
     const state = cache.stateOf(id);
     return expect === 'gone' ? state === undefined : isKnown(state, expect);
@@ -95,7 +98,8 @@ export class HintFollower {
       const uid = said === '' ? (listed?.uid ?? cache.ownerOf(id)) : said;
       const late = clock.monotonic() - begun > GIVE_UP_AFTER_MS;
       if (cameTrue(listed, expect) || late) {
-        if (uid !== undefined && uid !== '') await cache.refresh(podUid(uid), signal);
+        if (uid === undefined || uid === '') return;
+        if (expect !== 'started' || !cache.noted(podUid(uid), id)) await cache.refresh(podUid(uid), signal);
         return;
       }
       if (following.news) return;

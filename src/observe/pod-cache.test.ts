@@ -71,6 +71,50 @@ function setup() {
   return { clock, world, control, cache, release, settle };
 }
 
+describe('a pod that somebody has in hand', () => {
+  it('is not read when something starts in it that a read shows before it is let go', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    const letGo = t.cache.takeInHand(UID);
+    assert.ok(t.cache.noted(UID, 'c'));
+    await t.clock.advance(500);
+    assert.equal(t.control.lists, 0);
+    await t.cache.refresh(UID, forever);
+    assert.ok(t.cache.noted(UID, 'c'), 'told once more, late');
+    letGo();
+    await t.clock.advance(5000);
+    assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
+    assert.ok(!t.cache.noted(UID, 'c'), 'nobody has it in hand any more');
+  });
+
+  it('is read when it is let go unread', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    const letGo = t.cache.takeInHand(UID);
+    const again = t.cache.takeInHand(UID);
+    assert.ok(t.cache.noted(UID, 'c'));
+    letGo();
+    await t.settle();
+    assert.equal(t.control.lists, 0, 'one still has it');
+    again();
+    await t.settle();
+    assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
+    assert.equal(t.cache.stateOf('c'), 'running');
+  });
+
+  it('is read after a second, however long it stays in hand', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    const letGo = t.cache.takeInHand(UID);
+    assert.ok(t.cache.noted(UID, 'c'));
+    await t.clock.advance(1000);
+    assert.equal(t.cache.stateOf('c'), 'running');
+    letGo();
+    await t.clock.advance(5000);
+    assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
+  });
+});
+
 describe('PodCache', () => {
   it('answers requests during a read with exactly one more read', async () => {
     const t = setup();

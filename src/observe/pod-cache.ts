@@ -41,7 +41,11 @@ type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & {
   retryAt: number;
   timer: Timer | undefined;
 };
+type Hand = { holders: number; timer: Timer | undefined; readonly started: Set<string> };
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
+
+/** A container that runs is shown soon even if the next one takes minutes to start. */
+const NEWS_WAIT_MS = 1000;
 
 export class PodCache {
   readonly #deps: PodCacheDeps;
@@ -52,6 +56,8 @@ export class PodCache {
   readonly #owners = new Map<string, PodUid>();
   readonly #listeners = new Set<PodChange>();
   readonly #slots: Semaphore;
+  /** Pods that somebody is changing and will read afterwards; whether news of them came that no read has seen. */
+  readonly #inHand = new Map<PodUid, Hand>();
   /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
   readonly #inTurn = new Set<PodUid>();
   readonly #lifetime = new AbortController();
@@ -125,6 +131,30 @@ export class PodCache {
   }
 
   /**
+   * For somebody who starts things in this pod and refreshes it afterwards: what the runtime tells of starts meanwhile is
+   * not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one.
+   */
+  takeInHand(uid: PodUid): () => void {
+    const hand: Hand = this.#inHand.get(uid) ?? { holders: 0, timer: undefined, started: new Set() };
+    this.#inHand.set(uid, hand);
+    hand.holders++;
+    return () => {
+      if (--hand.holders > 0) return;
+      this.#inHand.delete(uid);
+      this.#catchUp(uid, hand);
+    };
+  }
+
+  /** Takes note of a start in this pod; true when whoever has it in hand will read it. */
+  noted(uid: PodUid, startedId: string): boolean {
+    const hand = this.#inHand.get(uid);
+    if (hand === undefined) return false;
+    hand.started.add(startedId);
+    hand.timer ??= this.#deps.clock.after(NEWS_WAIT_MS, () => this.#catchUp(uid, hand));
+    return true;
+  }
+
+  /**
    * Lists everything and re-reads the pods that changed since they were read. The first time it waits for those reads,
    * later they go on by themselves. Says how many pods had changed unnoticed.
    */
@@ -145,6 +175,7 @@ export class PodCache {
   /** Gives up all reads under way; the cache answers from what it has. */
   close(): void {
     for (const { timer } of this.#troubled.values()) timer?.cancel();
+    for (const { timer } of this.#inHand.values()) timer?.cancel();
     this.#lifetime.abort(new KubeletError('cancelled', 'the pod cache is closed'));
   }
 
@@ -189,6 +220,14 @@ export class PodCache {
     const again = (): Promise<PodSnapshot> => this.#begin(uid);
     reads.next ??= reads.current.then(again, again);
     return reads.next;
+  }
+
+  #catchUp(uid: PodUid, hand: Hand): void {
+    hand.timer?.cancel();
+    hand.timer = undefined;
+    const unseen = [...hand.started].some((id) => (this.stateOf(id) ?? 'created') === 'created');
+    hand.started.clear();
+    if (unseen) void this.#request(uid).catch(() => undefined); // #failed takes note
   }
 
   #begin(uid: PodUid): Promise<PodSnapshot> {

@@ -91,4 +91,31 @@ describe('turns of pods that start', () => {
     ends.get('third')?.resolve();
     await third;
   });
+
+  it('says when nobody starts', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { ends, start, settle } = pods(turns, clock);
+    await turns.quiet(signal);
+    const both = [start('a'), start('b')];
+    let isQuiet = false;
+    const quiet = turns.quiet(signal).then(() => (isQuiet = true));
+    await settle();
+    ends.get('a')?.resolve();
+    await settle();
+    assert.equal(isQuiet, false, 'b has its turn now');
+    ends.get('b')?.resolve();
+    await Promise.all([...both, quiet]);
+  });
+
+  it('is quiet beside one that gave its turn up', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { ends, start } = pods(turns, clock);
+    const slow = start('slow');
+    await clock.advance(5000);
+    await turns.quiet(signal);
+    ends.get('slow')?.resolve();
+    await slow;
+  });
 });

@@ -1,6 +1,7 @@
 // Bursts: pods are started in the order they came, a few at a time, so that the first are up while the last still wait
 // and the runtime is not asked for everything at once. A start that takes far longer than others lately (a pull, a
 // volume that does not come) gives its turn up and goes on beside the others: one slow pod holds up nobody.
+import { abortable } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 
@@ -21,6 +22,9 @@ export class StartTurns {
   readonly #clock: Clock;
   readonly #places: Semaphore;
   readonly #recentMs: number[] = [];
+  /** Those that wait, and those that have their turn. */
+  #inLine = 0;
+  readonly #whenQuiet: (() => void)[] = [];
 
   constructor(clock: Clock, options: StartTurnsOptions) {
     this.#clock = clock;
@@ -40,13 +44,22 @@ export class StartTurns {
     return Math.min(LONGEST_HOLD_MS, Math.max(SHORTEST_HOLD_MS, PATIENCE * usualMs));
   }
 
+  /** Resolves when nobody waits and nobody has a turn: a good moment for work that can wait. */
+  quiet(signal: AbortSignal): Promise<void> {
+    if (this.#inLine === 0) return Promise.resolve();
+    return abortable(signal, new Promise((resolve) => this.#whenQuiet.push(resolve)));
+  }
+
   async run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T> {
     const begun = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
-    const place = this.#places.run(signal, () => {
-      begun.resolve();
-      return over.promise;
-    });
+    this.#inLine++;
+    const place = this.#places
+      .run(signal, () => {
+        begun.resolve();
+        return over.promise;
+      })
+      .finally(() => this.#left());
     await Promise.race([begun.promise, place]);
     const from = this.#clock.monotonic();
     const timer = this.#clock.after(this.holdMs, over.resolve);
@@ -59,6 +72,10 @@ export class StartTurns {
       over.resolve();
       await place;
     }
+  }
+
+  #left(): void {
+    if (--this.#inLine === 0) for (const resolve of this.#whenQuiet.splice(0)) resolve();
   }
 
   #remember(ms: number): void {

@@ -25,6 +25,8 @@ export type SyncPodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined>;
+    /** Until the end that it returns, starts in this pod are seen by a refresh of ours. */
+    takeInHand(uid: PodUid): () => void;
   };
   readonly status: PodStatusWriter;
   readonly startErrors: StartErrors;
@@ -176,12 +178,18 @@ export class SyncPod {
     const { observed, runtime, startErrors } = this.#deps;
     const uid = uidOf(pod);
     const onSandboxReady = (): void => this.#deps.status.sandboxReady(pod);
-    const result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
-    for (const [container, error] of result.startErrors) {
-      if (error === undefined) startErrors.clear(uid, container);
-      else startErrors.set(uid, container, error);
+    const letGo = observed.takeInHand(uid);
+    let result: RuntimeSyncResult;
+    try {
+      result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
+      for (const [container, error] of result.startErrors) {
+        if (error === undefined) startErrors.clear(uid, container);
+        else startErrors.set(uid, container, error);
+      }
+      if (result.acted) await observed.refresh(uid, signal);
+    } finally {
+      letGo();
     }
-    if (result.acted) await observed.refresh(uid, signal);
     if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;
     return result.retryAt === undefined ? {} : { retryAt: result.retryAt };
   }

@@ -3,8 +3,7 @@
 import { formatState, parseState } from '../core/go-json.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod, type ResourceRequirements } from '../core/pod.ts';
-import { LatestFile } from '../lib/latest-file.ts';
-import type { Logger } from '../lib/logger.ts';
+import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
 import { allocationOf, differs, withAllocation, type Allocation } from './allocation.ts';
 
 type Entry = {
@@ -16,7 +15,7 @@ export class AllocationState {
   readonly #file: LatestFile;
   readonly #pods = new Map<string, Allocation>();
 
-  constructor(deps: { readonly log: Logger }, options: { readonly file: string }) {
+  constructor(deps: LatestFileDeps, options: { readonly file: string }) {
     this.#file = new LatestFile(deps, { path: options.file, content: () => formatAllocations(this.#pods) });
   }
 

@@ -8,6 +8,7 @@ import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import { podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
+import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
@@ -56,12 +57,12 @@ test('granted and wanted resources of the pod as a whole', () => {
 test('allocations survive a restart, broken files do not hurt', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'allocations-'));
   const file = join(dir, 'allocated_pods_state');
-  const first = new AllocationState({ log: silentLogger }, { file });
+  const first = new AllocationState({ clock: systemClock, log: silentLogger }, { file });
   await first.load();
   first.grant(pod('a', '1'));
   first.grant(pod('b', '1', { resources: { limits: { cpu: '2' } } }));
   await first.flush();
-  const second = new AllocationState({ log: silentLogger }, { file });
+  const second = new AllocationState({ clock: systemClock, log: silentLogger }, { file });
   await second.load();
   assert.equal(milli(second.allocated(pod('a', '2'))), 1000);
   assert.equal(second.isResized(pod('b', '1', { resources: { limits: { cpu: '3' } } })), true);
@@ -69,7 +70,7 @@ test('allocations survive a restart, broken files do not hurt', async () => {
   await second.flush();
   assert.deepEqual(Object.keys(parseState(await readFile(file, 'utf8'))), ['a']);
   await writeFile(file, '{"data":"{}","checksum":1}');
-  const third = new AllocationState({ log: silentLogger }, { file });
+  const third = new AllocationState({ clock: systemClock, log: silentLogger }, { file });
   await third.load();
   assert.equal(third.has(podUid('a')), false);
   await rm(dir, { recursive: true });

@@ -4,8 +4,7 @@ import { formatState, parseState } from '../core/go-json.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ResourceRequirements } from '../core/pod.ts';
 import type { Actuated } from '../core/pod-resources.ts';
-import { LatestFile } from '../lib/latest-file.ts';
-import type { Logger } from '../lib/logger.ts';
+import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
 
 type Entry = {
   readonly ContainerResources?: Readonly<Record<string, ResourceRequirements>>;
@@ -19,7 +18,7 @@ export class ActuatedState {
   readonly #file: LatestFile;
   readonly #pods = new Map<string, InForce>();
 
-  constructor(deps: { readonly log: Logger }, opts: { readonly file: string }) {
+  constructor(deps: LatestFileDeps, opts: { readonly file: string }) {
     this.#file = new LatestFile(deps, { path: opts.file, content: () => this.#format() });
   }
 

@@ -31,11 +31,13 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
       request.pause();
       reject(new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY_BYTES}`));
     });
-    request.once('end', () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-    );
+    const cutOff = (): void => reject(badRequest('the body of the request ends early'));
+    request.once('end', () => {
+      request.off('close', cutOff);
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    });
     request.once('error', reject);
-    request.once('close', () => reject(badRequest('the body of the request ends early')));
+    request.once('close', cutOff);
   });
 }
 

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LatestFile } from './latest-file.ts';
+import { silentLogger } from './logger.ts';
+import { ManualClock } from './manual-clock.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'latest-file-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+function setup(path: string) {
+  const clock = new ManualClock();
+  const errors: string[] = [];
+  const written: number[] = [];
+  const log = { ...silentLogger, error: (message: string) => void errors.push(message) };
+  const state = { value: 0 };
+  const file = new LatestFile(
+    { clock, log },
+    {
+      path,
+      content: () => {
+        written.push(state.value);
+        return String(state.value);
+      },
+    },
+  );
+  const change = (): void => {
+    state.value++;
+    file.changed();
+  };
+  return { clock, errors, written, file, change };
+}
+
+/** Until the write under way is over and the file rests. */
+async function rested(clock: ManualClock): Promise<void> {
+  for (let tries = 0; clock.pending === 0; tries++) {
+    assert.ok(tries < 500, 'the write does not end');
+    await sleep(10);
+  }
+}
+
+describe('a file that follows a value', () => {
+  it('writes the first change at once and those of a burst together', async () => {
+    const path = join(root, 'burst');
+    const { clock, written, file, change } = setup(path);
+    change();
+    await rested(clock);
+    assert.equal(readFileSync(path, 'utf8'), '1');
+    for (let i = 0; i < 50; i++) change();
+    await clock.advance(199);
+    assert.deepEqual(written, [1]);
+    await clock.advance(1);
+    await file.flush();
+    assert.deepEqual(written, [1, 51]);
+    assert.equal(readFileSync(path, 'utf8'), '51');
+    assert.equal(clock.pending, 0);
+  });
+
+  it('does not rest when somebody waits for the disk', async () => {
+    const path = join(root, 'flush');
+    const { clock, written, file, change } = setup(path);
+    change();
+    await rested(clock);
+    change();
+    await file.flush();
+    assert.equal(readFileSync(path, 'utf8'), '2');
+    assert.deepEqual([written, clock.pending], [[1, 2], 0]);
+    await file.flush();
+    assert.deepEqual(written, [1, 2]);
+  });
+
+  it('tells of a write that fails and goes on', async () => {
+    const path = join(root, 'missing', 'file');
+    const { errors, file, change } = setup(path);
+    change();
+    await file.flush();
+    change();
+    await file.flush();
+    assert.deepEqual(errors, ['state file was not written', 'state file was not written']);
+    assert.ok(!readdirSync(root).includes('missing'));
+  });
+});
