@@ -63,7 +63,7 @@ export async function buildStats(deps: StatsDeps): Promise<Stats> {
   const volumes = new VolumeMeasuring(
     {
       pods: () => store.all(),
-      measure: (uid, signal) => deps.volumes.manager.statsOf(uid, signal),
+      measure: (uids, signal) => deps.volumes.manager.statsOf(uids, signal),
       durations: registry.histogram(
         'kubelet_volume_metric_collection_duration_seconds',
         '[ALPHA] Duration in seconds to calculate volume stats',

@@ -22,12 +22,16 @@ const pod = (uid: string, volumes: object[]): Pod =>
 function setup(pods: Pod[], volumes: Record<string, number>) {
   const clock = new ManualClock(undefined, () => 0.5);
   const walks: PodUid[] = [];
+  const batches: number[] = [];
   const measuring = new VolumeMeasuring(
     {
       pods: () => pods,
-      measure: (uid) => {
-        walks.push(uid);
-        return Promise.resolve(new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])));
+      async *measure(uids) {
+        batches.push(uids.length);
+        for (const uid of uids) {
+          walks.push(uid);
+          yield { uid, volumes: new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])) };
+        }
       },
       durations: new Registry().histogram('d', 'h', ['metric_source']),
       clock,
@@ -35,7 +39,7 @@ function setup(pods: Pod[], volumes: Record<string, number>) {
     },
     { periodMs: 60_000 },
   );
-  return { clock, walks, measuring };
+  return { clock, walks, batches, measuring };
 }
 
 test('each pod is measured at once, then every period with its jitter', async () => {
@@ -88,4 +92,20 @@ test('a pod that left is forgotten', async () => {
   pods.length = 0;
   await measuring.measureDue(never);
   assert.equal(measuring.all().size, 0);
+});
+
+test('pods that are due soon are measured with one that is due', async () => {
+  const volumes = [{ name: 'v', emptyDir: {} }];
+  const pods = [pod('a', volumes)];
+  const { clock, batches, measuring } = setup(pods, { v: 7 });
+  await measuring.measureDue(never);
+  await clock.advance(5000);
+  pods.push(pod('b', volumes));
+  await measuring.measureDue(never);
+  assert.deepEqual(batches, [1, 1], 'a new pod does not wait, and a was measured lately');
+  await clock.advance(85_000);
+  await measuring.measureDue(never);
+  await clock.advance(5000);
+  await measuring.measureDue(never);
+  assert.deepEqual(batches, [1, 1, 2]);
 });

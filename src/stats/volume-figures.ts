@@ -1,5 +1,4 @@
-// Sizes of volumes, measured in the background one pod after the other and kept until they are measured again. A
-// request never waits for a walk.
+// Sizes of volumes, measured in the background and kept until they are measured again. A request never waits for a walk.
 import type { PodUid } from '../core/ids.ts';
 import { namespaceOf, uidOf, type Pod, type Volume } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -20,9 +19,11 @@ export type MeasuredVolume = {
   readonly inodesFree: number;
 };
 
+export type MeasuredPod = { readonly uid: string; readonly volumes: ReadonlyMap<string, MeasuredVolume> };
+
 export type VolumeMeasuringDeps = {
   readonly pods: () => readonly Pod[];
-  readonly measure: (uid: PodUid, signal: AbortSignal) => Promise<ReadonlyMap<string, MeasuredVolume>>;
+  readonly measure: (uids: readonly PodUid[], signal: AbortSignal) => AsyncIterable<MeasuredPod>;
   readonly durations: Histogram;
   readonly clock: Clock;
   readonly log: Logger;
@@ -36,6 +37,8 @@ export type PodVolumeFigures = {
 
 /** How often to look whether a pod is due. */
 const LOOK_EVERY_MS = 1000;
+/** Pods that are due so soon are measured together with one that is: what it takes to begin is paid once. */
+const TOGETHER_MS = 10_000;
 
 export class VolumeMeasuring implements Runnable {
   readonly name = 'volume-measuring';
@@ -73,22 +76,23 @@ export class VolumeMeasuring implements Runnable {
         this.#dueAt.delete(uid);
         this.#figures.delete(uid);
       }
-    for (const pod of pods) {
-      const uid = uidOf(pod);
-      const now = clock.monotonic();
-      if (now < (this.#dueAt.get(uid) ?? 0)) continue;
-      this.#dueAt.set(uid, now + this.#periodMs * (1 + clock.random()));
-      await this.#measure(pod, signal);
-    }
+    const now = clock.monotonic();
+    const isDueIn = (pod: Pod, ms: number): boolean => (this.#dueAt.get(uidOf(pod)) ?? 0) <= now + ms;
+    if (!pods.some((pod) => isDueIn(pod, 0))) return;
+    const due = new Map(pods.filter((pod) => isDueIn(pod, TOGETHER_MS)).map((pod) => [uidOf(pod), pod]));
+    for (const uid of due.keys()) this.#dueAt.set(uid, now + this.#periodMs * (1 + clock.random()));
+    await this.#measure(due, signal);
   }
 
-  async #measure(pod: Pod, signal: AbortSignal): Promise<void> {
+  async #measure(due: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<void> {
     const { measure, durations, clock } = this.#deps;
-    const uid = uidOf(pod);
-    const start = clock.monotonic();
-    const measured = await measure(uid, signal);
-    if (measured.size > 0) durations.observe((clock.monotonic() - start) / 1000, { metric_source: 'du' });
-    this.#figures.set(uid, sorted(pod, measured, clock.now()));
+    let start = clock.monotonic();
+    for await (const { uid, volumes } of measure([...due.values()].map(uidOf), signal)) {
+      const pod = due.get(uid);
+      if (volumes.size > 0) durations.observe((clock.monotonic() - start) / 1000, { metric_source: 'du' });
+      if (pod !== undefined) this.#figures.set(uidOf(pod), sorted(pod, volumes, clock.now()));
+      start = clock.monotonic();
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 // itself, so that one that hangs holds up its own pod only.
 import type { EventRecorder } from '../core/events.ts';
 import { namespaceOf, uidOf, type Container, type Pod } from '../core/pod.ts';
+import type { MountTable } from '../host/mounts/mount-table.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { aborted, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -29,6 +30,9 @@ export type VolumeManagerDeps = {
   readonly log: Logger;
   readonly metrics?: VolumeMetrics;
 };
+
+/** By the names of the volumes. */
+export type PodUsage = { readonly uid: string; readonly volumes: ReadonlyMap<string, VolumeUsage> };
 
 export type VolumeManagerOpts = {
   /** How long a pod's start waits for its volumes. */
@@ -204,10 +208,15 @@ export class VolumeManager implements Runnable {
     );
   }
 
-  /** What each volume of the pod that lives in its directory holds. One that cannot be read is left out. */
-  async statsOf(uid: string, signal: AbortSignal): Promise<ReadonlyMap<string, VolumeUsage>> {
-    const usages = new Map<string, VolumeUsage>();
+  /** What the volumes of these pods hold, one pod after the other, by one look at the mount table. */
+  async *statsOf(uids: readonly string[], signal: AbortSignal): AsyncGenerator<PodUsage> {
     const table = await this.#deps.mounter.table(signal);
+    for (const uid of uids) yield { uid, volumes: await this.#usagesOf(uid, table, signal) };
+  }
+
+  /** Only what lives in the pod's directory. A volume that cannot be read is left out. */
+  async #usagesOf(uid: string, table: MountTable, signal: AbortSignal): Promise<PodUsage['volumes']> {
+    const usages = new Map<string, VolumeUsage>();
     const own = `${this.#deps.layout.podDir(uid)}/`;
     for (const [name, { hostPath }] of this.mountsOf(uid)) {
       if (!hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;

@@ -157,8 +157,14 @@ test('only volumes that a container uses are mounted; image volumes have no host
   });
   await volumes.manager.waitMounted(pod, bench.signal);
   assert.deepEqual([...volumes.manager.mountsOf('uid-some').keys()], ['used']);
-  const stats = await volumes.manager.statsOf('uid-some', bench.signal);
-  assert.equal(stats.get('used')?.inodesUsed, 1);
+  const stats = await Array.fromAsync(volumes.manager.statsOf(['uid-some', 'uid-none'], bench.signal));
+  assert.deepEqual(
+    stats.map(({ uid, volumes: found }) => [uid, found.get('used')?.inodesUsed]),
+    [
+      ['uid-some', 1],
+      ['uid-none', undefined],
+    ],
+  );
   await removed(volumes, pod);
 });
 
