@@ -10,10 +10,11 @@ import type { CriRuntime } from '../src/cri/services.ts';
 import { MASKED_PATHS, READONLY_PATHS } from '../src/runtime/security-context.ts';
 import { BUSYBOX_IMAGE } from '../test/harness/containerd.ts';
 import { COMMAND, LIFE_MS } from './pods.ts';
-import { inParallel } from './statistics.ts';
+import { busyMs, inParallel } from './statistics.ts';
 
 const { signal } = new AbortController();
 
+export type FloorBurst = { readonly startMs: number; readonly stopMs: number; readonly startBusyMs: number };
 export type FloorPod = { readonly sandboxId: string; readonly containerId: string };
 
 export class Floor {
@@ -88,9 +89,10 @@ export class Floor {
     await this.#runtime.removePodSandbox({ podSandboxId: sandboxId }, signal);
   }
 
-  /** Many pods, `limit` at a time; says how long all of it took. */
-  async burst(count: number, limit: number): Promise<{ startMs: number; stopMs: number }> {
+  /** Many pods, `limit` at a time; says how long all of it took, and how much processor time of the machine the starts. */
+  async burst(count: number, limit: number): Promise<FloorBurst> {
     const pods: FloorPod[] = [];
+    const busyBefore = busyMs();
     const from = performance.now();
     await inParallel(
       Array.from({ length: count }, (_, i) => i),
@@ -98,11 +100,12 @@ export class Floor {
       async () => void pods.push((await this.start()).pod),
     );
     const startMs = performance.now() - from;
+    const startBusyMs = busyMs() - busyBefore;
     await sleep(LIFE_MS);
     const stopFrom = performance.now();
     await inParallel(pods, limit, async (pod) => void (await this.stop(pod)));
     const stopMs = performance.now() - stopFrom;
     await inParallel(pods, limit, (pod) => this.remove(pod));
-    return { startMs, stopMs };
+    return { startMs, stopMs, startBusyMs };
   }
 }

@@ -18,6 +18,13 @@ export function cpuMs(pid: number): number {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
 }
 
+/** Processor time the whole machine has used so far, whoever used it. */
+export function busyMs(): number {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] =
+    readFileSync('/proc/stat', 'utf8').split('\n')[0]?.split(/\s+/).slice(1).map(Number) ?? [];
+  return ((user + nice + system + irq + softirq) * 1000) / TICKS_PER_SECOND;
+}
+
 /** Resident memory in megabytes (10^6). */
 export function residentMb(pid: number): number {
   const kib = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
