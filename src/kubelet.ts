@@ -146,7 +146,7 @@ async function buildNode(
   await resizing.load();
   const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime } = await buildPodRuntime(base, edge, around, signal);
-  const probes = buildProbes(base, edge, { cluster, store, statuses, wake });
+  const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
   const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
   const life: PodLife = buildPodLife({
     base,

@@ -64,6 +64,8 @@ export type PodLife = {
   readonly workers: PodWorkers;
   readonly changes: PodChanges;
   readonly housekeeping: Housekeeping;
+  /** A probe has something new to say about the pod. */
+  readonly probed: (uid: PodUid) => void;
   /** Resolves when no pods are starting. */
   readonly quiet: (signal: AbortSignal) => Promise<void>;
   readonly parts: readonly Runnable[];
@@ -171,7 +173,11 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     pruning.died(uid, events);
   });
   const quiet = (signal: AbortSignal): Promise<void> => turns.quiet(signal);
-  return { workers, changes, housekeeping, quiet, parts: [workers, housekeeping, pruning] };
+  const probed = (uid: PodUid): void => {
+    workers.wake(uid);
+    steps.terminate.probed(uid);
+  };
+  return { workers, changes, housekeeping, probed, quiet, parts: [workers, housekeeping, pruning] };
 }
 
 /** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */

@@ -17,10 +17,10 @@ export function buildProbes(
     readonly cluster: ClusterPort;
     readonly store: PodStore;
     readonly statuses: StatusStore;
-    readonly wake: (uid: PodUid) => void;
+    readonly probed: (uid: PodUid) => void;
   },
 ): ProbeManager {
-  const { cluster, store, statuses, wake } = around;
+  const { cluster, store, statuses, probed } = around;
   const prober = containerProber(clock, (containerId, cmd, timeoutSeconds, signal) =>
     edge.cri.runtime.execSync({ containerId, cmd, timeout: timeoutSeconds }, signal),
   );
@@ -34,7 +34,7 @@ export function buildProbes(
       },
     },
     prober,
-    onResult: (change) => wake(change.uid),
+    onResult: (change) => probed(change.uid),
     events: cluster.events,
     clock,
     log: log.child({ component: 'probes' }),

@@ -197,8 +197,8 @@ describe('garbage collector', () => {
   });
 
   for (const [what, startingMs, removedAtMs] of [
-    ['lets pods start first', 30_000, 90_000],
-    ['does not wait for them forever', 1_000_000, 180_000],
+    ['lets pods start first', 10_000, 70_000],
+    ['does not wait for them forever', 1_000_000, 90_000],
   ] as const)
     it(what, async () => {
       const clock = new ManualClock();

@@ -67,8 +67,8 @@ const MAX_PER_PASS = 200;
 const CONCURRENCY = 5;
 /** When a pass could not do everything. */
 const SOON_MS = 5000;
-/** How long a regular pass lets pods start first. */
-const LONGEST_POSTPONED_MS = 120_000;
+/** How long a regular pass lets pods start first. Not longer: on some nodes there are always pods that start. */
+const LONGEST_POSTPONED_MS = 30_000;
 /** Pods asked for one by one when the runtime cannot list all at once. */
 const MAX_PODS_ASKED = 500;
 const MAX_STUCK = 10_000;
@@ -95,10 +95,11 @@ export class GarbageCollector implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     await clock.sleep(this.#opts.everyMs, signal);
+    let left = 0;
     while (!signal.aborted) {
-      let left = 0;
       try {
-        await this.#letPodsStart(signal);
+        if (left === 0) await this.#letPodsStart(signal);
+        left = 0;
         const result = await this.collect({ allUnused: false }, signal);
         // Where nothing works, hurry does not help.
         left = result.removed > 0 ? result.left : 0;

@@ -28,11 +28,21 @@ export type TerminatePodDeps = {
   readonly events: EventRecorder;
 };
 
+/** A pod that is being stopped: `tell` writes its status, one at a time. */
+type Ending = { readonly tell: () => Promise<unknown>; told: Promise<unknown> };
+
 export class TerminatePod {
   readonly #deps: TerminatePodDeps;
+  readonly #ending = new Map<PodUid, Ending>();
 
   constructor(deps: TerminatePodDeps) {
     this.#deps = deps;
+  }
+
+  /** A readiness probe found something new: others stop sending work to a pod that takes its time to end. */
+  probed(uid: PodUid): void {
+    const ending = this.#ending.get(uid);
+    if (ending !== undefined) ending.told = ending.told.then(ending.tell).catch(() => undefined); // its last status is told anyway
   }
 
   async terminate(
@@ -42,16 +52,21 @@ export class TerminatePod {
   ): Promise<void> {
     const { observed, status, probes, events } = this.#deps;
     const { uid, pod } = target;
-    const snapshot = observed.get(uid);
     const adjust = state.status === undefined ? {} : { adjust: state.status };
-    if (pod !== undefined) await status.write(pod, snapshot, adjust);
+    const tell = async (): Promise<unknown> => pod && status.write(pod, observed.get(uid), adjust);
+    await tell();
     probes.stopLivenessAndStartup(uid);
+    const ending: Ending = { tell, told: Promise.resolve() };
+    this.#ending.set(uid, ending);
     try {
       await this.#kill(target, await this.#asItIs(uid, signal), state.graceSeconds, signal);
     } catch (err) {
       if (pod !== undefined && !signal.aborted)
         events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);
       throw err;
+    } finally {
+      this.#ending.delete(uid);
+      await ending.told;
     }
     probes.removePod(uid);
     const after = await observed.refresh(podUid(uid), signal);

@@ -4,7 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { KubeEvent } from '../../src/core/node.ts';
-import type { Container, ContainerStatus, Pod, PodCondition, PodPhase, PodSpec } from '../../src/core/pod.ts';
+import type {
+  Container,
+  ContainerStatus,
+  EnvVar,
+  Pod,
+  PodCondition,
+  PodPhase,
+  PodSpec,
+  Volume,
+} from '../../src/core/pod.ts';
 import type { DeleteOptions } from '../../src/kube/client.ts';
 import { CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS, type Resource } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
@@ -31,6 +40,12 @@ export const container = (name: string, more: Partial<Container> = {}): Containe
   command: SERVE,
   ...more,
 });
+
+/** A variable with a fact about the pod. */
+export const fieldEnv = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+/** A directory of the pod's own, and where it is mounted. */
+export const EMPTY: readonly Volume[] = [{ name: 'work', emptyDir: {} }];
+export const WORK = { name: 'work', mountPath: '/work' };
 
 export const conditionOf = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((c) => c.type === type);
