@@ -5,6 +5,7 @@ import { startNode, type TestNode } from '../harness/node.ts';
 import { imagesAndEventsSuite } from './images-and-events.ts';
 import { lifecycleSuite } from './lifecycle.ts';
 import { objectsSuite } from './objects.ts';
+import { probesAndHooksSuite } from './probes-and-hooks.ts';
 import { promisesSuite } from './promises.ts';
 import { Scene } from './scene.ts';
 import { workloadsSuite } from './workloads.ts';
@@ -27,6 +28,7 @@ describe('one node', { concurrency: true }, () => {
   imagesAndEventsSuite(() => scene);
   workloadsSuite(() => scene);
   promisesSuite(() => scene);
+  probesAndHooksSuite(() => scene);
 });
 
 it('was never refused anything', async () => {
