@@ -153,7 +153,7 @@ function liveness(scene: () => Scene): void {
       ],
     });
     const created = await s.phase('elsewhere', 'Running');
-    await s.event(created, 'ProbeWarning', ({ message }) => /^Liveness probe warning: /.test(message ?? ''));
+    await s.event(created, 'ProbeWarning', ({ message }) => message?.startsWith('Liveness probe warning: ') === true);
     await s.delete('elsewhere', { gracePeriodSeconds: 0 });
   });
 }

@@ -6,6 +6,7 @@ import { quantity, toNumber } from '../../src/core/quantity.ts';
 import { NODES, PODS } from '../../src/kube/resources.ts';
 import { NODE_NAME } from '../harness/node.ts';
 import { changesSuite } from './promises-changes.ts';
+import { filesSuite } from './promises-files.ts';
 import { AT_ONCE, container, EMPTY, fieldEnv, never, Scene, shell, statusOf, WORK } from './scene.ts';
 
 type Promised = {
@@ -249,6 +250,7 @@ export function promisesSuite(scene: () => Scene): void {
     downwardFiles(scene);
     projected(scene);
     changesSuite(scene);
+    filesSuite(scene);
   });
 }
 
