@@ -81,5 +81,6 @@ export class PodStatusWriter {
 
   forget(uid: PodUid): void {
     this.#lastSeen.delete(uid);
+    this.#deps.startErrors.forget(uid);
   }
 }
