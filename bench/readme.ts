@@ -27,6 +27,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   'burst-50.p50': 'burst of 50, created to Ready, p50',
   'burst-50.p99': 'burst of 50, created to Ready, p99',
   'burst-50.cpu': 'burst of 50, CPU of the kubelet per pod',
+  'burst-50.machine': 'burst of 50, CPU of the whole machine per pod',
   'burst-100.rate': 'burst of 100',
   'burst-100.p50': 'burst of 100, created to Ready, p50',
   'storm-50.cpu': '50 crashing pods, CPU of the kubelet per container start',
