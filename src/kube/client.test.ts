@@ -203,6 +203,22 @@ describe('KubeClient', () => {
     transport.resetConnections();
   });
 
+  it('a watch has a connection of its own, which ends with it', async () => {
+    const { client, transport } = open();
+    const closed: Promise<unknown>[] = [];
+    handler = (req, res) => {
+      if (req.url?.includes('watch=true') === true) closed.push(once(req.socket, 'close'));
+      res.end('{"type":"BOOKMARK","object":{"metadata":{}}}\n');
+    };
+    const from = connections;
+    for (let i = 0; i < 3; i++)
+      for await (const event of client.watch(PODS, {}, 10_000, signal)) assert.equal(event.type, 'BOOKMARK');
+    await client.get(PODS, { namespace: 'n', name: 'p' }, signal);
+    await Promise.all(closed);
+    assert.deepEqual([closed.length, connections - from], [3, 4]);
+    transport.resetConnections();
+  });
+
   it('resetting the connections ends a watch that would hang', async () => {
     const { client, transport } = open();
     handler = (_req, res) => res.write('{"type":"BOOKMARK","object":{"metadata":{}}}\n');

@@ -1,5 +1,7 @@
 // Connections to one API server: HTTP/1.1 with keep-alive, TLS, proxies. A new client identity gets new connections and
 // the old ones are closed once idle; streams that hold an old connection are ended so that they come back on a new one.
+// A stream has a connection of its own, which ends with it: behind a balancer it may come back to another server, and a
+// kept connection would hold on to the first request it was made for.
 import http from 'node:http';
 import https from 'node:https';
 import type { Clock } from '../lib/clock.ts';
@@ -23,6 +25,7 @@ export type TransportOptions = { userAgent: string; connectTimeoutMs?: number };
 
 type Pool = {
   readonly agent: http.Agent;
+  readonly streamAgent: http.Agent;
   readonly tls: TlsIdentity | undefined;
   readonly streams: Set<http.ClientRequest>;
 };
@@ -79,14 +82,14 @@ export class Transport {
   #poolFor(tls: TlsIdentity | undefined): Pool {
     if (this.#pool !== undefined && this.#pool.tls === tls) return this.#pool;
     if (this.#pool !== undefined) retire(this.#pool);
-    this.#pool = { agent: this.#newAgent(tls), tls, streams: new Set() };
+    this.#pool = { agent: this.#newAgent(tls, true), streamAgent: this.#newAgent(tls, false), tls, streams: new Set() };
     return this.#pool;
   }
 
-  #newAgent(tls: TlsIdentity | undefined): http.Agent {
+  #newAgent(tls: TlsIdentity | undefined, keepAlive: boolean): http.Agent {
     const { ca, insecure, tlsServerName, proxyUrl } = this.#access;
     const common: http.AgentOptions = {
-      keepAlive: true,
+      keepAlive,
       keepAliveMsecs: TCP_KEEPALIVE_MS,
       maxFreeSockets: 8,
       timeout: IDLE_SOCKET_MS,
@@ -114,12 +117,13 @@ export class Transport {
       const send = this.#base.protocol === 'http:' ? http.request : https.request;
       const req = send(new URL(joinPath(this.#base, request.target)), {
         method: request.method,
-        agent: pool.agent,
+        agent: request.stream === true ? pool.streamAgent : pool.agent,
         signal,
         headers: headersOf(request, identity, this.#o.userAgent),
       });
       if (request.stream === true) {
         pool.streams.add(req);
+        req.once('socket', (socket) => socket.setKeepAlive(true, TCP_KEEPALIVE_MS));
         req.once('close', () => pool.streams.delete(req));
       }
       const timer = this.#guardConnect(req);
