@@ -12,10 +12,14 @@ import { workloadsSuite } from './workloads.ts';
 
 let node: TestNode;
 let scene: Scene;
+let promises: Scene;
+let probes: Scene;
 
 before(async () => {
   node = await startNode();
   scene = await Scene.open(node, 'life');
+  promises = await Scene.open(node, 'promises');
+  probes = await Scene.open(node, 'probes');
 });
 
 after(async () => {
@@ -27,8 +31,8 @@ describe('one node', { concurrency: true }, () => {
   objectsSuite(() => scene);
   imagesAndEventsSuite(() => scene);
   workloadsSuite(() => scene);
-  promisesSuite(() => scene);
-  probesAndHooksSuite(() => scene);
+  promisesSuite(() => promises);
+  probesAndHooksSuite(() => probes);
 });
 
 it('was never refused anything', async () => {

@@ -92,7 +92,7 @@ const PROMISES: readonly Promised[] = [
       ],
     },
     metadata: { labels: { tier: 'one' } },
-    says: `facts-in-the-environment life default one\n${NODE_NAME}\nsame\n`,
+    says: `facts-in-the-environment promises default one\n${NODE_NAME}\nsame\n`,
   },
   {
     name: 'scratch-of-root',

@@ -67,7 +67,8 @@ describe('logs and garbage on containerd', () => {
     await passes;
     const wanted = Array.from({ length: LINES }, (_, i) => `line ${i}\n`).join('');
     assert.ok(text === wanted, firstDifference(text));
-    const files = readdirSync(dirname(logPath));
+    // What is just being compressed is there twice for a moment.
+    const files = readdirSync(dirname(logPath)).filter((name) => !name.endsWith('.tmp'));
     assert.ok(files.length > 3 && files.length <= 20, files.join(' '));
     await containerd.runtime.stopContainer({ containerId: pod.containerId, timeout: 0 }, forever);
   });
