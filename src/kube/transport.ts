@@ -77,6 +77,7 @@ export class Transport {
     if (pool === undefined) return;
     for (const stream of pool.streams) stream.destroy(new KubeletError('unavailable', 'connections were reset'));
     pool.agent.destroy();
+    pool.streamAgent.destroy();
   }
 
   #poolFor(tls: TlsIdentity | undefined): Pool {

@@ -58,7 +58,7 @@ function readiness(scene: () => Scene): void {
     const s = scene();
     const httpGet = { path: '/health?x=1', port: 'web', httpHeaders: [{ name: 'X-Who', value: 'me' }] };
     const script =
-      'nc -l -p 8080 -e sh -c "printf \'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\'; head -c 60 > /work/asked"';
+      'nc -l -p 8080 -e sh -c "printf \'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\'; head -c 60 > /scratch/asked"';
     const main = container('main', {
       command: shell(`while :; do ${script}; done`),
       ports: [{ name: 'web', containerPort: 8080 }],
@@ -67,7 +67,7 @@ function readiness(scene: () => Scene): void {
     });
     await s.pod('named-port', { volumes: EMPTY, terminationGracePeriodSeconds: 1, containers: [main] });
     const pod = await s.ready('named-port');
-    assert.match(await s.exec(pod, 'sleep 1; cat /work/asked'), /^GET \/health\?x=1 HTTP\/1\.1\r\n/);
+    assert.match(await s.exec(pod, 'sleep 1; cat /scratch/asked'), /^GET \/health\?x=1 HTTP\/1\.1\r\n/);
   });
 }
 
@@ -161,10 +161,10 @@ function liveness(scene: () => Scene): void {
 function hooks(scene: () => Scene): void {
   it('runs the hook after the start before it calls the container started', async () => {
     const s = scene();
-    const lifecycle = { postStart: { exec: { command: shell('sleep 2; touch /work/hooked') } } };
+    const lifecycle = { postStart: { exec: { command: shell('sleep 2; touch /scratch/hooked') } } };
     await s.pod('hooked', { volumes: EMPTY, containers: staying(':', { volumeMounts: [WORK], lifecycle }) });
     const pod = await s.ready('hooked');
-    assert.equal(await s.exec(pod, 'ls /work'), 'hooked\n');
+    assert.equal(await s.exec(pod, 'ls /scratch'), 'hooked\n');
   });
 
   it('kills a container whose hook after the start fails, and tries again', async () => {
@@ -178,19 +178,19 @@ function hooks(scene: () => Scene): void {
 
   it('runs the hook before the stop also when a probe asks for the stop', async () => {
     const s = scene();
-    const lifecycle = { preStop: { exec: { command: shell('touch /work/stopped') } } };
+    const lifecycle = { preStop: { exec: { command: shell('touch /scratch/stopped') } } };
     const livenessProbe = { ...isFile('/nope'), periodSeconds: 1, failureThreshold: 1 };
     await s.pod('hook-of-probe', {
       volumes: EMPTY,
-      containers: staying('[ -e /work/stopped ] && touch /nope', { volumeMounts: [WORK], lifecycle, livenessProbe }),
+      containers: staying('[ -e /scratch/stopped ] && touch /nope', { volumeMounts: [WORK], lifecycle, livenessProbe }),
     });
     const pod = await s.until('hook-of-probe', 'runs again', (p) => restartsOf(p) >= 1 && isTrue(p, 'Ready'));
-    assert.equal(await s.exec(pod, 'ls /work'), 'stopped\n');
+    assert.equal(await s.exec(pod, 'ls /scratch'), 'stopped\n');
   });
 
   it('asks another pod after the start and before the stop', async () => {
     const s = scene();
-    const answer = "printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'; head -1 >> /work/asked";
+    const answer = "printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'; head -1 >> /scratch/asked";
     await s.pod('listener', {
       volumes: EMPTY,
       terminationGracePeriodSeconds: 1,
@@ -208,7 +208,7 @@ function hooks(scene: () => Scene): void {
     await s.ready('caller');
     await s.delete('caller');
     await s.gone('caller');
-    const asked = await s.exec(listener, 'cat /work/asked');
+    const asked = await s.exec(listener, 'cat /scratch/asked');
     assert.match(asked, /^GET \/hello HTTP\/1\.1\r?\nGET \/goodbye HTTP\/1\.1\r?\n$/);
   });
 

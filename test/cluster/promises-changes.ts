@@ -98,7 +98,7 @@ function corrections(scene: () => Scene): void {
 
   it('an init container that fails is run again until it works, and nothing before it ends', async () => {
     const s = scene();
-    const script = '[ -e /work/tried ] && exit 0; touch /work/tried; exit 1';
+    const script = '[ -e /scratch/tried ] && exit 0; touch /scratch/tried; exit 1';
     await s.pod('second-try', {
       volumes: EMPTY,
       initContainers: [container('first', { command: shell(script), volumeMounts: [WORK] })],

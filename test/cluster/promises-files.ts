@@ -85,7 +85,7 @@ export function filesSuite(scene: () => Scene): void {
     await s.pod('single', { volumes, containers: [container('main', { volumeMounts })] });
     const pod = await s.ready('single');
     assert.equal(
-      await s.exec(pod, 'cat /etc/group; echo; head -c4 /etc/passwd; touch /deep/er/x; ls /work/made/for/it'),
+      await s.exec(pod, 'cat /etc/group; echo; head -c4 /etc/passwd; touch /deep/er/x; ls /scratch/made/for/it'),
       'mine\nrootx\n',
     );
   });
@@ -94,7 +94,7 @@ export function filesSuite(scene: () => Scene): void {
     const s = scene();
     const volumeMounts = [{ name: 'work', mountPath: '/mine', subPath: 'mine' }, WORK];
     const script =
-      '[ -e /work/again ] || { touch /work/again; rm -rf /work/mine; exit 1; }; trap "exit 0" TERM; sleep 1000 & wait';
+      '[ -e /scratch/again ] || { touch /scratch/again; rm -rf /scratch/mine; exit 1; }; trap "exit 0" TERM; sleep 1000 & wait';
     await s.pod('homeless', {
       volumes: EMPTY,
       containers: [container('main', { command: shell(script), volumeMounts })],
@@ -104,7 +104,7 @@ export function filesSuite(scene: () => Scene): void {
       'runs again',
       (p) => statusOf(p, 'main')?.restartCount === 1 && statusOf(p, 'main')?.ready === true,
     );
-    await s.exec(pod, 'touch /mine/x && ls /work/mine/x');
+    await s.exec(pod, 'touch /mine/x && ls /scratch/mine/x');
     await s.delete('homeless');
     await s.gone('homeless');
   });

@@ -23,7 +23,7 @@ type Promised = {
 
 const MEMORY = [{ name: 'work', emptyDir: { medium: 'Memory' } }];
 /** Who may do what in a directory, by its mode, its group and a file made there. */
-const LOOK_AT_WORK = 'stat -c "%a %g" /work; echo hi > /work/f; cat /work/f; stat -c "%u %g" /work/f';
+const LOOK_AT_WORK = 'stat -c "%a %g" /scratch; echo hi > /scratch/f; cat /scratch/f; stat -c "%u %g" /scratch/f';
 
 const PROMISES: readonly Promised[] = [
   {
@@ -110,7 +110,7 @@ const PROMISES: readonly Promised[] = [
   },
   {
     name: 'scratch-in-memory',
-    script: `${LOOK_AT_WORK}; stat -f -c %T /work`,
+    script: `${LOOK_AT_WORK}; stat -f -c %T /scratch`,
     main: { volumeMounts: [WORK], securityContext: { runAsUser: 1001 } },
     spec: { volumes: MEMORY },
     says: '1777 0\nhi\n1001 0\ntmpfs\n',
@@ -131,16 +131,16 @@ const PROMISES: readonly Promised[] = [
   },
   {
     name: 'shared-scratch',
-    script: 'until [ -e /work/f ]; do sleep 0.1; done; cat /work/f',
+    script: 'until [ -e /scratch/f ]; do sleep 0.1; done; cat /scratch/f',
     main: { volumeMounts: [WORK] },
     spec: {
       volumes: EMPTY,
       containers: [
         container('main', {
-          command: shell('until [ -e /work/f ]; do sleep 0.1; done; cat /work/f'),
+          command: shell('until [ -e /scratch/f ]; do sleep 0.1; done; cat /scratch/f'),
           volumeMounts: [WORK],
         }),
-        container('other', { command: shell('echo from the other > /work/f'), volumeMounts: [WORK] }),
+        container('other', { command: shell('echo from the other > /scratch/f'), volumeMounts: [WORK] }),
       ],
     },
     says: 'from the other\n',
@@ -217,11 +217,11 @@ const PROMISES: readonly Promised[] = [
   },
   {
     name: 'path-from-a-variable',
-    script: 'echo hi > /work/f; ls -d /all/path-from-a-variable/f',
+    script: 'echo hi > /scratch/f; ls -d /all/path-from-a-variable/f',
     main: {
       env: [fieldEnv('POD', 'metadata.name')],
       volumeMounts: [
-        { name: 'work', mountPath: '/work', subPathExpr: '$(POD)' },
+        { name: 'work', mountPath: '/scratch', subPathExpr: '$(POD)' },
         { name: 'work', mountPath: '/all' },
       ],
     },

@@ -45,7 +45,7 @@ export const container = (name: string, more: Partial<Container> = {}): Containe
 export const fieldEnv = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 /** A directory of the pod's own, and where it is mounted. */
 export const EMPTY: readonly Volume[] = [{ name: 'work', emptyDir: {} }];
-export const WORK = { name: 'work', mountPath: '/work' };
+export const WORK = { name: 'work', mountPath: '/scratch' };
 
 export const conditionOf = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((c) => c.type === type);
