@@ -37,7 +37,7 @@ before(async () => {
 after(async () => {
   await containerd.stop();
   for (const pattern of [`/sys/fs/cgroup/*${CGROUP}`, `/sys/fs/cgroup${CGROUP}`])
-    for (const dir of [...globSync(`${pattern}/*/`), ...globSync(pattern)]) await rmdir(dir).catch(() => undefined);
+    for (const dir of globSync(`${pattern}/**/`).sort((one, two) => two.length - one.length)) await rmdir(dir);
   await rm(root, { recursive: true, force: true });
 });
 
