@@ -72,8 +72,8 @@ export type PodLife = {
 };
 
 const REMOVALS_AT_ONCE = 4;
-/** Two per core keep the runtime busy; one more fills the moments between its calls. More makes everybody wait for everybody. */
-const STARTS_AT_ONCE = Math.max(5, 1 + 2 * availableParallelism());
+/** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start cost more. */
+const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
   const { base, edge, cluster, statuses, store, podMetrics } = deps;

@@ -26,6 +26,9 @@ export const tracedSurroundings = (tracer: PodTracer, around: Surroundings): Sur
 });
 
 export const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
+  get waiting(): number {
+    return turns.waiting;
+  },
   run: (signal, start) => {
     const begun = Promise.withResolvers<void>();
     void tracer.span('turn', () => begun.promise);

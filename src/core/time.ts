@@ -1,7 +1,10 @@
 // API timestamps: `Time` has whole seconds, `MicroTime` exactly six fractional digits. CRI stamps are bigint nanoseconds.
 
-export const apiTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
-export const microTime = (ms: number): string => new Date(ms).toISOString().replace(/(\.\d{3})Z$/, '$1000Z');
+/** `.sssZ`, whatever the length of the year. */
+const FRACTION_LENGTH = 5;
+
+export const apiTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -FRACTION_LENGTH)}Z`;
+export const microTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000Z`;
 export const parseTimeMs = (text: string | null | undefined): number =>
   text === null || text === undefined ? 0 : Date.parse(text) || 0;
 export const nanosToMs = (nanos: bigint): number => Number(nanos / 1_000_000n);

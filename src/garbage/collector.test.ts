@@ -37,6 +37,7 @@ class FakeRuntime implements GarbageRuntime {
   readonly calls: string[] = [];
   readonly stuck = new Set<string>();
   most = 0;
+  onRemove: () => void = () => undefined;
   #active = 0;
 
   containers = (): Promise<readonly GcContainer[]> => Promise.resolve([...this.list]);
@@ -47,6 +48,7 @@ class FakeRuntime implements GarbageRuntime {
   };
   kill = (id: string): Promise<void> => this.#did(`kill ${id}`);
   removeContainer = async (id: string): Promise<void> => {
+    this.onRemove();
     this.most = Math.max(this.most, ++this.#active);
     await new Promise((resolve) => setImmediate(resolve));
     this.#active--;
@@ -196,26 +198,66 @@ describe('garbage collector', () => {
     );
   });
 
-  for (const [what, startingMs, removedAtMs] of [
-    ['lets pods start first', 10_000, 70_000],
-    ['does not wait for them forever', 1_000_000, 90_000],
-  ] as const)
-    it(what, async () => {
+  describe('while pods start', () => {
+    /** Nobody starts from `untilMs` on, or whenever the test says otherwise. */
+    function busy(untilMs: number) {
       const clock = new ManualClock();
+      const starts = { untilMs };
       const quiet = async (stop: AbortSignal): Promise<void> => {
-        await clock.sleep(startingMs, stop);
-        stop.throwIfAborted();
+        while (clock.monotonic() < starts.untilMs) {
+          await clock.sleep(starts.untilMs - clock.monotonic(), stop);
+          stop.throwIfAborted();
+        }
       };
-      const { runtime, collector } = setup(['p'], { clock, quiet });
-      runtime.list = [container('a', 'p')];
+      const made = setup(['p'], { clock, quiet });
       const stopper = new AbortController();
-      const running = collector.run(stopper.signal);
-      await clock.advance(removedAtMs - 1);
-      assert.equal(runtime.list.length, 1);
-      await clock.advance(1);
-      for (let i = 0; i < 200 && runtime.list.length > 0; i++) await new Promise((r) => setTimeout(r, 2));
-      assert.equal(runtime.list.length, 0);
-      stopper.abort();
-      await running;
+      const running = made.collector.run(stopper.signal);
+      const stop = async (): Promise<void> => {
+        stopper.abort();
+        await running;
+      };
+      const until = async (count: number): Promise<void> => {
+        for (let i = 0; i < 200 && made.runtime.list.length > count; i++) await new Promise((r) => setTimeout(r, 2));
+        assert.equal(made.runtime.list.length, count);
+      };
+      return { ...made, clock, starts, stop, until };
+    }
+
+    for (const [what, startingUntilMs, removedAtMs] of [
+      ['lets them', 70_000, 70_000],
+      ['does not wait for them forever', 1_000_000, 90_000],
+    ] as const)
+      it(what, async () => {
+        const { runtime, clock, stop, until } = busy(startingUntilMs);
+        runtime.list = [container('a', 'p')];
+        await clock.advance(removedAtMs - 1);
+        assert.equal(runtime.list.length, 1);
+        await clock.advance(1);
+        await until(0);
+        await stop();
+      });
+
+    it('lets them also in the middle of a pass', async () => {
+      const { runtime, clock, starts, stop, until } = busy(0);
+      runtime.list = Array.from({ length: 20 }, (_, i) => container(`a${i}`, 'p'));
+      runtime.onRemove = () => void (starts.untilMs = 75_000);
+      await clock.advance(60_000);
+      await until(15); // the five that were under way
+      await new Promise((r) => setTimeout(r, 20));
+      assert.equal(runtime.list.length, 15);
+      await clock.advance(15_000);
+      await until(0);
+      await stop();
     });
+
+    it('hurries when an eviction needs the room', async () => {
+      const { runtime, collector, clock, stop, until } = busy(1_000_000);
+      runtime.list = [container('a', 'p')];
+      await clock.advance(61_000);
+      assert.equal(runtime.list.length, 1);
+      await collector.collect({ allUnused: true }, signal);
+      await until(0);
+      await stop();
+    });
+  });
 });

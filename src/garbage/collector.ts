@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
-import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
 import { deadLinks, namesIn, removeFile, removeTree } from './log-places.ts';
+import { Patience, type Quiet } from './patience.ts';
 import {
   planContainers,
   planLogDirectories,
@@ -44,7 +44,7 @@ export type CollectorDeps = {
   readonly logFiles: ContainerLogFiles;
   readonly sourcesReady: () => boolean;
   /** Resolves when no pods are starting: they come first, regular passes wait for a while. */
-  readonly quiet?: (signal: AbortSignal) => Promise<void>;
+  readonly quiet?: Quiet;
   /** Told before a container goes, so that its exclusive resources are freed. */
   readonly onRemove?: (id: ContainerId) => void;
 };
@@ -63,6 +63,10 @@ type ToRemove = { readonly id: ContainerId; podName: string; namespace: string; 
 
 export type Collected = { readonly removed: number; readonly failed: number; readonly left: number };
 
+/** What a removal waits for. */
+type Before = () => Promise<void>;
+const AT_ONCE: Before = () => Promise.resolve();
+
 const MAX_PER_PASS = 200;
 const CONCURRENCY = 5;
 /** When a pass could not do everything. */
@@ -79,6 +83,8 @@ export class GarbageCollector implements Runnable {
   readonly #opts: CollectorOptions;
   readonly #permits: Semaphore;
   readonly #limit: number;
+  /** Of the regular pass that is under way. */
+  #patience: Patience | undefined;
   /** One pass at a time, whoever asks for it. */
   readonly #turn = new Semaphore(1);
   readonly #stuck = new Set<string>();
@@ -98,9 +104,10 @@ export class GarbageCollector implements Runnable {
     let left = 0;
     while (!signal.aborted) {
       try {
-        if (left === 0) await this.#letPodsStart(signal);
+        // What an earlier pass left undone has waited long enough.
+        const pass = left === 0 ? this.#patientPass(signal) : this.#pass({ allUnused: false }, signal);
         left = 0;
-        const result = await this.collect({ allUnused: false }, signal);
+        const result = await pass;
         // Where nothing works, hurry does not help.
         left = result.removed > 0 ? result.left : 0;
       } catch (err) {
@@ -110,24 +117,36 @@ export class GarbageCollector implements Runnable {
     }
   }
 
-  async #letPodsStart(signal: AbortSignal): Promise<void> {
-    const { clock, quiet } = this.#deps;
-    if (quiet === undefined) return;
-    await withDeadline(clock, signal, LONGEST_POSTPONED_MS, quiet).catch((err: unknown) => {
-      if (signal.aborted) throw err;
-    });
+  /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. Nobody waits then. */
+  collect(how: { readonly allUnused: boolean }, signal: AbortSignal): Promise<Collected> {
+    this.#patience?.end();
+    return this.#pass(how, signal);
   }
 
-  /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. */
-  collect(how: { readonly allUnused: boolean }, signal: AbortSignal): Promise<Collected> {
+  /** A regular pass, which lets pods start first. */
+  async #patientPass(signal: AbortSignal): Promise<Collected> {
+    const { clock, quiet } = this.#deps;
+    const patience = new Patience(clock, quiet ?? AT_ONCE, LONGEST_POSTPONED_MS, signal);
+    this.#patience = patience;
+    try {
+      return await this.#pass({ allUnused: false, before: () => patience.wait() }, signal);
+    } finally {
+      patience.end();
+      this.#patience = undefined;
+    }
+  }
+
+  #pass(how: { readonly allUnused: boolean; readonly before?: Before }, signal: AbortSignal): Promise<Collected> {
+    const { before = AT_ONCE } = how;
     return this.#turn.run(signal, async () => {
       const total = { removed: 0, failed: 0, left: 0 };
       const { pods } = this.#deps;
+      await before();
       const ready = this.#deps.sourcesReady();
       const isRemovable: IsRemovable = (uid) =>
         ready && (pods.contentRemovable(uid) || (how.allUnused && pods.runtimeRemovable(uid)));
       for (const phase of [this.#containers, this.#sandboxes, this.#logs]) {
-        const result = await phase.call(this, isRemovable, this.#limit, signal);
+        const result = await phase.call(this, isRemovable, before, signal);
         total.removed += result.removed;
         total.failed += result.failed;
         total.left += result.left;
@@ -152,46 +171,46 @@ export class GarbageCollector implements Runnable {
     const nameOf = new Map(snapshot.containers.map((c) => [c.id, c.name]));
     return this.#each(
       ids,
-      this.#limit,
       (id) =>
         this.#removeContainer(
           { id, podName: snapshot.name, namespace: snapshot.namespace, name: nameOf.get(id) ?? '' },
           signal,
         ),
+      AT_ONCE,
       signal,
     );
   }
 
-  async #containers(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+  async #containers(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const listed = await this.#deps.runtime.containers(() => this.#knownPods(), signal);
     const plan = planContainers(listed, isRemovable, this.#opts.policy, this.#deps.clock.nowNanos());
     return this.#each(
       plan,
-      limit,
       async (container) => {
         // Nobody knows whether it runs.
         if (container.state === 'unknown') await this.#deps.runtime.kill(container.id, signal);
         await this.#removeContainer(container, signal);
       },
+      before,
       signal,
     );
   }
 
-  async #sandboxes(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+  async #sandboxes(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const { runtime } = this.#deps;
     const sandboxes = await runtime.sandboxes(() => this.#knownPods(), signal);
     // Asked after the sandboxes: a container made since then is seen and keeps its sandbox.
     const containers = await runtime.containers(() => this.#knownPods(), signal);
     const plan = planSandboxes(sandboxes, new Set(containers.map((c) => c.sandboxId)), isRemovable);
-    return this.#each(plan, limit, (sandbox) => runtime.removeSandbox(sandbox.id, signal), signal);
+    return this.#each(plan, (sandbox) => runtime.removeSandbox(sandbox.id, signal), before, signal);
   }
 
-  async #logs(isRemovable: IsRemovable, limit: number, signal: AbortSignal): Promise<Collected> {
+  async #logs(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const { podLogs, containerLogs } = this.#opts;
     const directories = planLogDirectories(await namesIn(podLogs), isRemovable);
-    const one = await this.#each(directories, limit, (name) => removeTree(join(podLogs, name)), signal);
-    const links = await deadLinks(containerLogs, limit);
-    const two = await this.#each(links, limit, (name) => this.#removeLink(name, signal), signal);
+    const one = await this.#each(directories, (name) => removeTree(join(podLogs, name)), before, signal);
+    const links = await deadLinks(containerLogs, this.#limit);
+    const two = await this.#each(links, (name) => this.#removeLink(name, signal), before, signal);
     return { removed: one.removed + two.removed, failed: one.failed + two.failed, left: one.left + two.left };
   }
 
@@ -224,11 +243,11 @@ export class GarbageCollector implements Runnable {
     await runtime.removeContainer(id, signal);
   }
 
-  /** The first `limit`, some at a time; a failure is counted and does not stop the others. */
+  /** As many as a pass may, some at a time, each after `before`; a failure is counted and does not stop the others. */
   async #each<T>(
     items: readonly T[],
-    limit: number,
     work: (item: T) => Promise<void>,
+    before: Before,
     signal: AbortSignal,
   ): Promise<Collected> {
     let removed = 0;
@@ -237,24 +256,29 @@ export class GarbageCollector implements Runnable {
     const now = items
       .filter((item) => !this.#stuck.has(labelOf(item)))
       .concat(items.filter((item) => this.#stuck.has(labelOf(item))))
-      .slice(0, limit);
-    await Promise.all(
-      now.map((item) =>
-        this.#permits.run(signal, async () => {
-          try {
-            await work(item);
-            this.#stuck.delete(labelOf(item));
-            removed++;
-          } catch (err) {
-            signal.throwIfAborted();
-            failed++;
-            if (this.#stuck.size >= MAX_STUCK) this.#stuck.clear();
-            this.#stuck.add(labelOf(item));
-            this.#deps.log.warn('garbage not removed', { item: labelOf(item), err });
-          }
-        }),
-      ),
-    );
+      .slice(0, this.#limit);
+    const removeOne = async (item: T): Promise<void> => {
+      try {
+        await work(item);
+        this.#stuck.delete(labelOf(item));
+        removed++;
+      } catch (err) {
+        signal.throwIfAborted();
+        failed++;
+        if (this.#stuck.size >= MAX_STUCK) this.#stuck.clear();
+        this.#stuck.add(labelOf(item));
+        this.#deps.log.warn('garbage not removed', { item: labelOf(item), err });
+      }
+    };
+    const queue = now.values();
+    const worker = async (): Promise<void> => {
+      for (const item of queue) {
+        // Without a permit in hand: a pod that starts may need one to remove what is in its way.
+        await before();
+        await this.#permits.run(signal, () => removeOne(item));
+      }
+    };
+    await Promise.all(Array.from({ length: this.#opts.concurrency ?? CONCURRENCY }, worker));
     return { removed, failed, left: items.length - now.length };
   }
 

@@ -5,7 +5,7 @@ import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
 import { hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { StartErrors } from './start-errors.ts';
@@ -39,6 +39,8 @@ export type SyncPodDeps = {
 
 /** Orders the beginnings of pods; StartTurns fits. */
 export interface Turns {
+  /** How many pods wait for theirs. */
+  readonly waiting: number;
   run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
 }
 
@@ -78,6 +80,8 @@ export interface PodRuntimePort {
 type Pass = { readonly pod: Pod; readonly snapshot: PodSnapshot | undefined; readonly restartingAll: boolean };
 
 const NETWORK_RETRY_MS = 1000;
+/** In a crowd most pods are Ready before this, and say so in the same update. */
+const CROWDED_SANDBOX_READY_MS = 1000;
 
 const isFinal = (status: PodStatus): boolean => status.phase === 'Succeeded' || status.phase === 'Failed';
 
@@ -175,9 +179,13 @@ export class SyncPod {
   }
 
   async #runtime({ pod, snapshot, restartingAll }: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const { observed, runtime, startErrors } = this.#deps;
+    const { observed, runtime, startErrors, status, turns, clock } = this.#deps;
     const uid = uidOf(pod);
-    const onSandboxReady = (): void => this.#deps.status.sandboxReady(pod);
+    const later: Timer[] = [];
+    const onSandboxReady = (): void => {
+      if (turns.waiting === 0) status.sandboxReady(pod);
+      else later.push(clock.after(CROWDED_SANDBOX_READY_MS, () => status.sandboxReady(pod)));
+    };
     const letGo = observed.takeInHand(uid);
     let result: RuntimeSyncResult;
     try {
@@ -189,6 +197,7 @@ export class SyncPod {
       if (result.acted) await observed.refresh(uid, signal);
     } finally {
       letGo();
+      for (const timer of later) timer.cancel();
     }
     if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;
     return result.retryAt === undefined ? {} : { retryAt: result.retryAt };

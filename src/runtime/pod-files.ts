@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OpenDir } from '../host/files/open-dir.ts';
+import { entryName, OpenDir } from '../host/files/open-dir.ts';
+import { errnoOf } from '../lib/errors.ts';
 
 const PRIVATE = 0o750;
 
@@ -16,21 +17,23 @@ export class PodFiles {
 
   /** Written in place: containers that run already have this very file mounted. Returns its path. */
   async writeHosts(uid: string, text: string): Promise<string> {
-    await this.#inside([uid], (dir) => dir.overwriteFile('etc-hosts', text, 0o644));
+    await this.#inside(uid, [], (dir) => dir.overwriteFile('etc-hosts', text, 0o644));
     return join(this.#podsDir, uid, 'etc-hosts');
   }
 
   /** A fresh file for each start, writable by whoever the container runs as. Returns its path. */
   async newTerminationLog(uid: string, container: string): Promise<string> {
     const name = randomBytes(4).toString('hex');
-    await this.#inside([uid, 'containers', container], (dir) => dir.createFile(name, Buffer.alloc(0), 0o666));
+    await this.#inside(uid, ['containers', container], (dir) => dir.createFile(name, Buffer.alloc(0), 0o666));
     return join(this.#podsDir, uid, 'containers', container, name);
   }
 
-  /** Works in a directory below the pods' directory; what is missing on the way there is made. */
-  async #inside(path: readonly string[], work: (dir: OpenDir) => Promise<void>): Promise<void> {
-    await mkdir(this.#podsDir, { recursive: true, mode: PRIVATE });
-    let dir = await OpenDir.open(this.#podsDir);
+  /**
+   * Works in a directory below the pod's; what is missing on the way there is made. A pod's own directory and what is
+   * above it are the kubelet's: no container has them mounted.
+   */
+  async #inside(uid: string, path: readonly string[], work: (dir: OpenDir) => Promise<void>): Promise<void> {
+    let dir = await this.#podDir(uid);
     try {
       for (const name of path) {
         const next = await dir.ensureDir(name, PRIVATE);
@@ -41,5 +44,16 @@ export class PodFiles {
     } finally {
       await dir.close();
     }
+  }
+
+  async #podDir(uid: string): Promise<OpenDir> {
+    const path = join(this.#podsDir, entryName(uid));
+    try {
+      return await OpenDir.open(path);
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+    }
+    await mkdir(path, { recursive: true, mode: PRIVATE });
+    return OpenDir.open(path);
   }
 }

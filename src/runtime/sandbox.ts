@@ -32,9 +32,13 @@ export type SandboxSetting = {
   readonly userns: UserNamespaceMapping | undefined;
 };
 
+/** Pods that start together read the node's resolver file once. */
+const RESOLV_CONF_MS = 1000;
+
 export class Sandboxes {
   readonly #deps: SandboxDeps;
   readonly #facts: RuntimeFacts;
+  #resolvConf: { readonly text: Promise<string>; readonly atMs: number } | undefined;
 
   constructor(deps: SandboxDeps, facts: RuntimeFacts) {
     this.#deps = deps;
@@ -44,10 +48,7 @@ export class Sandboxes {
   /** The config of the pod's sandbox: for its creation, and again for every container made in it. */
   async setting(pod: Pod, attempt: number, signal: AbortSignal): Promise<SandboxSetting> {
     const { cluster, resources, volumes, userns } = this.#deps;
-    const [runtimeHandler, hostResolvConf] = await Promise.all([
-      this.#handlerOf(pod, signal),
-      this.#facts.resolvConf === '' ? undefined : readFile(this.#facts.resolvConf, 'utf8'),
-    ]);
+    const [runtimeHandler, hostResolvConf] = await Promise.all([this.#handlerOf(pod, signal), this.#hostResolvConf()]);
     const mapping = await userns.mappingOf(pod, cluster.handlerFeatures(runtimeHandler).userNamespaces);
     const dns = podDns(pod, {
       clusterDns: this.#facts.clusterDns,
@@ -68,6 +69,15 @@ export class Sandboxes {
       this.#facts,
     );
     return { config, runtimeHandler, userns: mapping };
+  }
+
+  async #hostResolvConf(): Promise<string | undefined> {
+    const path = this.#facts.resolvConf;
+    if (path === '') return undefined;
+    const now = this.#deps.kit.clock.monotonic();
+    if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS)
+      this.#resolvConf = { text: readFile(path, 'utf8'), atMs: now };
+    return this.#resolvConf.text;
   }
 
   /** Creates the sandbox and returns its id. */

@@ -6,6 +6,7 @@
 // found there is ever followed, so the worst it can do is to spoil its own volume until the next write.
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { atOnce, onThreads } from '../host/files/file-calls.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 
 export type PayloadFile = {
@@ -23,6 +24,8 @@ const STAMP = /^\.\.\d{4}_\d{2}_\d{2}_\d{2}_\d{2}_\d{2}\.\d+$/;
 const DIR_MODE = 0o755;
 const MAX_PATH = 4096;
 const MAX_NAME = 255;
+/** So many small files take a millisecond or two; more would hold up everything else. */
+const AT_ONCE_FILES = 32;
 
 /** Why a path cannot be a file of a volume, or undefined if it can. */
 export function payloadPathProblem(path: string): string | undefined {
@@ -53,16 +56,23 @@ export class AtomicWriter {
 
   /**
    * Makes `payload` the content of the volume at `root`. `setPermissions` runs after the new files are written and
-   * before a reader can see them. Returns whether anything had to be written.
+   * before a reader can see them. Returns whether anything had to be written. `unseen`: a file system in memory that
+   * nobody but the caller has had in hand yet.
    */
-  async write(root: string, payload: Payload, setPermissions: () => Promise<void>): Promise<boolean> {
+  async write(
+    root: string,
+    payload: Payload,
+    setPermissions: () => Promise<void>,
+    { unseen = false }: { readonly unseen?: boolean } = {},
+  ): Promise<boolean> {
     const files = new Map<string, PayloadFile>();
     for (const [path, file] of payload) {
       const problem = payloadPathProblem(path);
       if (problem !== undefined) throw new KubeletError('invalid', problem);
       files.set(elementsOf(path).join('/'), file);
     }
-    return OpenDir.using(root, async (volume) => {
+    const calls = unseen && files.size <= AT_ONCE_FILES ? atOnce : onThreads;
+    const work = async (volume: OpenDir): Promise<boolean> => {
       const current = await currentStamp(volume);
       if (current !== undefined && (await holdsExactly(volume, current, files))) {
         await showNames(volume, files);
@@ -80,7 +90,8 @@ export class AtomicWriter {
       await showNames(volume, files);
       await removeLeftovers(volume, stamp, files);
       return true;
-    });
+    };
+    return OpenDir.using(root, work, calls);
   }
 
   async #writeStamped(volume: OpenDir, files: Payload): Promise<string> {

@@ -5,19 +5,21 @@ import { dirname, basename, join } from 'node:path';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import type { VolumeLayout } from './layout.ts';
+import { survivesUmask } from '../host/files/modes.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 
 const PRIVATE = 0o750;
 
-/** Makes a directory with exactly this mode. One that is there already keeps its mode. */
-export async function ensureDir(path: string, mode: number): Promise<void> {
+/** Makes a directory with exactly this mode; false when it is there already, which keeps its mode. */
+export async function ensureDir(path: string, mode: number): Promise<boolean> {
   try {
     await mkdir(path, mode);
   } catch (err) {
-    if (errnoOf(err) === 'EEXIST') return;
+    if (errnoOf(err) === 'EEXIST') return false;
     throw err;
   }
-  await chmod(path, mode);
+  if (!survivesUmask(mode)) await chmod(path, mode);
+  return true;
 }
 
 const isThere = (path: string): Promise<boolean> =>
@@ -36,11 +38,11 @@ export class PodDirs {
   }
 
   async ensure(uid: string): Promise<void> {
-    const inside = [this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
-    // Asked for with every step of a pod, made once.
-    if ((await Promise.all(inside.map(isThere))).every(Boolean)) return;
+    const dirs = [this.#layout.podDir(uid), this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
+    // Asked for with every step of a pod, made once, the last of them last.
+    if (await isThere(dirs.at(-1) ?? '')) return;
     await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
-    for (const dir of [this.#layout.podDir(uid), ...inside]) await ensureDir(dir, PRIVATE);
+    for (const dir of dirs) await ensureDir(dir, PRIVATE);
   }
 
   /** UIDs of all pods that have a directory. */

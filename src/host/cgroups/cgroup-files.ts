@@ -1,5 +1,5 @@
 // Reading single files of a cgroup that may go away meanwhile. Shared by v1 and v2.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isGone } from './remove-tree.ts';
 
@@ -7,6 +7,16 @@ import { isGone } from './remove-tree.ts';
 export async function readValue(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
+  } catch (err) {
+    if (isGone(err)) return undefined;
+    throw err;
+  }
+}
+
+/** The same at once, for files the kernel has an answer for without summing anything up. */
+export function readNow(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
   } catch (err) {
     if (isGone(err)) return undefined;
     throw err;

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { isThere, readValue } from './cgroup-files.ts';
+import { isThere, readNow, readValue } from './cgroup-files.ts';
 import { hugePageName, UNLIMITED, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
 import type { Hierarchy } from './layout.ts';
 import { childDirs, killPids, pidsBelow, removeCgroup } from './remove-tree.ts';
@@ -117,9 +117,8 @@ async function ensureDir(hierarchy: Hierarchy, path: string): Promise<boolean> {
 async function inheritCpuset(dir: string): Promise<void> {
   await Promise.all(
     ['cpuset.cpus', 'cpuset.mems'].map(async (file) => {
-      const own = await readValue(join(dir, file));
-      if (own !== '') return;
-      const inherited = await readValue(join(dirname(dir), file));
+      if (readNow(join(dir, file)) !== '') return;
+      const inherited = readNow(join(dirname(dir), file));
       if (inherited !== undefined && inherited !== '') await writeFile(join(dir, file), inherited);
     }),
   );

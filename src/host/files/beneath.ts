@@ -25,7 +25,7 @@ async function walk(root: string, path: string, makeMissing: boolean): Promise<P
   try {
     return await new Walk(held, path, makeMissing).run();
   } finally {
-    await Promise.all(held.map((dir) => dir.close()));
+    for (const dir of held) await dir.close();
   }
 }
 

@@ -9,8 +9,11 @@ import { bytesOf, toNumber } from '../../core/quantity.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { errnoOf } from '../../lib/errors.ts';
 import type { VolumeLayout } from '../layout.ts';
+import { survivesUmask } from '../../host/files/modes.ts';
 import { OpenDir } from '../../host/files/open-dir.ts';
 import { ensureDir } from '../pod-dirs.ts';
+
+const MARKER_MODE = 0o644;
 
 export type Medium =
   | { readonly on: 'disk' }
@@ -33,6 +36,9 @@ export function memorySize(pod: Pod, allocatableBytes: number, sizeLimit: string
   return positive.length === 0 ? undefined : Math.min(...positive);
 }
 
+/** `ready`: set up completely before. `begun`: perhaps half of it. `mounted`: new, in memory, seen by nobody yet. */
+export type Found = 'ready' | 'begun' | 'mounted';
+
 export class EmptyDirBacking {
   readonly #layout: VolumeLayout;
   readonly #mounter: Mounter;
@@ -46,25 +52,24 @@ export class EmptyDirBacking {
     return this.#layout.volumeDir(request.uid, request.plugin, request.specName);
   }
 
-  /** Makes the directory, mounted if need be. True if it had been set up completely before. */
-  async setUp(request: BackingRequest, signal: AbortSignal): Promise<boolean> {
+  /** Makes the directory, mounted if need be, and says what it found. */
+  async setUp(request: BackingRequest, signal: AbortSignal): Promise<Found> {
     const path = this.pathOf(request);
     await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
     const marked = await isThere(this.#marker(request));
     if (request.medium.on === 'disk') {
-      if (marked && (await isThere(path))) return true;
-      await ensureDir(path, 0o777);
-      await chmod(path, 0o777);
-      return false;
+      if (marked && (await isThere(path))) return 'ready';
+      if (!(await ensureDir(path, 0o777))) await chmod(path, 0o777);
+      return 'begun';
     }
-    await ensureDir(path, 0o777);
-    if (await isMountPoint(path)) return marked;
+    const made = await ensureDir(path, 0o777);
+    if (!made && (await isMountPoint(path))) return marked ? 'ready' : 'begun';
     if (request.medium.on === 'hugepages') await this.#mounter.hugetlbfs(path, request.medium.pageSize, signal);
     else {
       const { sizeBytes } = request.medium;
       await this.#mounter.tmpfs(path, sizeBytes === undefined ? {} : { sizeBytes }, signal);
     }
-    return false;
+    return 'mounted';
   }
 
   /** To be called when the volume is complete: permissions set, content written. */
@@ -73,8 +78,8 @@ export class EmptyDirBacking {
     if (await isThere(marker)) return;
     await ensureDir(this.#layout.emptyDirMetaDir(request.uid), 0o750);
     await ensureDir(dirname(marker), 0o750);
-    await writeFile(marker, '', { mode: 0o644 });
-    await chmod(marker, 0o644);
+    await writeFile(marker, '', { mode: MARKER_MODE });
+    if (!survivesUmask(MARKER_MODE)) await chmod(marker, MARKER_MODE);
   }
 
   /** `small`: the kubelet wrote the content itself, so unmounting frees next to nothing. */

@@ -73,7 +73,7 @@ export class EmptyDirPlugin implements VolumePlugin {
     const medium = mediumOf(pod, volume.emptyDir ?? {}, this.#deps.allocatableMemory());
     const request = { uid: uidOf(pod), plugin: this.name, specName, markerName: specName, medium };
     const hostPath = this.#deps.backing.pathOf(request);
-    if (!(await this.#deps.backing.setUp(request, signal))) {
+    if ((await this.#deps.backing.setUp(request, signal)) !== 'ready') {
       await this.#deps.owner.give(volumeRequest, hostPath, { readOnly: false, changePolicy: 'Always' }, signal);
       await this.#deps.backing.markReady(request);
     }

@@ -56,13 +56,14 @@ export class WrittenVolumePlugin implements VolumePlugin {
     };
     const hostPath = backing.pathOf(request);
     progress('writing its files');
-    const wasReady = await backing.setUp(request, signal);
+    const found = await backing.setUp(request, signal);
     const setPermissions = (): Promise<void> =>
       owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
-    const wrote = await writer.write(hostPath, content.files, setPermissions);
+    const unseen = found === 'mounted';
+    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen });
     // An earlier run may have stopped between writing and giving the volume to the group.
-    if (!wasReady && !wrote) await setPermissions();
-    if (!wasReady) await backing.markReady(request);
+    if (found !== 'ready' && !wrote) await setPermissions();
+    if (found !== 'ready') await backing.markReady(request);
     return {
       hostPath,
       readOnly: true,

@@ -85,7 +85,7 @@ export async function openPki(clock: Clock, options: PkiOptions): Promise<Cluste
     issue({ commonName: 'kube-apiserver-kubelet-client', organizations: ['system:masters'] }, ['clientAuth']),
   );
   const tokenKey = createPrivateKey(
-    await fileOr(join(directory, 'sa.key'), 0o600, () => privateKeyPem(newKeyPair('rsa').privateKey)),
+    await fileOr(join(directory, 'sa.key'), 0o600, () => privateKeyPem(newKeyPair().privateKey)),
   );
   return {
     caPem: ca.certificatePem,

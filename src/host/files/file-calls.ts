@@ -1,0 +1,90 @@
+// The system's calls on files, in two ways with the same names. `onThreads` is the usual one: a slow disk delays the
+// caller, not the process. `atOnce` is for a file system in memory that nobody else has seen yet: there a call takes a
+// few microseconds, a thread's turn at it several times that.
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+
+/** What `await` takes; `atOnce` answers with the value itself. */
+export type Soon<T> = T | Promise<T>;
+
+export interface FileCalls {
+  open(path: string, flags: number, mode?: number): Soon<number>;
+  close(fd: number): Soon<void>;
+  fstat(fd: number): Soon<fs.Stats>;
+  fchmod(fd: number, mode: number): Soon<void>;
+  fchown(fd: number, uid: number, gid: number): Soon<void>;
+  ftruncate(fd: number, length: number): Soon<void>;
+  /** The first bytes of a file, never more than asked for. */
+  read(fd: number, bytes: number): Soon<Buffer>;
+  writeFile(fd: number, data: Uint8Array): Soon<void>;
+  chmod(path: string, mode: number): Soon<void>;
+  chown(path: string, uid: number, gid: number): Soon<void>;
+  lchown(path: string, uid: number, gid: number): Soon<void>;
+  lstat(path: string): Soon<fs.Stats>;
+  mkdir(path: string, mode: number): Soon<void>;
+  readdir(path: string): Soon<string[]>;
+  readEntries(path: string): Soon<fs.Dirent[]>;
+  readlink(path: string): Soon<string>;
+  rename(from: string, to: string): Soon<void>;
+  rmdir(path: string): Soon<void>;
+  symlink(target: string, path: string): Soon<void>;
+  unlink(path: string): Soon<void>;
+}
+
+const makeDir = promisify<string, number>(fs.mkdir);
+const listDir = promisify(fs.readdir);
+const readInto = promisify(fs.read);
+
+export const onThreads: FileCalls = {
+  open: promisify<string, number, number | undefined, number>(fs.open),
+  close: promisify(fs.close),
+  fstat: promisify<number, fs.Stats>(fs.fstat),
+  fchmod: promisify(fs.fchmod),
+  fchown: promisify(fs.fchown),
+  ftruncate: promisify(fs.ftruncate),
+  read: async (fd, bytes) => {
+    const { buffer, bytesRead } = await readInto(fd, Buffer.alloc(bytes), 0, bytes, 0);
+    return buffer.subarray(0, bytesRead);
+  },
+  writeFile: promisify<number, Uint8Array>(fs.writeFile),
+  chmod: promisify(fs.chmod),
+  chown: promisify(fs.chown),
+  lchown: promisify(fs.lchown),
+  lstat: promisify<string, fs.Stats>(fs.lstat),
+  mkdir: makeDir,
+  readdir: (path) => listDir(path),
+  readEntries: (path) => listDir(path, { withFileTypes: true }),
+  readlink: promisify<string, string>(fs.readlink),
+  rename: promisify(fs.rename),
+  rmdir: promisify<string>(fs.rmdir),
+  symlink: promisify<string, string>(fs.symlink),
+  unlink: promisify(fs.unlink),
+};
+
+export const atOnce: FileCalls = {
+  open: fs.openSync,
+  close: fs.closeSync,
+  fstat: (fd) => fs.fstatSync(fd),
+  fchmod: fs.fchmodSync,
+  fchown: fs.fchownSync,
+  ftruncate: fs.ftruncateSync,
+  read: (fd, bytes) => {
+    const buffer = Buffer.alloc(bytes);
+    return buffer.subarray(0, fs.readSync(fd, buffer, 0, bytes, 0));
+  },
+  writeFile: (fd, data) => fs.writeFileSync(fd, data),
+  chmod: fs.chmodSync,
+  chown: fs.chownSync,
+  lchown: fs.lchownSync,
+  lstat: (path) => fs.lstatSync(path),
+  mkdir: (path, mode) => {
+    fs.mkdirSync(path, mode);
+  },
+  readdir: (path) => fs.readdirSync(path),
+  readEntries: (path) => fs.readdirSync(path, { withFileTypes: true }),
+  readlink: (path) => fs.readlinkSync(path),
+  rename: fs.renameSync,
+  rmdir: (path) => fs.rmdirSync(path),
+  symlink: (target, path) => fs.symlinkSync(target, path),
+  unlink: fs.unlinkSync,
+};

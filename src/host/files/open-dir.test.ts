@@ -1,0 +1,123 @@
+// What an open directory promises, by the file system's threads and at once.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { atOnce, onThreads } from './file-calls.ts';
+import { OpenDir } from './open-dir.ts';
+
+let root: string;
+const modeOf = (path: string): number => statSync(path).mode & 0o7777;
+const openFiles = (): number => readdirSync('/proc/self/fd').length;
+
+for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
+  describe(`an open directory, ${name}`, () => {
+    let dir: OpenDir;
+    let before: number;
+    beforeEach(async () => {
+      root = mkdtempSync(join(tmpdir(), 'open-dir-'));
+      before = openFiles();
+      dir = await OpenDir.open(root, calls);
+    });
+    afterEach(async () => {
+      await dir.close();
+      assert.equal(openFiles(), before, 'nothing stays open');
+      rmSync(root, { recursive: true });
+    });
+
+    it('gives what it makes exactly the mode asked for', async () => {
+      for (const mode of [0o600, 0o644, 0o666, 0o640, 0o444])
+        await dir.createFile(`f${mode}`, Buffer.from('x'), mode).then(() => {
+          assert.equal(modeOf(join(root, `f${mode}`)), mode);
+        });
+      for (const mode of [0o700, 0o750, 0o755, 0o777, 0o2750, 0o1777]) {
+        await (await dir.mkdir(`d${mode}`, mode)).close();
+        assert.equal(modeOf(join(root, `d${mode}`)), mode);
+      }
+      await dir.createFile('owned', Buffer.from('x'), 0o400, 12_345);
+      assert.deepEqual([statSync(join(root, 'owned')).uid, modeOf(join(root, 'owned'))], [12_345, 0o400]);
+    });
+
+    it('makes a file only where there is none, a directory where there is none yet', async () => {
+      await dir.createFile('a', Buffer.from('1'), 0o644);
+      await assert.rejects(dir.createFile('a', Buffer.from('2'), 0o644), { code: 'EEXIST' });
+      assert.equal(readFileSync(join(root, 'a'), 'utf8'), '1');
+      await (await dir.ensureDir('d', 0o750)).close();
+      await (await dir.ensureDir('d', 0o700)).close();
+      assert.equal(modeOf(join(root, 'd')), 0o750);
+      symlinkSync('d', join(root, 'link'));
+      await assert.rejects(dir.ensureDir('link', 0o750), /ELOOP|ENOTDIR/);
+    });
+
+    it('writes a file in place, and never through a link', async () => {
+      await dir.overwriteFile('hosts', 'a long first text', 0o644);
+      const { ino } = statSync(join(root, 'hosts'));
+      await dir.overwriteFile('hosts', 'short', 0o644);
+      assert.deepEqual([readFileSync(join(root, 'hosts'), 'utf8'), statSync(join(root, 'hosts')).ino], ['short', ino]);
+      writeFileSync(join(root, 'victim'), 'whole');
+      for (const make of [symlinkSync, linkSync]) {
+        rmSync(join(root, 'hosts'));
+        make(join(root, 'victim'), join(root, 'hosts'));
+        await dir.overwriteFile('hosts', 'mine', 0o644);
+        assert.equal(readFileSync(join(root, 'victim'), 'utf8'), 'whole');
+        assert.equal(readFileSync(join(root, 'hosts'), 'utf8'), 'mine');
+      }
+      rmSync(join(root, 'hosts'));
+      execFileSync('mkfifo', [join(root, 'hosts')]);
+      await dir.overwriteFile('hosts', 'mine', 0o644);
+      assert.ok(statSync(join(root, 'hosts')).isFile());
+    });
+
+    it('reads regular files up to a size', async () => {
+      writeFileSync(join(root, 'f'), 'four');
+      symlinkSync('f', join(root, 'link'));
+      const text = async (entry: string, max: number): Promise<string | undefined> =>
+        (await dir.readFile(entry, max))?.toString();
+      assert.deepEqual(await Promise.all([text('f', 4), text('f', 3), text('link', 9), text('none', 9)]), [
+        'four',
+        undefined,
+        undefined,
+        undefined,
+      ]);
+      const pinned = await dir.pin('f');
+      assert.equal(String(await pinned.read(4)), 'four');
+      await assert.rejects(pinned.read(3), /larger than 3 bytes/);
+      await pinned.close();
+    });
+
+    it('shows, points and moves names', async () => {
+      await dir.symlink('nowhere', 'link');
+      assert.equal(await dir.readlink('link'), 'nowhere');
+      assert.equal(await dir.readlink('none'), undefined);
+      await dir.rename('link', 'other');
+      assert.equal(readlinkSync(join(root, 'other')), 'nowhere');
+      assert.deepEqual(await dir.list(), ['other']);
+      assert.equal((await dir.lstat('other'))?.isSymbolicLink(), true);
+      await assert.rejects(async () => dir.rename('../x', 'y'), /is not the name of a directory entry/);
+    });
+
+    it('removes a tree and nothing behind its links', async () => {
+      mkdirSync(join(root, 'tree', 'below'), { recursive: true });
+      writeFileSync(join(root, 'kept'), 'x');
+      writeFileSync(join(root, 'tree', 'below', 'file'), 'x');
+      symlinkSync(root, join(root, 'tree', 'up'));
+      await dir.removeTree('tree');
+      await dir.removeTree('tree');
+      assert.deepEqual([existsSync(join(root, 'tree')), existsSync(join(root, 'kept'))], [false, true]);
+    });
+  });
+}
