@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { podUid, type PodUid } from '../core/ids.ts';
 import { CONFIG_MIRROR, CONFIG_SOURCE, type Pod, type PodStatus } from '../core/pod.ts';
 import { ObjectStore } from '../kube/object-store.ts';
@@ -73,6 +75,35 @@ describe('StatusSync', () => {
     t.sync.wake(U); // the watch still shows the old copy; our own answer is newer
     await t.clock.advance(60_000);
     assert.equal(t.client.calls.length, 1);
+    await t.stop();
+  });
+
+  it('holds on to no answer about a pod that is gone', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    let answer: WeakRef<Pod> | undefined;
+    const t = open((call) => {
+      if (call.verb === 'GET') return undefined;
+      const made = patched(call, apiPod({ phase: 'Pending' }));
+      answer = new WeakRef(made);
+      return made;
+    });
+    const base = apiPod({ phase: 'Pending' });
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.ok(answer?.deref());
+    t.watched.delete(base); // somebody removed it by force, and the worker says its last word
+    t.statuses.set(U, { pod: base, status: { phase: 'Failed' }, version: 2, finished: true });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    t.statuses.delete(U);
+    t.client.calls.length = 0;
+    await t.clock.advance(20_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    assert.equal(answer?.deref(), undefined);
     await t.stop();
   });
 

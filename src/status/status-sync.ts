@@ -84,8 +84,8 @@ export class StatusSync implements Runnable {
   readonly #deps: StatusSyncDeps;
   readonly #sent = new Map<PodUid, Sent>();
   readonly #retries = new Map<PodUid, Retry>();
-  /** Answers to our own patches that are newer than what the watch has shown so far. */
-  readonly #answers = new Map<string, Pod>();
+  /** Answers to our own patches that are newer than what the watch has shown so far, by the pod they are about. */
+  readonly #answers = new Map<PodUid, Pod>();
   readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#work(uid), concurrency: CONCURRENCY });
   #signal: AbortSignal | undefined;
 
@@ -172,12 +172,9 @@ export class StatusSync implements Runnable {
         await this.#send(uid, desired, api, signal);
         return;
       } catch (err) {
-        if (isFault(err, 'notFound')) {
-          this.#gone(api);
-          return this.#nothingThere(uid, desired);
-        }
+        if (isFault(err, 'notFound')) return this.#nothingThere(uid, desired);
         if (!isFault(err, 'conflict') || attempt > 0) throw err;
-        this.#gone(api);
+        this.#answers.delete(uid);
         api = undefined; // the copy is out of date: read it and try once more
       }
     }
@@ -200,18 +197,19 @@ export class StatusSync implements Runnable {
     let current = api;
     if (patch['status'] !== undefined) {
       current = await client.patch(PODS, { ...where, subresource: 'status' }, patch, signal);
-      this.#answers.set(apiUid, current);
+      this.#answers.set(uid, current);
       log.debug('status for pod updated', { pod: podKey(pod), version });
     }
     if (finished && this.#mayDelete(current, pod, finished)) {
       await client.delete(PODS, where, { gracePeriodSeconds: 0, preconditions: { uid: apiUid } }, signal);
       log.info('pod fully terminated and removed from the API server', { pod: podKey(pod), uid });
-      this.#answers.delete(apiUid);
+      this.#answers.delete(uid);
     }
     this.#sent.set(uid, { version, apiUid, finished, withheld: merged.phase !== status.phase });
   }
 
   #nothingThere(uid: PodUid, { version, finished }: { version: number; finished: boolean }): void {
+    this.#answers.delete(uid);
     this.#sent.set(uid, { version, apiUid: '', finished, withheld: false });
   }
 
@@ -224,12 +222,11 @@ export class StatusSync implements Runnable {
   #apiCopy(pod: Pod): Pod | undefined {
     const { watched } = this.#deps;
     const found = isStaticPod(pod) ? watched.byName(namespaceOf(pod), pod.metadata.name) : watched.get(uidOf(pod));
-    if (found === undefined) return undefined;
-    const uid = found.metadata.uid ?? '';
-    const answer = this.#answers.get(uid);
+    const answer = this.#answers.get(uidOf(pod));
     if (answer === undefined) return found;
-    if (versionOf(answer) > versionOf(found)) return answer;
-    this.#answers.delete(uid);
+    const isNewer = answer.metadata.uid === found?.metadata.uid && versionOf(answer) > versionOf(found);
+    if (isNewer) return answer;
+    this.#answers.delete(uidOf(pod));
     return found;
   }
 
@@ -247,17 +244,12 @@ export class StatusSync implements Runnable {
     return isStaticPod(pod) ? isMirrorPod(api) : api.metadata.uid === pod.metadata.uid;
   }
 
-  #gone(api: Pod): void {
-    this.#answers.delete(api.metadata.uid ?? '');
-  }
-
   #forget(uid: PodUid): void {
-    const sent = this.#sent.get(uid);
-    if (sent !== undefined) this.#answers.delete(sent.apiUid);
+    this.#answers.delete(uid);
     this.#sent.delete(uid);
     this.#retries.get(uid)?.timer?.cancel();
     this.#retries.delete(uid);
   }
 }
 
-const versionOf = (pod: Pod): number => Number(pod.metadata.resourceVersion ?? 0);
+const versionOf = (pod: Pod | undefined): number => Number(pod?.metadata.resourceVersion ?? 0);
