@@ -21,9 +21,9 @@ export const NODE_MERGE_KEYS: MergeKeys = {
   'status.addresses': 'type',
 };
 
-/** The patch that turns `before` into `after`; `{}` when they are equal. */
+/** The patch that turns `before` into `after`; `{}` when they are equal. Empty lists count as absent, as on the wire. */
 export function strategicMergeDiff(before: object, after: object, keys: MergeKeys): JsonObject {
-  return diffObjects(plain(before) as JsonObject, plain(after) as JsonObject, keys, '');
+  return diffObjects(before as JsonObject, after as JsonObject, keys, '');
 }
 
 /** As it goes over the wire: no undefined fields, no empty lists. Keys of objects are left as they are. */
@@ -38,26 +38,50 @@ export function plain(value: unknown): Json {
   return out;
 }
 
+/** The field of an object, undefined also where it says nothing. Most fields are equal: nothing is copied to see that. */
+function field(object: JsonObject, key: string): Json | undefined {
+  const value = object[key] ?? undefined;
+  return Array.isArray(value) && value.length === 0 ? undefined : value;
+}
+
 function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, path: string): JsonObject {
   const patch: Record<string, Json> = {};
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const [was, is] = [before[key], after[key]];
+  let changed = false;
+  for (const key of keysOf(before, after)) {
+    const [was, is] = [field(before, key), field(after, key)];
+    if (was === is) continue;
     const at = path === '' ? key : `${path}.${key}`;
-    if ((was ?? null) === null && (is ?? null) === null) continue;
-    if (is === undefined) {
-      patch[key] = null;
-    } else if (was === undefined) {
-      patch[key] = is;
-    } else if (isObject(was) && isObject(is)) {
-      const inner = diffObjects(was, is, keys, at);
-      if (Object.keys(inner).length > 0) patch[key] = inner;
-    } else if (isList(was) && isList(is) && keys[at] !== undefined) {
-      Object.assign(patch, diffKeyed(key, was, is, keys[at], keys, at));
-    } else if (!sameJson(was, is)) {
-      patch[key] = is;
-    }
+    const change = diffField(key, was, is, keys, at);
+    if (change === undefined) continue;
+    Object.assign(patch, change);
+    changed = true;
   }
-  return sorted(patch);
+  return changed ? sorted(patch) : patch;
+}
+
+/** What the patch has to say about one field; undefined when it is equal. */
+function diffField(
+  key: string,
+  was: Json | undefined,
+  is: Json | undefined,
+  keys: MergeKeys,
+  at: string,
+): JsonObject | undefined {
+  if (is === undefined) return { [key]: null };
+  if (was === undefined) return { [key]: plain(is) };
+  if (isObject(was) && isObject(is)) {
+    const inner = diffObjects(was, is, keys, at);
+    return Object.keys(inner).length > 0 ? { [key]: inner } : undefined;
+  }
+  const mergeKey = keys[at];
+  if (isList(was) && isList(is) && mergeKey !== undefined) return diffKeyed(key, was, is, mergeKey, keys, at);
+  return sameJson(was, is) ? undefined : { [key]: plain(is) };
+}
+
+function keysOf(a: JsonObject, b: JsonObject): string[] {
+  const names = Object.keys(a);
+  for (const name of Object.keys(b)) if (!Object.hasOwn(a, name)) names.push(name);
+  return names;
 }
 
 function diffKeyed(
@@ -67,7 +91,7 @@ function diffKeyed(
   mergeKey: string,
   keys: MergeKeys,
   path: string,
-): JsonObject {
+): JsonObject | undefined {
   const keyOf = (element: JsonObject): Json => element[mergeKey] ?? null;
   const olds = before.filter(isObject);
   const old = new Map(olds.map((e) => [keyOf(e), e]));
@@ -77,7 +101,7 @@ function diffKeyed(
   for (const item of items) {
     const was = old.get(keyOf(item));
     if (was === undefined) {
-      changes.push(sorted(item));
+      changes.push(sorted(plain(item) as JsonObject));
       continue;
     }
     const inner = diffObjects(was, item, keys, path);
@@ -88,20 +112,18 @@ function diffKeyed(
   }
   const order = items.map(keyOf);
   const oldOrder = olds.map(keyOf).filter((k) => kept.has(k));
-  if (changes.length === 0 && sameJson(order, oldOrder)) return {};
+  if (changes.length === 0 && sameJson(order, oldOrder)) return undefined;
   return {
     [`$setElementOrder/${field}`]: order.map((k) => ({ [mergeKey]: k })),
     ...(changes.length === 0 ? {} : { [field]: changes }),
   };
 }
 
-/** Equality of JSON values. The order of an object's keys does not count, and null is as good as absent. */
+/** Equality of JSON values. The order of an object's keys does not count, null and empty lists are as good as absent. */
 export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b || ((a ?? null) === null && (b ?? null) === null)) return true;
   if (isList(a) && isList(b)) return a.length === b.length && a.every((item, i) => sameJson(item, b[i]));
-  if (isObject(a) && isObject(b)) {
-    return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((n) => sameJson(a[n], b[n]));
-  }
+  if (isObject(a) && isObject(b)) return keysOf(a, b).every((name) => sameJson(field(a, name), field(b, name)));
   return false;
 }
 

@@ -40,6 +40,21 @@ describe('pods from the API server', () => {
       assert.match(told[0] ?? '', message);
     });
 
+  it('keep the spec that was read, until their generation says that it changed', () => {
+    const { guard } = open();
+    const at = (generation: number, image: string, label: string): Pod =>
+      odd({
+        metadata: { ...good.metadata, generation, labels: { label } },
+        spec: { containers: [{ name: 'c', image }] },
+      });
+    const [first] = guard.check([at(1, 'one', 'a')]);
+    const [second] = guard.check([at(1, 'one', 'b')]);
+    assert.equal(second?.spec, first?.spec);
+    assert.equal(second?.metadata.labels?.['label'], 'b');
+    assert.deepEqual(guard.check([odd({ metadata: { ...good.metadata, generation: 1, labels: 7 } })]), [second]);
+    assert.equal(guard.check([at(2, 'two', 'b')])[0]?.spec.containers[0]?.image, 'two');
+  });
+
   it('stay as they were when they become broken', () => {
     const { guard } = open();
     const before = guard.check([odd({})]);

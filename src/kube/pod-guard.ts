@@ -4,7 +4,7 @@
 import type { EventRecorder } from '../core/events.ts';
 import { podKey, type Pod, type PodStatus } from '../core/pod.ts';
 import { formatFieldErrors, type FieldError } from '../core/validation/field-error.ts';
-import { readPod } from '../core/validation/pod-shape.ts';
+import { readPod, readPodAround, type Read } from '../core/validation/pod-shape.ts';
 import type { Logger } from '../lib/logger.ts';
 
 export type PodGuardDeps = { readonly log: Logger; readonly events: Pick<EventRecorder, 'pod'> };
@@ -33,12 +33,20 @@ export class PodGuard {
 
   #checked(raw: Pod): Pod | undefined {
     if (this.#read.has(raw)) return this.#read.get(raw);
-    const { object, errors } = readPod({ ...raw, status: wholeStatus(raw.status) });
+    const { object, errors } = this.#readWhole({ ...raw, status: wholeStatus(raw.status) });
     const problems = object === undefined ? errors : pathProblems(object);
     this.#read.set(raw, problems.length === 0 ? object : undefined);
     if (problems.length === 0) return object;
     this.#tell(raw, problems);
     return undefined;
+  }
+
+  /** With every change of a pod's spec the API server counts its generation up: the same number, the same spec. */
+  #readWhole(raw: Pod): Read<Pod> {
+    const known = this.#lastGood.get(String(raw.metadata.uid));
+    const { generation = 0 } = raw.metadata;
+    const isSameSpec = generation > 0 && known?.metadata.generation === generation;
+    return isSameSpec ? readPodAround(known.spec, raw) : readPod(raw);
   }
 
   #tell(raw: Pod, problems: readonly FieldError[]): void {

@@ -97,15 +97,21 @@ export class Transport {
       scheduling: 'lifo',
       proxyEnv: proxyUrl === undefined ? process.env : { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl },
     };
-    if (this.#base.protocol === 'http:') return new http.Agent(common);
-    return new https.Agent({
-      ...common,
-      ...(ca === undefined ? {} : { ca }),
-      ...(tls === undefined ? {} : { cert: tls.cert, key: tls.key }),
-      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-      rejectUnauthorized: !insecure,
-      minVersion: 'TLSv1.2',
-    });
+    const agent =
+      this.#base.protocol === 'http:'
+        ? new http.Agent(common)
+        : new https.Agent({
+            ...common,
+            ...(ca === undefined ? {} : { ca }),
+            ...(tls === undefined ? {} : { cert: tls.cert, key: tls.key }),
+            ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+            rejectUnauthorized: !insecure,
+            minVersion: 'TLSv1.2',
+          });
+    // All connections of an agent lead to one server with one identity. The usual name has both certificates in it, put
+    // together anew for every request.
+    agent.getName = () => this.#base.host;
+    return agent;
   }
 
   #exchange(
@@ -116,7 +122,11 @@ export class Transport {
   ): Promise<{ response?: http.IncomingMessage; reused: boolean; error?: unknown }> {
     return new Promise((resolve) => {
       const send = this.#base.protocol === 'http:' ? http.request : https.request;
-      const req = send(new URL(joinPath(this.#base, request.target)), {
+      const req = send({
+        protocol: this.#base.protocol,
+        hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
+        port: this.#base.port,
+        path: joinPath(this.#base, request.target),
         method: request.method,
         agent: request.stream === true ? pool.streamAgent : pool.agent,
         signal,
@@ -170,8 +180,7 @@ const headersOf = (request: HttpRequest, identity: Identity, userAgent: string):
 });
 
 /** The server's address may have a path of its own (a gateway in front of it). */
-const joinPath = (base: URL, target: string): string =>
-  `${base.protocol}//${base.host}${base.pathname.replace(/\/+$/, '')}${target}`;
+const joinPath = (base: URL, target: string): string => `${base.pathname.replace(/\/+$/, '')}${target}`;
 
 /** Requests under way finish, their connections are not kept; streams end now. */
 function retire(pool: Pool): void {

@@ -39,7 +39,7 @@ const changed = (wanted: ResourceRequirements = {}, granted: ResourceRequirement
   );
 
 const same = (a: string | undefined, b: string | undefined): boolean =>
-  (a === undefined) === (b === undefined) && compareQuantities(quantity(a), quantity(b)) === 0;
+  a === b || ((a === undefined) === (b === undefined) && compareQuantities(quantity(a), quantity(b)) === 0);
 
 /** The pod with what was granted in place of what it asks for: what is run, counted and shown. */
 export function withAllocation(pod: Pod, granted: Allocation | undefined): Pod {

@@ -24,15 +24,16 @@ const ORDER: readonly PodOp[] = ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE
 function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], source: string, seen: string): PodDiff {
   const changes: Record<PodOp, Pod[]> = { ADD: [], UPDATE: [], DELETE: [], REMOVE: [], RECONCILE: [] };
   const known = new Map<string, Pod>();
-  const names = new Set<string>();
+  // Names were unique before: they have to be looked at only when somebody has come.
+  const names = set.every((pod) => before.has(uidOf(pod))) ? undefined : new Set<string>();
   const duplicates: Pod[] = [];
   for (const pod of set) {
     const uid = uidOf(pod);
-    if (names.has(fullName(pod)) || known.has(uid)) {
+    if (names?.has(fullName(pod)) === true || known.has(uid)) {
       duplicates.push(pod);
       continue;
     }
-    names.add(fullName(pod));
+    names?.add(fullName(pod));
     const old = before.get(uid);
     if (old !== undefined && isUntouched(old, pod)) {
       known.set(uid, old);

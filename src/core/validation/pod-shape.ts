@@ -318,6 +318,7 @@ const podSpec = object({
 
 const head = { apiVersion: 'string', kind: 'string', metadata: objectMeta } as const;
 const podShape: Shape = object({ ...head, spec: podSpec, status: 'any' });
+const podAroundSpecShape: Shape = object({ ...head, spec: 'any', status: 'any' });
 const configMapShape: Shape = object({ ...head, immutable: 'bool', data: stringMap, binaryData: stringMap });
 const secretShape: Shape = object({
   ...head,
@@ -335,8 +336,13 @@ export type Read<T> = {
 };
 
 /** Makes a typed Pod of anything, or says which fields have the wrong type. Neither defaults nor validates. */
-export function readPod(raw: unknown): Read<Pod> {
-  const read = reading<Pod>(conform(raw, podShape));
+export const readPod = (raw: unknown): Read<Pod> => asPod(reading<Pod>(conform(raw, podShape)));
+
+/** The same for a pod whose spec was read before. */
+export const readPodAround = (spec: Pod['spec'], raw: object): Read<Pod> =>
+  reading<Pod>(conform({ ...raw, spec }, podAroundSpecShape));
+
+function asPod(read: Read<Pod>): Read<Pod> {
   if (read.object === undefined) return read;
   const pod = read.object;
   const spec = pod.spec as Pod['spec'] | undefined;

@@ -59,14 +59,15 @@ class Walk {
   }
 
   #object(value: Readonly<Record<string, unknown>>, fields: Fields, path: string): unknown {
-    const entries: [string, unknown][] = [];
-    for (const [name, entry] of Object.entries(value)) {
+    const known: Record<string, unknown> = {};
+    for (const name of Object.keys(value)) {
+      const entry = value[name];
       const child = path === '' ? name : `${path}.${name}`;
       const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (shape === undefined) this.unknown.push(child);
-      else if (entry !== null && entry !== undefined) entries.push([name, this.visit(entry, shape, child)]);
+      else if (entry !== null && entry !== undefined) known[name] = this.visit(entry, shape, child);
     }
-    return Object.fromEntries(entries);
+    return known;
   }
 
   #scalar(value: unknown, shape: Exclude<Shape, object>, path: string): unknown {
