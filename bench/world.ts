@@ -5,6 +5,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PodSandboxState } from '../src/cri/gen/cri.ts';
 import { openCgroups } from '../src/host/cgroups/open.ts';
 import type { KubeClient } from '../src/kube/client.ts';
 import { connectApi } from '../src/kube/connect.ts';
@@ -15,6 +16,7 @@ import { silentLogger } from '../src/lib/logger.ts';
 import { startContainerd, type PrivateContainerd } from '../test/harness/containerd.ts';
 import { Floor } from './floor.ts';
 import { NODE_NAME, PodWatch } from './pods.ts';
+import { inParallel } from './statistics.ts';
 
 const { signal } = new AbortController();
 
@@ -125,6 +127,13 @@ export async function nodeReady(client: KubeClient, dir: string): Promise<void> 
   }
   const log = await readFile(join(dir, 'kubelet.log'), 'utf8');
   throw new Error(`the node did not become ready: ${log.slice(-2000)}`);
+}
+
+/** What pods that are gone left in the runtime: the kubelet collects it once a minute, in the middle of something else. */
+export async function removeSandboxes({ containerd: { runtime } }: World): Promise<void> {
+  const { items } = await runtime.listPodSandbox({}, signal);
+  const dead = items.filter(({ state }) => state === PodSandboxState.SANDBOX_NOTREADY);
+  await inParallel(dead, 4, async ({ id }) => void (await runtime.removePodSandbox({ podSandboxId: id }, signal)));
 }
 
 /** Sends a signal and waits for the end; a process that does not listen is killed. */

@@ -5,11 +5,13 @@ import { LIFE_MS, names } from '../pods.ts';
 import type { Row } from '../rows.ts';
 import type { FloorBurst } from '../floor.ts';
 import { busyMs, cpuMs, inParallel, median, percentile } from '../statistics.ts';
-import type { World } from '../world.ts';
+import { removeSandboxes, type World } from '../world.ts';
 import type { Scenario } from './scenario.ts';
 
 const AT_A_TIME = 4;
 const CONNECTIONS = 8;
+/** Until the kubelet has taken note of what was removed. */
+const SETTLE_MS = 1000;
 
 /** Wanted as shares of the floor's time for the whole burst, taken from the Go kubelet's table. */
 type Wanted = {
@@ -49,7 +51,10 @@ const burst = (count: number, rounds: number, wanted: Wanted | undefined): Scena
   },
 });
 
-async function play({ floor, pods, kubelet }: World, list: readonly string[]): Promise<Round> {
+async function play(world: World, list: readonly string[]): Promise<Round> {
+  const { floor, pods, kubelet } = world;
+  await removeSandboxes(world);
+  await sleep(SETTLE_MS);
   const bare = await floor.burst(list.length, AT_A_TIME);
   const [kubeletBefore, busyBefore] = [cpuMs(kubelet.pid), busyMs()];
   const from = performance.now();

@@ -4,8 +4,8 @@ import type { Pod } from '../../src/core/pod.ts';
 import { NODES, PODS } from '../../src/kube/resources.ts';
 import { NAMESPACE, names, NODE_NAME } from '../pods.ts';
 import type { Row } from '../rows.ts';
-import { cpuMs, inParallel, residentMb } from '../statistics.ts';
-import type { World } from '../world.ts';
+import { cpuMs, residentMb } from '../statistics.ts';
+import { removeSandboxes, type World } from '../world.ts';
 import type { Scenario } from './scenario.ts';
 
 const { signal } = new AbortController();
@@ -49,18 +49,13 @@ async function quietRows({ kubelet }: World, count: number, quick: boolean): Pro
   ];
 }
 
-/** What earlier scenarios left: a kubelet that clears it away is not idle. */
-async function removeSandboxes({ containerd: { runtime } }: World): Promise<void> {
-  const { items } = await runtime.listPodSandbox({}, signal);
-  await inParallel(items, 4, async ({ id }) => void (await runtime.removePodSandbox({ podSandboxId: id }, signal)));
-}
-
 export const idle: Scenario = {
   name: 'idle',
   asks: 'CPU and memory with 0, 50 and 100 pods; restart of the kubelet with 100',
   async run(world, { quick, say }) {
     // A fresh one: what earlier scenarios left in its memory is not the question here.
     await world.kubelet.stop();
+    // A kubelet that clears away what they left in the runtime is not idle.
     await removeSandboxes(world);
     await world.kubelet.start();
     const steps = quick ? [0, 20] : [0, 50, 100];
