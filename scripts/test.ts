@@ -5,6 +5,7 @@
 // run instead of everything, without a second try.
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { traces } from './left-behind.ts';
 import { ensurePackages } from './system-packages.ts';
 
 const MINUTE = 60_000;
@@ -89,11 +90,13 @@ async function everything(): Promise<Outcome[]> {
 
 const named = process.argv.slice(2);
 if (named.length === 0) await ensurePackages();
+const tracesBefore = traces();
 const begun = performance.now();
 const outcomes = named.length > 0 ? await testFiles(named, 1) : await everything();
 const failed = outcomes.filter(({ ok }) => !ok);
 const sum = (what: 'pass' | 'fail'): number => outcomes.reduce((n, o) => n + count(o, what), 0);
 const skipped = outcomes.flatMap(({ output }) => output.match(SKIPPED) ?? []).length;
+for (const trace of traces()) if (!tracesBefore.has(trace)) console.log(`left behind: ${trace}`);
 console.log(`\ntook ${((performance.now() - begun) / MINUTE).toFixed(1)} minutes`);
 for (const { name } of failed) console.log(`FAILED ${name}`);
 // What fails without a failed test (the checks, a file that did not end) counts as one.

@@ -23,6 +23,8 @@ export function kubeletConfig(paths: Paths, settings: Settings): string {
     authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: paths.ca } },
     authorization: { mode: 'Webhook' },
     makeIPTablesUtilChains: false,
+    // The machine is somebody's desk, or has other clusters on it: its kernel settings stay as they are.
+    featureGates: { KubeletInUserNamespace: true },
     // Images made here come from no registry: what is collected cannot be pulled again.
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,

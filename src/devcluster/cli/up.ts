@@ -4,7 +4,6 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
-import { KERNEL_SETTINGS } from '../../host/process/host-checks.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { apiIsReady } from './client.ts';
 import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady } from './example.ts';
@@ -79,7 +78,7 @@ function checkText(checks: readonly Check[]): string {
 
 async function machineBefore(): Promise<Settings['before']> {
   const kernel: Record<string, string> = {};
-  for (const name of ['net/ipv4/ip_forward', ...Object.keys(KERNEL_SETTINGS)]) {
+  for (const name of ['net/ipv4/ip_forward']) {
     const value = await readFile(join('/proc/sys', name), 'utf8').catch(() => undefined);
     if (value !== undefined) kernel[name] = value.trim();
   }
