@@ -160,9 +160,9 @@ describe('garbage collector', () => {
     };
     await clock.advance(1000);
     await settled(15);
-    await clock.advance(5000);
+    await clock.advance(1000);
     await settled(5);
-    await clock.advance(5000);
+    await clock.advance(1000);
     await settled(0);
     stopper.abort();
     await running;

@@ -70,7 +70,7 @@ const AT_ONCE: Before = () => Promise.resolve();
 const MAX_PER_PASS = 200;
 const CONCURRENCY = 5;
 /** When a pass could not do everything. */
-const SOON_MS = 5000;
+const SOON_MS = 1000;
 /** How long a regular pass lets pods start first. Not longer: on some nodes there are always pods that start. */
 const LONGEST_POSTPONED_MS = 30_000;
 /** Pods asked for one by one when the runtime cannot list all at once. */
