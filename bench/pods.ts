@@ -6,6 +6,7 @@ import { PODS } from '../src/kube/resources.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { isFault } from '../src/lib/errors.ts';
 import { silentLogger } from '../src/lib/logger.ts';
+import { Semaphore } from '../src/lib/semaphore.ts';
 import { BUSYBOX_IMAGE } from '../test/harness/containerd.ts';
 
 export const NAMESPACE = 'default';
@@ -49,6 +50,8 @@ const isReady = (pod: Pod): boolean =>
 
 export class PodWatch {
   readonly #client: KubeClient;
+  /** A handshake for every pod of many would be work of the client that no kubelet has to do with. */
+  readonly #connections = new Semaphore(8);
   readonly #lives = new Map<string, Life>();
   readonly #waiting = new Set<() => void>();
   readonly #stop = new AbortController();
@@ -88,15 +91,20 @@ export class PodWatch {
 
   async create(name: string, shape?: Shape): Promise<void> {
     this.#lives.set(name, { createdMs: performance.now(), restarts: 0 });
-    await this.#client.create(PODS, { namespace: NAMESPACE }, benchPod(name, shape), signal);
+    await this.#connections.run(signal, () =>
+      this.#client.create(PODS, { namespace: NAMESPACE }, benchPod(name, shape), signal),
+    );
   }
 
   async delete(name: string, graceSeconds?: number): Promise<void> {
     this.#life(name).deletedMs = performance.now();
     const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
-    await this.#client.delete(PODS, { namespace: NAMESPACE, name }, options, signal).catch((err: unknown) => {
-      if (!isFault(err, 'notFound')) throw err;
-    });
+    const where = { namespace: NAMESPACE, name };
+    await this.#connections
+      .run(signal, () => this.#client.delete(PODS, where, options, signal))
+      .catch((err: unknown) => {
+        if (!isFault(err, 'notFound')) throw err;
+      });
   }
 
   /** Waits until `done` holds for every pod; false when that took too long. */

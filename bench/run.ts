@@ -188,7 +188,11 @@ async function run(options: Options, dist: string): Promise<void> {
     rows = await Promise.race([measure(world, options, command, env), interrupted()]);
     if (options.trace) say(`\n${tracesIn(world.log)}\n`);
   } finally {
-    await world.stop();
+    // What was measured is told even if not everything can be taken away.
+    await world.stop().catch((err: unknown) => {
+      say(`not taken away: ${String(err)}`);
+      process.exitCode = 1;
+    });
   }
   const machine = { ...processors(), loadBefore: load, loadAfter: loadAverage() };
   const figures = rows.map((row) => ({ ...row, ratio: ratioOf(row), reached: isReached(row) }));

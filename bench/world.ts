@@ -2,7 +2,7 @@
 // one folder in /tmp and one cgroup. `stop()` takes everything away again.
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PodSandboxState } from '../src/cri/gen/cri.ts';
@@ -14,6 +14,7 @@ import { NODES } from '../src/kube/resources.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/logger.ts';
 import { startContainerd, type PrivateContainerd } from '../test/harness/containerd.ts';
+import { makeNodeFolder, removeNodeFolder } from '../test/harness/node-folder.ts';
 import { Floor } from './floor.ts';
 import { NODE_NAME, PodWatch } from './pods.ts';
 import { inParallel } from './statistics.ts';
@@ -71,8 +72,8 @@ async function build(
   undo: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
 ): Promise<World> {
-  const dir = await mkdtemp('/tmp/kts-bench-');
-  undo.push(() => rm(dir, { recursive: true, force: true }));
+  const dir = await makeNodeFolder();
+  undo.push(() => removeNodeFolder(dir));
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
   const cgroupRoot = `/kts-bench-${process.pid}`;
   await cgroups.create(cgroupRoot, {}, signal);

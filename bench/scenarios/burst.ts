@@ -4,12 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LIFE_MS, names } from '../pods.ts';
 import type { Row } from '../rows.ts';
 import type { FloorBurst } from '../floor.ts';
-import { busyMs, cpuMs, inParallel, median, percentile } from '../statistics.ts';
+import { busyMs, cpuMs, median, percentile } from '../statistics.ts';
 import { removeSandboxes, type World } from '../world.ts';
 import type { Scenario } from './scenario.ts';
 
 const AT_A_TIME = 4;
-const CONNECTIONS = 8;
 /** Until the kubelet has taken note of what was removed. */
 const SETTLE_MS = 1000;
 
@@ -58,8 +57,7 @@ async function play(world: World, list: readonly string[]): Promise<Round> {
   const bare = await floor.burst(list.length, AT_A_TIME);
   const [kubeletBefore, busyBefore] = [cpuMs(kubelet.pid), busyMs()];
   const from = performance.now();
-  // All at once, on a few connections: dozens of handshakes would be work of the client that no kubelet has to do with.
-  await inParallel(list, CONNECTIONS, (name) => pods.create(name));
+  await Promise.all(list.map((name) => pods.create(name)));
   await pods.ready(list, 300_000);
   const tookMs = performance.now() - from;
   const measured = { tookMs, kubeletMs: cpuMs(kubelet.pid) - kubeletBefore, busyMs: busyMs() - busyBefore };
