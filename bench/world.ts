@@ -130,11 +130,21 @@ export async function nodeReady(client: KubeClient, dir: string): Promise<void> 
   throw new Error(`the node did not become ready: ${log.slice(-2000)}`);
 }
 
-/** What pods that are gone left in the runtime: the kubelet collects it once a minute, in the middle of something else. */
+/**
+ * What pods that are gone left in the runtime: the kubelet collects it once a minute, in the middle of something else. One
+ * that the kubelet is just removing itself is looked at again.
+ */
 export async function removeSandboxes({ containerd: { runtime } }: World): Promise<void> {
-  const { items } = await runtime.listPodSandbox({}, signal);
-  const dead = items.filter(({ state }) => state === PodSandboxState.SANDBOX_NOTREADY);
-  await inParallel(dead, 4, async ({ id }) => void (await runtime.removePodSandbox({ podSandboxId: id }, signal)));
+  for (let tries = 0; tries < 50; tries++) {
+    const { items } = await runtime.listPodSandbox({}, signal);
+    const dead = items.filter(({ state }) => state === PodSandboxState.SANDBOX_NOTREADY);
+    if (dead.length === 0) return;
+    await inParallel(dead, 4, async ({ id }) => {
+      await runtime.removePodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
+    });
+    await sleep(100);
+  }
+  throw new Error('the runtime does not let go of sandboxes that have stopped');
 }
 
 /** Sends a signal and waits for the end; a process that does not listen is killed. */
