@@ -135,16 +135,17 @@ export async function nodeReady(client: KubeClient, dir: string): Promise<void> 
  * that the kubelet is just removing itself is looked at again.
  */
 export async function removeSandboxes({ containerd: { runtime } }: World): Promise<void> {
+  let refused: unknown;
   for (let tries = 0; tries < 50; tries++) {
     const { items } = await runtime.listPodSandbox({}, signal);
     const dead = items.filter(({ state }) => state === PodSandboxState.SANDBOX_NOTREADY);
     if (dead.length === 0) return;
     await inParallel(dead, 4, async ({ id }) => {
-      await runtime.removePodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
+      await runtime.removePodSandbox({ podSandboxId: id }, signal).catch((err: unknown) => (refused = err));
     });
     await sleep(100);
   }
-  throw new Error('the runtime does not let go of sandboxes that have stopped');
+  throw new Error('the runtime does not let go of sandboxes that have stopped', { cause: refused });
 }
 
 /** Sends a signal and waits for the end; a process that does not listen is killed. */
