@@ -10,11 +10,12 @@ it('collects once after the start, then only after a busy time that left somethi
   const memory = new QuietMemory({
     clock,
     log: silentLogger,
-    residentBytes: () => resident,
+    ownBytes: () => resident,
     collect: () => {
       collected++;
       resident = 80e6;
     },
+    dropPages: () => Promise.resolve(),
   });
   const stop = new AbortController();
   const running = memory.run(stop.signal);

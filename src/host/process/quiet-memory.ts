@@ -1,16 +1,21 @@
 // Gives memory back after a busy time. V8 keeps what a burst made it take, for the next one; a node agent is quiet for
-// hours in between, so once nothing has happened for a while and memory has grown, everything is collected at once.
+// hours in between, so once nothing has happened for a while and memory has grown, everything is collected at once, and
+// the pages of the program that only the busy time needed go as well.
+import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { aborted } from '../../lib/abort.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { dropCodePages } from './code-pages.ts';
 
 export type QuietMemoryDeps = {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly residentBytes?: () => number;
+  /** Without pages of files: those come back as they are used, which is no growth. */
+  readonly ownBytes?: () => number;
   readonly collect?: () => void;
+  readonly dropPages?: () => Promise<void>;
 };
 
 const QUIET_MS = 10_000;
@@ -25,14 +30,14 @@ export class QuietMemory {
   #last = 0;
 
   constructor(deps: QuietMemoryDeps) {
-    this.#deps = { residentBytes: () => process.memoryUsage.rss(), collect: collectAll, ...deps };
+    this.#deps = { ownBytes: anonymousBytes, collect: collectAll, dropPages: dropCodePages, ...deps };
     this.#low = Infinity;
   }
 
   /** Something is going on. Cheap: called for every step of every pod. */
   touch(): void {
     this.#last = this.#deps.clock.monotonic();
-    this.#timer ??= this.#deps.clock.after(QUIET_MS, () => this.#look());
+    this.#timer ??= this.#deps.clock.after(QUIET_MS, () => void this.#look());
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -41,19 +46,20 @@ export class QuietMemory {
     this.#timer?.cancel();
   }
 
-  #look(): void {
-    const { clock, log, residentBytes, collect } = this.#deps;
+  async #look(): Promise<void> {
+    const { clock, log, ownBytes, collect, dropPages } = this.#deps;
     this.#timer = undefined;
     const quietMs = clock.monotonic() - this.#last;
     if (quietMs < QUIET_MS) {
-      this.#timer = clock.after(QUIET_MS - quietMs, () => this.#look());
+      this.#timer = clock.after(QUIET_MS - quietMs, () => void this.#look());
       return;
     }
-    const before = residentBytes();
+    const before = ownBytes();
     if (this.#low === Infinity || before - this.#low >= GROWN_BYTES) {
       collect();
-      log.debug('memory given back', { beforeBytes: before, afterBytes: residentBytes() });
-      this.#low = residentBytes();
+      await dropPages().catch((err: unknown) => log.debug('pages of the program stay', { err }));
+      log.debug('memory given back', { beforeBytes: before, afterBytes: ownBytes() });
+      this.#low = ownBytes();
     }
   }
 }
@@ -63,4 +69,9 @@ function collectAll(): void {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
   gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
+
+function anonymousBytes(): number {
+  const [, kb] = /^RssAnon:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return Number(kb ?? 0) * 1024;
 }
