@@ -14,7 +14,6 @@ const SIGNATURES = {
   mount: { arguments: ['buffer', 'buffer', 'buffer', 'u64', 'buffer'], return: 'i32' },
   umount2: { arguments: ['buffer', 'i32'], return: 'i32' },
   prlimit: { arguments: ['i32', 'i32', 'buffer', 'buffer'], return: 'i32' },
-  ioctl: { arguments: ['i32', 'u64', 'buffer'], return: 'i32' },
   madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -94,19 +93,6 @@ export function openFileLimit(): { soft: bigint; hard: bigint } {
   const value = Buffer.alloc(16);
   call('prlimit', 0, RLIMIT_NOFILE, null, value);
   return { soft: value.readBigUInt64LE(0), hard: value.readBigUInt64LE(8) };
-}
-
-const FS_IOC_GETFLAGS = 0x80086601n;
-const FS_IOC_SETFLAGS = 0x40086602n;
-
-/** Sets attributes of an open file or directory, as chattr does; those it has stay. */
-export function addFileAttributes(fd: number, flags: number): void {
-  const value = Buffer.alloc(8);
-  call('ioctl', fd, FS_IOC_GETFLAGS, value);
-  const had = value.readUInt32LE(0);
-  if ((had & flags) === flags) return;
-  value.writeUInt32LE((had | flags) >>> 0, 0);
-  call('ioctl', fd, FS_IOC_SETFLAGS, value);
 }
 
 const MADV_DONTNEED = 4;

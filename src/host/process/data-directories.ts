@@ -1,9 +1,8 @@
 // The directories a kubelet keeps, and their modes.
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
-import { addFileAttributes } from '../libc.ts';
 
 export type DataDirectories = {
   readonly root: string;
@@ -34,25 +33,7 @@ export function ensureDataDirectories(
   make(dirs.checkpoints, 0o700);
   make(podLogsDir, 0o755);
   make(containerLogs, 0o755);
-  for (const path of [dirs.pods, podLogsDir]) spreadChildren(path);
   return dirs;
-}
-
-const EXT4_TOPDIR = 0x20000;
-
-/**
- * What one pod has is of no concern to the next: ext4 then puts every pod's directory into a part of the disk of its own
- * (as `chattr +T` does). Side by side, each new file had to be found a place past those of all pods that had just gone.
- */
-function spreadChildren(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    addFileAttributes(fd, EXT4_TOPDIR);
-  } catch {
-    // Other file systems know no such thing, and need none.
-  } finally {
-    closeSync(fd);
-  }
 }
 
 function make(path: string, mode: number): void {

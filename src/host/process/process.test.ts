@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -204,20 +194,6 @@ test('data directories have their modes whatever the umask', () => {
   }
   writeFileSync(join(dir, 'file'), '');
   assert.throws(() => ensureDataDirectories(join(dir, 'file'), dir, dir), /error creating directory/);
-});
-
-test('pods get directories in parts of the disk of their own, where the file system has such parts', () => {
-  const root = join(dir, 'spread');
-  const dirs = ensureDataDirectories(root, join(dir, 'pod-logs'), join(dir, 'container-logs'));
-  const isExt4 = statfsSync(root).type === 0xef53;
-  for (const [path, expected] of [
-    [dirs.pods, isExt4],
-    [join(dir, 'pod-logs'), isExt4],
-    [dirs.plugins, false],
-  ] as const) {
-    const { stdout } = spawnSync('lsattr', ['-d', path], { encoding: 'utf8' });
-    assert.equal(stdout.split(' ')[0]?.includes('T'), expected, stdout);
-  }
 });
 
 test('an oom score that cannot be set is only logged', () => {
