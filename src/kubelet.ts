@@ -262,6 +262,7 @@ function buildClusterPort(
       shuttingDown: later.shuttingDown,
       onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
       wake: (uid) => later.life().workers.wake(uid),
+      starts: { crowded: () => later.life().crowded(), quiet: (stop) => later.life().quiet(stop) },
       onPodCertificates: (uid) => later.volumes().manager.podCertificatesChanged(uid),
       onTrustBundles: () => later.volumes().manager.trustBundlesChanged(),
       mayBeRunning: (uid) =>

@@ -7,7 +7,7 @@ import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/nod
 import { isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
 import { isUnreachable, OFFLINE_AFTER_MS } from '../kube/api-error.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
-import { ApiEventRecorder } from '../kube/events.ts';
+import { ApiEventRecorder, type PodStarts } from '../kube/events.ts';
 import { ObjectCache } from '../kube/object-cache.ts';
 import { PodCheckpoint, removeCheckpoint } from '../kube/pod-checkpoint.ts';
 import { PodGuard } from '../kube/pod-guard.ts';
@@ -49,6 +49,7 @@ export type ClusterDeps = {
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;
+  readonly starts: PodStarts;
   readonly onTrustBundles: () => void;
   readonly onPodCertificates: (uid: string) => void;
 };
@@ -61,7 +62,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   const log = base.log.child({ component: 'kube' });
   const { api, manager } = await connect(base, signal);
   const events = new ApiEventRecorder(
-    { client: api.events, clock, log: base.log.child({ component: 'events' }) },
+    { client: api.events, clock, log: base.log.child({ component: 'events' }), starts: deps.starts },
     { nodeName },
   );
   const checkpoint = await openCheckpoint(base);

@@ -66,6 +66,8 @@ export type PodLife = {
   readonly housekeeping: Housekeeping;
   /** A probe has something new to say about the pod. */
   readonly probed: (uid: PodUid) => void;
+  /** Whether pods wait for others to start before them. */
+  readonly crowded: () => boolean;
   /** Resolves when no pods are starting. */
   readonly quiet: (signal: AbortSignal) => Promise<void>;
   readonly parts: readonly Runnable[];
@@ -172,12 +174,13 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     else workers.wake(uid);
     pruning.died(uid, events);
   });
+  const crowded = (): boolean => turns.waiting > 0;
   const quiet = (signal: AbortSignal): Promise<void> => turns.quiet(signal);
   const probed = (uid: PodUid): void => {
     workers.wake(uid);
     steps.terminate.probed(uid);
   };
-  return { workers, changes, housekeeping, probed, quiet, parts: [workers, housekeeping, pruning] };
+  return { workers, changes, housekeeping, probed, crowded, quiet, parts: [workers, housekeeping, pruning] };
 }
 
 /** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */

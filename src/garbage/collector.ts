@@ -4,11 +4,11 @@ import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import { Patience, type Quiet } from '../lib/patience.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
 import { deadLinks, namesIn, removeFile, removeTree } from './log-places.ts';
-import { Patience, type Quiet } from './patience.ts';
 import {
   planContainers,
   planLogDirectories,

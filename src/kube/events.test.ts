@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
+import { abortable } from '../lib/abort.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { ApiEventRecorder } from './events.ts';
+import { ApiEventRecorder, type PodStarts } from './events.ts';
 import { notFound, RecordingClient, unreachable, type Answer } from './recording-client.ts';
 
 const pod: Pod = {
@@ -12,7 +13,10 @@ const pod: Pod = {
   spec: { containers: [] },
 };
 
-function open(answer: Answer = () => ({})): {
+function open(
+  answer: Answer = () => ({}),
+  starts?: PodStarts,
+): {
   recorder: ApiEventRecorder;
   client: RecordingClient;
   clock: ManualClock;
@@ -20,7 +24,10 @@ function open(answer: Answer = () => ({})): {
 } {
   const clock = new ManualClock(Date.UTC(2026, 10, 15, 3, 16, 21));
   const client = new RecordingClient(answer);
-  const recorder = new ApiEventRecorder({ client, clock, log: silentLogger }, { nodeName: 'n1' });
+  const recorder = new ApiEventRecorder(
+    { client, clock, log: silentLogger, ...(starts === undefined ? {} : { starts }) },
+    { nodeName: 'n1' },
+  );
   const end = new AbortController();
   const running = recorder.run(end.signal);
   const stop = async (): Promise<void> => {
@@ -138,6 +145,61 @@ describe('ApiEventRecorder', () => {
     await t.clock.advance(0);
     assert.equal(t.client.calls.length, 26, 'one more after five minutes');
     await t.stop();
+  });
+
+  describe('while pods queue up to start', () => {
+    const crowd = (): { starts: PodStarts; over: () => void; sent: (t: ReturnType<typeof open>) => string[] } => {
+      let crowded = true;
+      const over = Promise.withResolvers<void>();
+      return {
+        starts: { crowded: () => crowded, quiet: (signal) => abortable(signal, over.promise) },
+        over: () => {
+          crowded = false;
+          over.resolve();
+        },
+        sent: (t) => t.client.calls.map((_, i) => t.client.body<{ reason: string }>(i).reason),
+      };
+    };
+
+    it('good news waits until they have started', async () => {
+      const c = crowd();
+      const t = open(undefined, c.starts);
+      t.recorder.pod(pod, 'Normal', 'Pulled', 'there');
+      t.recorder.pod(pod, 'Normal', 'Started', 'runs');
+      await t.clock.advance(1000);
+      assert.deepEqual(c.sent(t), []);
+      c.over();
+      await t.clock.advance(0);
+      assert.deepEqual(c.sent(t), ['Pulled', 'Started']);
+      await t.stop();
+    });
+
+    it('but not longer than five seconds each', async () => {
+      const c = crowd();
+      const t = open(undefined, c.starts);
+      t.recorder.pod(pod, 'Normal', 'Pulled', 'there');
+      await t.clock.advance(3000);
+      t.recorder.pod(pod, 'Normal', 'Started', 'runs');
+      await t.clock.advance(2000);
+      assert.deepEqual(c.sent(t), ['Pulled']);
+      await t.clock.advance(3000);
+      assert.deepEqual(c.sent(t), ['Pulled', 'Started']);
+      await t.stop();
+    });
+
+    it('trouble is told at once, and what came before it', async () => {
+      const c = crowd();
+      const t = open(undefined, c.starts);
+      t.recorder.pod(pod, 'Normal', 'Pulled', 'there');
+      await t.clock.advance(100);
+      t.recorder.pod(pod, 'Warning', 'Failed', 'broken');
+      await t.clock.advance(0);
+      assert.deepEqual(c.sent(t), ['Pulled', 'Failed']);
+      t.recorder.pod(pod, 'Normal', 'Started', 'runs');
+      await t.clock.advance(100);
+      assert.deepEqual(c.sent(t), ['Pulled', 'Failed'], 'good news waits again');
+      await t.stop();
+    });
   });
 
   it('standalone: no client, the ring is all there is', () => {

@@ -1,5 +1,6 @@
 // The event recorder: never throws, never blocks. Events go into the local ring at once and, where there is an API
 // server, through correlation into a queue that one sender empties in order. An outage keeps the queue, not the callers.
+// While pods queue up to start, good news of them can wait a little: the starts come first.
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { KubeEvent } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
@@ -8,6 +9,7 @@ import { Backoff } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { Patience, type Quiet } from '../lib/patience.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { EventCorrelator, type Sent } from './event-correlator.ts';
 import { EventRing } from './event-ring.ts';
@@ -30,6 +32,13 @@ export type EventDeps = {
   log: Logger;
   /** Told about every event as it happens (the node page's live view). */
   onEvent?: (event: KubeEvent) => void;
+  starts?: PodStarts;
+};
+
+export type PodStarts = {
+  /** Pods wait for others to start before them. */
+  readonly crowded: () => boolean;
+  readonly quiet: Quiet;
 };
 
 type Queued = { readonly key: string; readonly event: KubeEvent; readonly previous?: Sent; readonly atMs: number };
@@ -37,6 +46,8 @@ type Queued = { readonly key: string; readonly event: KubeEvent; readonly previo
 const MAX_QUEUE = 1000;
 /** API servers keep events for an hour; older ones are of no use to anybody there. */
 const MAX_AGE_MS = 3_600_000;
+/** How long good news waits for a crowd of pods to start. */
+const CROWD_MS = 5000;
 
 export class ApiEventRecorder implements EventRecorder, Runnable {
   readonly name = 'events';
@@ -46,6 +57,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
   readonly #correlator = new EventCorrelator();
   readonly #queue: Queued[] = [];
   #wakeSender: () => void = () => undefined;
+  #patience: Patience | undefined;
   #lastNanos = 0n;
   #dropped = 0;
 
@@ -96,6 +108,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
         await this.#nextWake(signal);
         continue;
       }
+      if (await this.#letPodsStart(head, signal)) continue;
       if (clock.monotonic() - head.atMs > MAX_AGE_MS || (await this.#send(client, head, signal))) {
         this.#queue.shift();
         backoff.succeeded();
@@ -103,6 +116,25 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
         await clock.sleep(backoff.failed(clock.monotonic()) * (0.5 + clock.random() / 2), signal);
       }
     }
+  }
+
+  /** True when it waited: the queue may look different now. */
+  async #letPodsStart(head: Queued, signal: AbortSignal): Promise<boolean> {
+    const { clock, starts } = this.#deps;
+    const leftMs = head.atMs + CROWD_MS - clock.monotonic();
+    if (leftMs <= 0 || starts?.crowded() !== true || this.#queue.some(({ event }) => event.type !== 'Normal'))
+      return false;
+    const patience = new Patience(clock, starts.quiet, leftMs, signal);
+    this.#patience = patience;
+    try {
+      await patience.wait();
+    } catch {
+      // Aborted: the loop sees it.
+    } finally {
+      this.#patience = undefined;
+      patience.end();
+    }
+    return true;
   }
 
   #record(
@@ -168,6 +200,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
         this.#dropped++;
       }
     }
+    if (event.type !== 'Normal') this.#patience?.end();
     this.#wakeSender();
   }
 

@@ -1,7 +1,7 @@
 // Work that can wait lets pods start first: before each step anew, but altogether only for a while, because on some
 // nodes there are always pods that start. Somebody in need can end the waiting.
-import { childScope, withDeadline } from '../lib/abort.ts';
-import type { Clock } from '../lib/clock.ts';
+import { childScope, withDeadline } from './abort.ts';
+import type { Clock } from './clock.ts';
 
 /** Resolves when no pod is starting. */
 export type Quiet = (signal: AbortSignal) => Promise<void>;
