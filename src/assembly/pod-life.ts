@@ -2,13 +2,20 @@
 import { availableParallelism } from 'node:os';
 import { podUid, type ContainerId, type PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
-import { emptySnapshot, hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import {
+  emptySnapshot,
+  hasReadySandbox,
+  hasRunningContainers,
+  type MadePod,
+  type PodSnapshot,
+} from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { isFault } from '../lib/errors.ts';
 import { aborted, withDeadline } from '../lib/abort.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { GarbageCollector } from '../garbage/collector.ts';
+import { observedSandbox } from '../observe/snapshot-of.ts';
 import type { PlegEvent } from '../observe/transitions.ts';
 import { contentMayBeRemoved } from '../pods/worker-state.ts';
 import type { Resizing } from './resizing.ts';
@@ -86,7 +93,8 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const observed = {
     get: (uid: PodUid) => cache.get(uid),
     takeInHand: (uid: PodUid) => cache.takeInHand(uid),
-    refresh: (uid: PodUid, signal: AbortSignal) => tracer.span('observe', () => cache.refresh(uid, signal)),
+    refresh: (uid: PodUid, signal: AbortSignal, made?: MadePod) =>
+      tracer.span('observe', () => cache.refresh(uid, signal, made)),
   };
   const runtime = runtimePort(deps);
   const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE });
@@ -301,7 +309,8 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
         signal,
       );
       resizing.synced(pod, snapshot, result.resizeError);
-      return result;
+      const { made, ...rest } = result;
+      return made === undefined ? rest : { ...rest, made: { ...made, sandbox: observedSandbox(made.sandbox) } };
     },
     kill: (pod, snapshot, graceOverrideSeconds, signal) =>
       runtime.killPod({ pod, snapshot, graceOverrideSeconds }, signal),

@@ -65,6 +65,9 @@ export type PodSnapshot = {
   readonly version: number;
 };
 
+/** What somebody made of a pod that the runtime had nothing of: its sandbox as it came up, and the containers started. */
+export type MadePod = { readonly sandbox: ObservedSandbox; readonly containerIds: readonly string[] };
+
 export const emptySnapshot = (uid: PodUid, name: string, namespace: string, version = 0): PodSnapshot => ({
   uid,
   name,

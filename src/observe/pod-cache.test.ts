@@ -9,10 +9,15 @@ import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { PodCache } from './pod-cache.ts';
+import { observedSandbox } from './snapshot-of.ts';
 
 const forever = new AbortController().signal;
 const UID = podUid('u');
-const labels = { 'io.kubernetes.pod.uid': UID };
+const labels = {
+  'io.kubernetes.pod.uid': UID,
+  'io.kubernetes.pod.name': 'p',
+  'io.kubernetes.pod.namespace': 'n',
+};
 
 type Answer = { sandbox?: 'ready' | 'notReady'; container?: ContainerState };
 
@@ -62,14 +67,51 @@ function setup() {
       };
     },
   } as unknown as CriRuntime;
+  const made = async () => {
+    const { status } = await runtime.podSandboxStatus({}, forever);
+    assert.ok(status);
+    return { sandbox: observedSandbox(status), containerIds: ['c'] };
+  };
   const cache = new PodCache({ runtime, clock, log: silentLogger }, { readDeadlineMs: 1000 });
   const settle = (): Promise<void> => clock.advance(0);
   const release = async (): Promise<void> => {
     for (const go of gates.splice(0)) go();
     await settle();
   };
-  return { clock, world, control, cache, release, settle };
+  return { clock, world, control, cache, made, release, settle };
 }
+
+describe('a pod that the caller has just made', () => {
+  it('is read without a search, and looks as if it had been searched for', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    const { version: _, ...quick } = await t.cache.refresh(UID, forever, await t.made());
+    assert.deepEqual([t.control.lists, t.control.statuses], [0, 1]);
+    assert.deepEqual(quick.ips, ['10.0.0.1']);
+    assert.equal(t.cache.stateOf('c'), 'running');
+    const { version: __, ...full } = await t.cache.refresh(UID, forever);
+    assert.equal(t.control.lists, 1);
+    assert.deepEqual(quick, full);
+  });
+
+  it('is searched for when it was seen before', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'notReady' });
+    await t.cache.refresh(UID, forever);
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    await t.cache.refresh(UID, forever, await t.made());
+    assert.equal(t.control.lists, 2);
+  });
+
+  it('is searched for when one of its containers is gone already', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready' });
+    t.control.failStatus = new GrpcError(GrpcCode.NotFound, 'no such container');
+    const snapshot = await t.cache.refresh(UID, forever, await t.made());
+    assert.equal(t.control.lists, 1);
+    assert.deepEqual([snapshot.sandboxes.length, snapshot.containers.length], [1, 0]);
+  });
+});
 
 describe('a pod that somebody has in hand', () => {
   it('is not read when something starts in it that a read shows before it is let go', async () => {

@@ -2,17 +2,17 @@
 // during a read causes exactly one more; a pod whose read hangs is set aside by name and hurts nobody else.
 import type { CriRuntime } from '../cri/services.ts';
 import type { PodUid } from '../core/ids.ts';
-import { emptySnapshot, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
+import { emptySnapshot, type MadePod, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
-import { readPod } from './read-pod.ts';
+import { readMadePod, readPod } from './read-pod.ts';
 import { listAll } from './list-all.ts';
 import { groupByPod, listedSnapshot, listingDiffers, type ListedPod, type Listing } from './listing.ts';
-import { assembleSnapshot } from './snapshot-of.ts';
+import { assembleSnapshot, type PodRead } from './snapshot-of.ts';
 import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
 
 export type PodCacheDeps = { readonly runtime: CriRuntime; readonly clock: Clock; readonly log: Logger };
@@ -124,10 +124,13 @@ export class PodCache {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** A snapshot that was read entirely after this call. Rejects when the read fails; the cache then stays as it was. */
-  async refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot> {
+  /**
+   * A snapshot that was read entirely after this call. Rejects when the read fails; the cache then stays as it was. Of a
+   * pod that nobody has seen yet and the caller has just made, only the containers are read.
+   */
+  async refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot> {
     signal.throwIfAborted();
-    return await abortable(signal, this.#request(uid));
+    return await abortable(signal, this.#request(uid, made));
   }
 
   /**
@@ -214,9 +217,9 @@ export class PodCache {
     this.#store(listedSnapshot(uid, listed, ++this.#version), known);
   }
 
-  #request(uid: PodUid): Promise<PodSnapshot> {
+  #request(uid: PodUid, made?: MadePod): Promise<PodSnapshot> {
     const reads = this.#reads.get(uid);
-    if (reads === undefined) return this.#begin(uid);
+    if (reads === undefined) return this.#begin(uid, made);
     const again = (): Promise<PodSnapshot> => this.#begin(uid);
     reads.next ??= reads.current.then(again, again);
     return reads.next;
@@ -230,8 +233,8 @@ export class PodCache {
     if (unseen) void this.#request(uid).catch(() => undefined); // #failed takes note
   }
 
-  #begin(uid: PodUid): Promise<PodSnapshot> {
-    const current = this.#read(uid).finally(() => {
+  #begin(uid: PodUid, made?: MadePod): Promise<PodSnapshot> {
+    const current = this.#read(uid, made).finally(() => {
       const reads = this.#reads.get(uid);
       if (reads?.next === undefined) this.#reads.delete(uid);
     });
@@ -239,22 +242,13 @@ export class PodCache {
     return current;
   }
 
-  async #read(uid: PodUid): Promise<PodSnapshot> {
-    const { clock, runtime } = this.#deps;
+  async #read(uid: PodUid, made: MadePod | undefined): Promise<PodSnapshot> {
+    const { clock } = this.#deps;
     const previous = this.#pods.get(uid);
     const begun = clock.monotonic();
     try {
       const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
-        abortable(
-          signal,
-          readPod(
-            runtime,
-            uid,
-            previous?.partial === true ? undefined : previous,
-            this.#unlabelled.get(uid) ?? [],
-            signal,
-          ),
-        ),
+        abortable(signal, this.#ask(uid, previous, made, signal)),
       );
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
@@ -263,6 +257,19 @@ export class PodCache {
       this.#failed(uid, previous, err);
       throw err;
     }
+  }
+
+  async #ask(
+    uid: PodUid,
+    previous: PodSnapshot | undefined,
+    made: MadePod | undefined,
+    signal: AbortSignal,
+  ): Promise<PodRead> {
+    const { runtime } = this.#deps;
+    const unlabelled = this.#unlabelled.get(uid) ?? [];
+    const isNew = previous === undefined && unlabelled.length === 0;
+    const read = isNew && made !== undefined ? await readMadePod(runtime, uid, made, signal) : undefined;
+    return read ?? readPod(runtime, uid, previous?.partial === true ? undefined : previous, unlabelled, signal);
   }
 
   #store(snapshot: PodSnapshot, previous: PodSnapshot | undefined): PodSnapshot {

@@ -4,7 +4,7 @@ import type { Container, PodSandbox } from '../cri/gen/cri.ts';
 import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
+import type { MadePod, ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import { isFault } from '../lib/errors.ts';
 import {
   observedContainer,
@@ -43,6 +43,28 @@ export async function readPod(
     namespace: named?.namespace ?? labels[POD_NAMESPACE_LABEL] ?? previous?.namespace ?? '',
     sandboxes,
     containers,
+  };
+}
+
+/** A pod that was made just now: there is nothing to find, only its containers to read. Undefined when one of them has gone. */
+export async function readMadePod(
+  runtime: PodReader,
+  uid: PodUid,
+  made: MadePod,
+  signal: AbortSignal,
+): Promise<PodRead | undefined> {
+  const answers = await Promise.all(
+    made.containerIds.map((containerId) => unlessGone(runtime.containerStatus({ containerId }, signal))),
+  );
+  const statuses = answers.map((answer) => answer?.status).filter((status) => status !== undefined);
+  const labels = statuses[0]?.labels;
+  if (labels === undefined || statuses.length < answers.length) return undefined;
+  return {
+    uid,
+    name: labels[POD_NAME_LABEL] ?? '',
+    namespace: labels[POD_NAMESPACE_LABEL] ?? '',
+    sandboxes: [made.sandbox],
+    containers: statuses.map((status) => observedContainer(status, made.sandbox.id)),
   };
 }
 

@@ -1,11 +1,15 @@
-// Reads /dev/kmsg without blocking: a blocked read would hold one of the few threads all file access shares.
-import { constants } from 'node:fs';
+// Reads /dev/kmsg without blocking and without a thread: the kernel hands its records out of memory, and writes a dozen of
+// them for every pod that comes (a bridge tells of each of its ports).
+import { constants, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
 import { errnoOf } from '../lib/errors.ts';
 import { kmsgText } from './oom-messages.ts';
 
 /** The kernel hands out one record per read and refuses smaller buffers than its longest record. */
 const RECORD_BYTES = 16 * 1024;
+/** A kernel in trouble writes thousands; others want their turn as well. */
+const AT_A_TIME = 100;
 
 export class Kmsg {
   readonly #file: FileHandle;
@@ -27,9 +31,10 @@ export class Kmsg {
     const messages: string[] = [];
     for (;;) {
       try {
-        const { bytesRead } = await this.#file.read(this.#buffer, 0, RECORD_BYTES, null);
+        const bytesRead = readSync(this.#file.fd, this.#buffer, 0, RECORD_BYTES, null);
         if (bytesRead === 0) return messages;
         messages.push(kmsgText(this.#buffer.toString('utf8', 0, bytesRead)));
+        if (messages.length % AT_A_TIME === 0) await setImmediate();
       } catch (err) {
         // EPIPE: the ring went over records we had not read yet; the next read continues with the oldest left.
         if (errnoOf(err) === 'EPIPE') continue;

@@ -3,7 +3,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
-import { hasReadySandbox, hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { hasReadySandbox, hasRunningContainers, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
@@ -13,6 +13,8 @@ import type { StartErrors } from './start-errors.ts';
 export type RuntimeSyncResult = {
   /** Something was created, started, stopped or removed: the pod must be observed again. */
   readonly acted: boolean;
+  /** When that was nothing but a new sandbox and containers in it. */
+  readonly made?: MadePod;
   /** Per container: why it could not be started, or undefined when it was. */
   readonly startErrors: ReadonlyMap<string, { readonly reason: string; readonly message: string } | undefined>;
   /** Monotonic moment at which the earliest back-off ends. */
@@ -24,7 +26,7 @@ export type RuntimeSyncResult = {
 export type SyncPodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
-    refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined>;
+    refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot | undefined>;
     /** Until the end that it returns, starts in this pod are seen by a refresh of ours. */
     takeInHand(uid: PodUid): () => void;
   };
@@ -194,7 +196,7 @@ export class SyncPod {
         if (error === undefined) startErrors.clear(uid, container);
         else startErrors.set(uid, container, error);
       }
-      if (result.acted) await observed.refresh(uid, signal);
+      if (result.acted) await observed.refresh(uid, signal, result.made);
     } finally {
       letGo();
       for (const timer of later) timer.cancel();

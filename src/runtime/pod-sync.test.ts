@@ -206,6 +206,26 @@ describe('a container that cannot start', () => {
   });
 });
 
+describe('a new pod', () => {
+  const made = async (bench: Bench, pod: Pod): Promise<unknown> => {
+    const { made: all } = await bench.sync(pod);
+    return all === undefined ? undefined : [all.sandbox.id, all.containerIds];
+  };
+
+  it('comes with what was made of it, when nothing else was done', async () => {
+    const pod = podOf({ containers: [box('a'), box('b')] });
+    const bench = new Bench(pod, { script: { exits: { a: 1 } } });
+    assert.deepEqual(await made(bench, pod), ['sandbox-1', ['container-1', 'container-2']]);
+    assert.equal(await made(bench, pod), undefined, 'a restart in a sandbox that was there');
+  });
+
+  it('must be looked at in full when a container did not start, or its sandbox says nothing', async () => {
+    const pod = podOf({ containers: [box('a'), box('b')] });
+    assert.equal(await made(new Bench(pod, { script: { startErrors: { a: 'no' } } }), pod), undefined);
+    assert.equal(await made(new Bench(pod, { fail: { podSandboxStatus: broken } }), pod), undefined);
+  });
+});
+
 describe('the sandbox', () => {
   it('cannot be made: the full text is told', async () => {
     const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });

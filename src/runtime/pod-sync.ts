@@ -213,15 +213,16 @@ export class PodSync {
       signal.throwIfAborted();
       return this.#sandboxFailed('FailedCreatePodSandBox', 'Failed to create pod sandbox', cause);
     }
-    this.#ledger.acted();
     this.#prepareImage(setting, signal);
     try {
-      const ips = await doers.sandboxes.ipsOf(sandboxId, signal);
+      const { status, ips } = await doers.sandboxes.read(sandboxId, signal);
+      this.#ledger.sandboxStarted(status);
       this.#request.onSandboxReady?.(sandboxId, ips);
       await this.#enter(sandboxId, ips, setting, signal);
       return 'next';
     } catch (cause) {
       signal.throwIfAborted();
+      this.#ledger.acted();
       events.pod(pod, 'Warning', 'FailedPodSandBoxStatus', `Unable to get pod sandbox status: ${fullErrorText(cause)}`);
       this.#ledger.failed({
         action: 'CreatePodSandbox',
@@ -314,8 +315,8 @@ export class PodSync {
     kit.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
-      await doers.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
-      this.#ledger.started(step.name);
+      const id = await doers.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
+      this.#ledger.started(step.name, id);
       this.#countImageVolumes(entry, false);
       return 'next';
     } catch (err) {

@@ -102,11 +102,11 @@ export class Sandboxes {
     }
   }
 
-  /** The addresses a running sandbox has; none for pods on the host's network. */
-  async ipsOf(sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
+  /** How a sandbox came up, and its addresses; none for pods on the host's network. */
+  async read(sandboxId: string, signal: AbortSignal): Promise<{ status: PodSandboxStatus; ips: readonly string[] }> {
     const { status } = await this.#deps.cri.podSandboxStatus({ podSandboxId: sandboxId }, signal);
     if (status === undefined) throw new KubeletError('internal', 'pod sandbox status is nil');
-    return addressesOf(status);
+    return { status: { ...status, id: sandboxId }, ips: addressesOf(status) };
   }
 
   #handlerOf(pod: Pod, signal: AbortSignal): Promise<string> {

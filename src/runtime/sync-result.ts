@@ -1,6 +1,7 @@
 // What came of one sync of a pod, and its words where people meet them.
 import { goQuote } from '../core/downward.ts';
 import type { Pod } from '../core/pod.ts';
+import type { PodSandboxStatus } from '../cri/gen/cri.ts';
 import type { ContainerStartError, WaitingReason } from '../core/reasons.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -12,6 +13,8 @@ export type PodSyncResult = {
   readonly startErrors: ReadonlyMap<string, StartFailure | undefined>;
   /** Something was done in the runtime, so the pod should be read again. */
   readonly acted: boolean;
+  /** When that was nothing but a new sandbox and containers in it: what came of them. */
+  readonly made?: MadeInRuntime;
   /** The sync as a whole failed, in upstream's words; undefined when nothing did. */
   readonly failure?: KubeletError;
   /** The earliest moment at which a back-off ends, on the monotonic clock. */
@@ -19,6 +22,8 @@ export type PodSyncResult = {
   /** Why a resize could not be done. */
   readonly resizeError?: string;
 };
+
+export type MadeInRuntime = { readonly sandbox: PodSandboxStatus; readonly containerIds: readonly string[] };
 
 export type FailedAction = {
   readonly action:
@@ -51,16 +56,23 @@ export function aggregate(failures: readonly FailedAction[]): KubeletError | und
 export class SyncLedger {
   readonly #containers = new Map<string, StartFailure | undefined>();
   readonly #failures: FailedAction[] = [];
-  #acted = false;
+  readonly #containerIds: string[] = [];
+  #sandbox: PodSandboxStatus | undefined;
+  /** Something else than starting was done. */
+  #changed = false;
   #retryAt: number | undefined;
   #resizeError: string | undefined;
 
   acted(): void {
-    this.#acted = true;
+    this.#changed = true;
   }
 
-  started(container: string): void {
-    this.#acted = true;
+  sandboxStarted(status: PodSandboxStatus): void {
+    this.#sandbox = status;
+  }
+
+  started(container: string, id: string): void {
+    this.#containerIds.push(id);
     this.#containers.set(container, undefined);
   }
 
@@ -90,13 +102,20 @@ export class SyncLedger {
     this.failed({ action: 'ResizePodInPlace', target: pod.metadata.name, reason: 'ResizePodInPlaceError', message });
   }
 
+  #made(): { made?: MadeInRuntime } {
+    const [sandbox, containerIds] = [this.#sandbox, this.#containerIds];
+    const isAll = !this.#changed && this.#failures.length === 0 && containerIds.length > 0;
+    return sandbox !== undefined && isAll ? { made: { sandbox, containerIds } } : {};
+  }
+
   /** Back-offs are told in wall time, because ends of containers are; waiting is monotonic. */
   result(clock: Clock): PodSyncResult {
     const failure = aggregate(this.#failures);
     const retryAt = this.#retryAt;
     return {
       startErrors: this.#containers,
-      acted: this.#acted,
+      acted: this.#changed || this.#sandbox !== undefined || this.#containerIds.length > 0,
+      ...this.#made(),
       ...(failure === undefined ? {} : { failure }),
       ...(retryAt === undefined ? {} : { retryAt: clock.monotonic() + Math.max(0, retryAt - clock.now()) }),
       ...(this.#resizeError === undefined ? {} : { resizeError: this.#resizeError }),
