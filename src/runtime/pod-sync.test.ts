@@ -1,6 +1,6 @@
 // What a sync does when something fails: reasons, events, and what still happens.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -227,6 +227,15 @@ describe('a new pod', () => {
 });
 
 describe('the sandbox', () => {
+  it('waits for a resolver file that can be read, and is made as soon as there is one', async () => {
+    const bench = new Bench(podOf());
+    await rename(join(root, 'resolv.conf'), join(root, 'away'));
+    const failed = await bench.sync(podOf());
+    assert.match(failed.failure?.message ?? '', /ENOENT.*resolv\.conf/);
+    await rename(join(root, 'away'), join(root, 'resolv.conf'));
+    assert.equal((await bench.sync(podOf())).failure, undefined);
+  });
+
   it('cannot be made: the full text is told', async () => {
     const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });
     const result = await bench.sync(podOf());

@@ -75,8 +75,12 @@ export class Sandboxes {
     const path = this.#facts.resolvConf;
     if (path === '') return undefined;
     const now = this.#deps.kit.clock.monotonic();
-    if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS)
-      this.#resolvConf = { text: readFile(path, 'utf8'), atMs: now };
+    if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS) {
+      const text = readFile(path, 'utf8');
+      this.#resolvConf = { text, atMs: now };
+      // The next pod asks again.
+      text.catch(() => (this.#resolvConf = undefined));
+    }
     return this.#resolvConf.text;
   }
 
