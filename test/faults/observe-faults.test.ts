@@ -97,6 +97,8 @@ describe('observer behind a faulty connection', () => {
   it('keeps the last truth while a read fails, then tells what happened meanwhile', async () => {
     const pod = await runPod(fake, 'fails', ['sleep', '1000']);
     await soon('seen', () => stateOf(pod.uid) === 'running');
+    // A read under way might see the death before the fault begins.
+    await observer.cache.refresh(podUid(pod.uid), forever);
     const lift = proxy.inject({
       verb: 'ContainerStatus',
       fault: { do: 'error', code: GrpcCode.Internal, message: 'broken' },
