@@ -1,4 +1,4 @@
-// Reads /dev/kmsg without blocking and without a thread: the kernel hands its records out of memory, and writes a dozen of
+// Reads /dev/kmsg without blocking and without a thread: the kernel hands its records out of memory, and writes some of
 // them for every pod that comes (a bridge tells of each of its ports).
 import { constants, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';

@@ -78,8 +78,10 @@ export class Sandboxes {
     if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS) {
       const text = readFile(path, 'utf8');
       this.#resolvConf = { text, atMs: now };
-      // The next pod asks again.
-      text.catch(() => (this.#resolvConf = undefined));
+      text.catch(() => {
+        // The next pod asks again.
+        if (this.#resolvConf?.text === text) this.#resolvConf = undefined;
+      });
     }
     return this.#resolvConf.text;
   }

@@ -10,7 +10,8 @@ it('finds what can be read from the file again, and nothing that was written to'
   const smaps = [
     mapping('00400000-00402000 r-xp 00000000 fe:00 12 /usr/bin/node', 'Private_Dirty: 0 kB', 'Anonymous: 0 kB'),
     mapping('00402000-00404000 r--p 00002000 fe:00 12 /usr/bin/node', 'Private_Dirty: 4 kB', 'Anonymous: 4 kB'),
-    mapping('00404000-00406000 r--p 00004000 fe:00 12 /usr/bin/node', 'Private_Dirty: 0 kB', 'Anonymous: 4 kB'),
+    mapping('00404000-00405000 r--p 00004000 fe:00 12 /usr/bin/node', 'Private_Dirty: 0 kB', 'Anonymous: 4 kB'),
+    mapping('00405000-00406000 r--p 00005000 fe:00 12 /usr/bin/node', 'Private_Dirty: 0 kB', 'Swap: 4 kB'),
     mapping('00406000-00408000 rw-p 00006000 fe:00 12 /usr/bin/node', 'Private_Dirty: 0 kB', 'Anonymous: 0 kB'),
     mapping('00408000-0040a000 r-xp 00000000 00:00 0 ', 'Private_Dirty: 0 kB', 'Anonymous: 0 kB'),
     mapping('7ff000000000-7ff000002000 r-xp 00000000 00:00 0 [vdso]', 'Private_Dirty: 0 kB', 'Anonymous: 0 kB'),

@@ -6,7 +6,10 @@ import { dropPages } from '../libc.ts';
 
 export type Mapping = { readonly start: bigint; readonly length: bigint; readonly path: string };
 
-/** Mappings of files, not writable, in which nothing was ever written (relocated tables were, before they were locked). */
+/**
+ * Mappings of files, not writable, in which nothing was ever written. Relocated tables were written to before they were
+ * locked: those pages are the process's own, in memory or swapped out, and the file does not have them.
+ */
 export function cleanFileMappings(smaps: string): Mapping[] {
   const found: Mapping[] = [];
   let current: Mapping | undefined;
@@ -16,7 +19,7 @@ export function cleanFileMappings(smaps: string): Mapping[] {
       const [start, end] = [BigInt(`0x${head[1]}`), BigInt(`0x${head[2]}`)];
       current = { start, length: end - start, path: head[5] ?? '' };
     } else if (/^[0-9a-f]+-/.test(line)) current = undefined;
-    else if (/^(Private_Dirty|Anonymous): +[1-9]/.test(line)) current = undefined;
+    else if (/^(Private_Dirty|Anonymous|Swap): +[1-9]/.test(line)) current = undefined;
     else if (current !== undefined && line.startsWith('VmFlags:')) {
       found.push(current);
       current = undefined;

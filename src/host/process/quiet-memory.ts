@@ -37,7 +37,7 @@ export class QuietMemory {
   /** Something is going on. Cheap: called for every step of every pod. */
   touch(): void {
     this.#last = this.#deps.clock.monotonic();
-    this.#timer ??= this.#deps.clock.after(QUIET_MS, () => void this.#look());
+    this.#timer ??= this.#lookIn(QUIET_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -46,12 +46,17 @@ export class QuietMemory {
     this.#timer?.cancel();
   }
 
+  #lookIn(ms: number): Timer {
+    const { clock, log } = this.#deps;
+    return clock.after(ms, () => void this.#look().catch((err: unknown) => log.warn('memory is kept', { err })));
+  }
+
   async #look(): Promise<void> {
     const { clock, log, ownBytes, collect, dropPages } = this.#deps;
     this.#timer = undefined;
     const quietMs = clock.monotonic() - this.#last;
     if (quietMs < QUIET_MS) {
-      this.#timer = clock.after(QUIET_MS - quietMs, () => void this.#look());
+      this.#timer = this.#lookIn(QUIET_MS - quietMs);
       return;
     }
     const before = ownBytes();
