@@ -119,8 +119,8 @@ async function measure(world: World, options: Options, command: string, env: Nod
     const from = performance.now();
     say(`${scenario.name}: ${scenario.asks}`);
     try {
-      const told = { quick: options.quick, command, env, say: (line: string) => say(`  ${line}`) };
-      rows.push(...(await scenario.run(world, told)));
+      const reported = { quick: options.quick, command, env, say: (line: string) => say(`  ${line}`) };
+      rows.push(...(await scenario.run(world, reported)));
       say(`  took ${Math.round((performance.now() - from) / 1000)} s`);
     } catch (err) {
       say(`  did not work: ${err instanceof Error ? err.message : String(err)}`);

@@ -16,7 +16,7 @@ import { buildShutdown } from './assembly/shutdown.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
-import { isReady } from './assembly/tracing.ts';
+import { isPodReady } from './assembly/tracing.ts';
 import { buildUpkeep } from './assembly/upkeep.ts';
 import { buildVolumes, type Volumes } from './assembly/volumes.ts';
 import type { KubeletConfig } from './config/config-fields.ts';
@@ -128,14 +128,14 @@ async function buildNode(
       cluster.statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
       base.memory.touch();
-      if (base.flags.kubeconfig === '' && isReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
+      if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },
     shown: (pod) => cluster.mirrorStatus(pod),
   });
   const made = { store, statuses, objects, podMetrics };
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
-  const later: Later = { ...made, ...condition, volumes: () => volumes, life: () => life, sources: () => sources };
-  const cluster: ClusterPort = await buildClusterPort(base, edge, later, signal);
+  const late: Late = { ...made, ...condition, volumes: () => volumes, life: () => life, sources: () => sources };
+  const cluster: ClusterPort = await buildClusterPort(base, edge, late, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
@@ -144,8 +144,8 @@ async function buildNode(
   const wake = (uid: PodUid): void => life.workers.wake(uid);
   const resizing = buildResizing({ base, edge, cluster, cgroups, active, wake });
   await resizing.load();
-  const around = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
-  const { runtime } = await buildPodRuntime(base, edge, around, signal);
+  const runtimeDeps = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
+  const { runtime } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
   const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
   const life: PodLife = buildPodLife({
@@ -229,7 +229,7 @@ async function buildNode(
   };
 }
 
-type Later = {
+type Late = {
   readonly store: PodStore;
   readonly podMetrics: PodMetrics;
   readonly statuses: StatusStore;
@@ -242,33 +242,28 @@ type Later = {
 };
 
 /** With a kubeconfig the node belongs to a cluster, without one it is on its own. */
-function buildClusterPort(
-  base: Foundation,
-  edge: RuntimeEdge,
-  later: Later,
-  signal: AbortSignal,
-): Promise<ClusterPort> {
+function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signal: AbortSignal): Promise<ClusterPort> {
   const onObjectChange = (kind: 'configMap' | 'secret', namespace: string, name: string): void =>
-    later.volumes().manager.objectChanged(kind, namespace, name);
-  if (base.flags.kubeconfig === '') return buildStandalone(base, edge.resources, later.objects, onObjectChange);
+    late.volumes().manager.objectChanged(kind, namespace, name);
+  if (base.flags.kubeconfig === '') return buildStandalone(base, edge.resources, late.objects, onObjectChange);
   return buildCluster(
     {
       base,
       edge,
-      store: later.store,
-      statuses: later.statuses,
+      store: late.store,
+      statuses: late.statuses,
       onObjectChange,
-      pressures: later.pressures,
-      shuttingDown: later.shuttingDown,
-      onPods: (pods, origin) => later.sources().merged.set('api', pods, origin === 'checkpoint'),
-      wake: (uid) => later.life().workers.wake(uid),
-      starts: { crowded: () => later.life().crowded(), quiet: (stop) => later.life().quiet(stop) },
-      onPodCertificates: (uid) => later.volumes().manager.podCertificatesChanged(uid),
-      onTrustBundles: () => later.volumes().manager.trustBundlesChanged(),
+      pressures: late.pressures,
+      shuttingDown: late.shuttingDown,
+      onPods: (pods, origin) => late.sources().merged.set('api', pods, origin === 'checkpoint'),
+      wake: (uid) => late.life().workers.wake(uid),
+      starts: { crowded: () => late.life().crowded(), quiet: (stop) => late.life().quiet(stop) },
+      onPodCertificates: (uid) => late.volumes().manager.podCertificatesChanged(uid),
+      onTrustBundles: () => late.volumes().manager.trustBundlesChanged(),
       mayBeRunning: (uid) =>
-        mayHaveRunningContainers(later.life().workers.stateOf(uid), later.life().housekeeping.synced),
-      volumesInUse: () => later.volumes().manager.volumesInUse(),
-      onStatusSynced: (uid) => later.podMetrics.statusSynced(uid),
+        mayHaveRunningContainers(late.life().workers.stateOf(uid), late.life().housekeeping.synced),
+      volumesInUse: () => late.volumes().manager.volumesInUse(),
+      onStatusSynced: (uid) => late.podMetrics.statusSynced(uid),
     },
     signal,
   );

@@ -97,7 +97,7 @@ async function insides(): Promise<Insides> {
 
 process.on('message', () => {
   insides().then(
-    (told) => process.send?.(told),
+    (reported) => process.send?.(reported),
     (err: unknown) => process.send?.({ failed: String(err) }),
   );
 });

@@ -28,10 +28,10 @@ const ANSWER_MS = 60_000;
 export const askInsides = (child: ChildProcess): Promise<Insides> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the probe does not answer')), ANSWER_MS);
-    child.once('message', (told) => {
+    child.once('message', (reported) => {
       clearTimeout(timer);
-      const { failed } = told as { failed?: string };
-      if (failed === undefined) resolve(told as Insides);
+      const { failed } = reported as { failed?: string };
+      if (failed === undefined) resolve(reported as Insides);
       else reject(new Error(`the probe failed: ${failed}`));
     });
     child.send('vitals');

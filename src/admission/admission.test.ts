@@ -6,7 +6,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
 import { PodAdmission, type PodAdmissionDeps, type PodAdmissionOptions } from './pod-admission.ts';
 import { SysctlAllowlist } from './sysctls.ts';
-import type { Verdict } from './verdict.ts';
+import type { AdmissionVerdict } from './verdict.ts';
 
 const NODE: Node = {
   metadata: { name: 'n1', labels: { zone: 'a' } },
@@ -31,7 +31,7 @@ type Given = {
   options?: Partial<PodAdmissionOptions>;
 };
 
-function admit(p: Pod, given: Given = {}): Promise<Verdict> {
+function admit(p: Pod, given: Given = {}): Promise<AdmissionVerdict> {
   const node = 'node' in given ? given.node : NODE;
   return new PodAdmission(
     {

@@ -10,7 +10,7 @@ import { checkShutdown } from './node-shutdown.ts';
 import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
 import { checkPredicates, onlyNodeAffinityFails } from './predicates.ts';
 import type { SysctlAllowlist } from './sysctls.ts';
-import type { Rejection, Verdict } from './verdict.ts';
+import type { Rejection, AdmissionVerdict } from './verdict.ts';
 
 interface NodeSource {
   /** The node as last seen; undefined while unknown. */
@@ -53,7 +53,7 @@ export class PodAdmission {
   }
 
   /** `others`: the pods admitted before and not yet terminated, with their allocated resources. */
-  async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+  async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const beside = others.filter((other) => uidOf(other) !== uidOf(pod));
     const verdict = await this.#decide(pod, beside, signal);
     if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
@@ -62,7 +62,7 @@ export class PodAdmission {
     return verdict;
   }
 
-  async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+  async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const { nodeConditions, sysctls, shuttingDown } = this.#deps;
     const early =
       checkEvictionConditions(pod, nodeConditions()) ?? sysctls.check(pod) ?? (await this.#hooks(pod, signal));
@@ -82,7 +82,7 @@ export class PodAdmission {
     return verdict.ok ? undefined : verdict;
   }
 
-  async #predicates(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict> {
+  async #predicates(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     let node = this.#deps.node.node();
     if (node !== undefined && onlyNodeAffinityFails(pod, others, node)) {
       try {

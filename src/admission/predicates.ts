@@ -6,7 +6,7 @@ import { shortageMessage, shortagesOf, type Shortage } from './node-fit.ts';
 import { hasFreePorts } from './node-ports.ts';
 import { checkOperatingSystem, checkSupplementalGroups } from './operating-system.ts';
 import { planPreemption } from './preemption.ts';
-import type { Rejection, Verdict } from './verdict.ts';
+import type { Rejection, AdmissionVerdict } from './verdict.ts';
 
 const TEXTS = {
   NodeAffinity: "node(s) didn't match Pod's node affinity/selector",
@@ -35,7 +35,7 @@ export const onlyNodeAffinityFails = (pod: Pod, others: readonly Pod[], node: No
   return shortages.length === 0 && failed.length === 1 && failed[0] === 'NodeAffinity';
 };
 
-export function checkPredicates(pod: Pod, others: readonly Pod[], node: Node | undefined): Verdict {
+export function checkPredicates(pod: Pod, others: readonly Pod[], node: Node | undefined): AdmissionVerdict {
   if (node === undefined) return { ok: false, reason: 'InvalidNodeInfo', message: 'Kubelet cannot get node info.' };
   const unsuited = checkOperatingSystem(pod) ?? checkSupplementalGroups(pod, node);
   if (unsuited !== undefined) return { ok: false, ...unsuited };
@@ -52,7 +52,7 @@ const firstShort = ({ shortages: [first] }: Misfit): Rejection | undefined =>
 const firstFailed = ({ failed: [first] }: Misfit): Rejection | undefined =>
   first === undefined ? undefined : { reason: first, message: `Predicate ${first} failed: ${TEXTS[first]}` };
 
-function makeRoom(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): Verdict {
+function makeRoom(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): AdmissionVerdict {
   const plan = planPreemption(pod, others, shortages);
   if (plan.ok) return { ok: true, victims: plan.victims, scarce: shortages[0]?.resource ?? '' };
   return {

@@ -3,7 +3,7 @@ import type { Pod } from '../core/pod.ts';
 
 export type Rejection = { readonly reason: string; readonly message: string };
 
-export type Verdict =
+export type AdmissionVerdict =
   | {
       readonly ok: true;
       /** Pods to evict (and to see gone) before this one starts; only critical pods have any. */

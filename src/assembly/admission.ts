@@ -5,7 +5,7 @@ import { PREEMPTED } from '../admission/preemption.ts';
 import { SysctlAllowlist } from '../admission/sysctls.ts';
 import { evictPod } from '../pods/evict.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
-import type { Verdict } from '../pods/pod-changes.ts';
+import type { AdmissionVerdict } from '../pods/pod-changes.ts';
 import type { Pod } from '../core/pod.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import { unsupportedVolumeOf } from '../volumes/plugin-set.ts';
@@ -17,23 +17,23 @@ import type { RuntimeEdge } from './runtime-edge.ts';
 export async function buildAdmission(
   base: Foundation,
   edge: RuntimeEdge,
-  around: {
+  deps: {
     readonly cluster: ClusterPort;
     readonly hooks: ContainerManagerHooks;
     readonly workers: () => PodWorkers;
     readonly pressures: () => readonly string[];
     readonly shuttingDown: () => boolean;
   },
-): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>> {
+): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<AdmissionVerdict>> {
   const { config, gates, log } = base;
-  const { cluster, hooks } = around;
+  const { cluster, hooks } = deps;
   const admission = new PodAdmission(
     {
       node: { node: () => cluster.node(), fresh: (signal) => cluster.freshNode(signal) },
       hooks,
       sysctls: new SysctlAllowlist(config.allowedUnsafeSysctls, edge.resources.machine.kernelRelease),
-      nodeConditions: around.pressures,
-      shuttingDown: around.shuttingDown,
+      nodeConditions: deps.pressures,
+      shuttingDown: deps.shuttingDown,
       log: log.child({ component: 'admission' }),
       rejections: base.registry.counter(
         'kubelet_admission_rejections_total',
@@ -58,12 +58,7 @@ export async function buildAdmission(
     const verdict = await admission.admit(pod, active, signal);
     if (!verdict.ok) return verdict;
     for (const victim of verdict.victims)
-      await evictPod(
-        { workers: around.workers(), events: cluster.events, clock: base.clock },
-        victim,
-        PREEMPTED,
-        signal,
-      );
+      await evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, victim, PREEMPTED, signal);
     return { ok: true };
   };
 }

@@ -50,7 +50,7 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
       },
       events,
       onPressure: () => cluster.nodeChanged(),
-      kit: { clock, log: base.log.child({ component: 'eviction' }), registry },
+      infra: { clock, log: base.log.child({ component: 'eviction' }), registry },
     },
     {
       thresholds: parseThresholds(config, config.enforceNodeAllocatable.includes('pods')),
@@ -62,12 +62,12 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
 }
 
 async function diskLayout({ flags }: Foundation, { cri }: RuntimeEdge, signal: AbortSignal): Promise<DiskLayout> {
-  const told = await cri.images.imageFsInfo({}, signal);
+  const reported = await cri.images.imageFsInfo({}, signal);
   const deviceOf = async (path: string | undefined): Promise<number | undefined> =>
     path === undefined ? undefined : (await stat(path)).dev;
   const own = await deviceOf(flags.rootDir);
-  const images = (await deviceOf(told.imageFilesystems[0]?.fsId?.mountpoint)) ?? own;
-  const containers = (await deviceOf(told.containerFilesystems[0]?.fsId?.mountpoint)) ?? images;
+  const images = (await deviceOf(reported.imageFilesystems[0]?.fsId?.mountpoint)) ?? own;
+  const containers = (await deviceOf(reported.containerFilesystems[0]?.fsId?.mountpoint)) ?? images;
   if (images === own) return 'shared';
   return containers === images ? 'dedicated' : 'split';
 }

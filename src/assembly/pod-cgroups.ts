@@ -36,14 +36,14 @@ export const buildPodCgroups = (
 export const buildCgroupTree = (
   { clock, config, log }: Foundation,
   edge: RuntimeEdge,
-  around: { readonly cluster: ClusterPort; readonly active: () => readonly Pod[] },
+  deps: { readonly cluster: ClusterPort; readonly active: () => readonly Pod[] },
 ): CgroupTree =>
   new CgroupTree(
     {
       cgroups: edge.cgroups,
-      pods: { active: around.active },
+      pods: { active: deps.active },
       node: edge.resources,
-      events: around.cluster.events,
+      events: deps.cluster.events,
       clock,
       log: log.child({ component: 'cgroups' }),
     },

@@ -23,14 +23,14 @@ export const knownObjects = <T extends KubeObject>(
 
 /** Of signers in the cluster, for pods to prove who they are. */
 export function buildPodCertificates(
-  around: {
+  deps: {
     readonly base: Foundation;
     readonly events: EventRecorder;
     readonly onPodCertificates: (uid: string) => void;
   },
   api: Pick<PodCertificatesDeps, 'client' | 'accounts' | 'nodeUid'>,
 ): PodCertificates | undefined {
-  const { base, events, onPodCertificates } = around;
+  const { base, events, onPodCertificates } = deps;
   if (!base.gates.enabled('PodCertificateRequest')) return undefined;
   const log = base.log.child({ component: 'pod-certificates' });
   const certificates = new PodCertificates(

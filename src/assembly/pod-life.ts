@@ -21,17 +21,17 @@ import { contentMayBeRemoved } from '../pods/worker-state.ts';
 import type { Resizing } from './resizing.ts';
 import { FinishPod } from '../pods/finish-pod.ts';
 import { Housekeeping, type Leftovers } from '../pods/housekeeping.ts';
-import { PodChanges, type Verdict } from '../pods/pod-changes.ts';
+import { PodChanges, type AdmissionVerdict } from '../pods/pod-changes.ts';
 import { PodStatusWriter } from '../pods/pod-status-writer.ts';
 import { PodStore } from '../pods/pod-store.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { StartErrors } from '../pods/start-errors.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { StartTurns } from '../pods/start-turns.ts';
-import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type Surroundings } from '../pods/sync-pod.ts';
+import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type PodPrerequisites } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
-import { isReady, isStarted } from '../probes/readiness.ts';
+import { isContainerReady, isStarted } from '../probes/readiness.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import type { PodMetrics } from '../stats/pod-metrics.ts';
@@ -43,7 +43,7 @@ import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
 import { pullSecretsOf } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
-import { beginTrace, tracedSteps, tracedSurroundings, tracedTurns } from './tracing.ts';
+import { beginTrace, tracedSteps, tracedPrerequisites, tracedTurns } from './tracing.ts';
 import type { Volumes } from './volumes.ts';
 
 export type PodLifeDeps = {
@@ -57,7 +57,7 @@ export type PodLifeDeps = {
   readonly statuses: StatusStore;
   readonly messages: TerminationMessages;
   readonly store: PodStore;
-  readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<Verdict>;
+  readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<AdmissionVerdict>;
   readonly sourcesReady: () => boolean;
   readonly images: Images;
   /** The tiers' weights follow their pods. */
@@ -92,7 +92,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
   const status = statusWriter(deps, startErrors);
   const observed = {
     get: (uid: PodUid) => cache.get(uid),
-    takeInHand: (uid: PodUid) => cache.takeInHand(uid),
+    beginMutation: (uid: PodUid) => cache.beginMutation(uid),
     refresh: (uid: PodUid, signal: AbortSignal, made?: MadePod) =>
       tracer.span('observe', () => cache.refresh(uid, signal, made)),
   };
@@ -103,7 +103,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       observed,
       status,
       startErrors,
-      surroundings: tracedSurroundings(tracer, surroundingsOf(deps)),
+      prerequisites: tracedPrerequisites(tracer, prerequisitesOf(deps)),
       runtime,
       turns: tracedTurns(tracer, turns),
       events: cluster.events,
@@ -275,7 +275,7 @@ function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
       previouslyReady: old?.ready === true && old.containerID === status.containerID,
     };
     const started = isStarted(before, facts);
-    const ready = isReady(before, started, facts);
+    const ready = isContainerReady(before, started, facts);
     if (started && !ready && facts.hasReadinessProbe) probes.trigger(uid, status.name);
     return { started, ready };
   };
@@ -317,7 +317,7 @@ function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRu
   };
 }
 
-function surroundingsOf({
+function prerequisitesOf({
   edge,
   cluster,
   cgroups,
@@ -325,7 +325,7 @@ function surroundingsOf({
   probes,
   resizing,
   refreshCgroups,
-}: PodLifeDeps): Surroundings {
+}: PodLifeDeps): PodPrerequisites {
   return {
     networkProblem: () => {
       const state = edge.health.state();

@@ -29,7 +29,7 @@ export type PodRuntimeParts = { readonly runtime: PodRuntime; readonly userns: U
 export async function buildPodRuntime(
   base: Foundation,
   edge: RuntimeEdge,
-  around: {
+  deps: {
     cluster: ClusterPort;
     volumes: Volumes;
     images: Images;
@@ -41,7 +41,7 @@ export async function buildPodRuntime(
   signal: AbortSignal,
 ): Promise<PodRuntimeParts> {
   const { config, flags, clock, log, registry } = base;
-  const { cluster, volumes, images, cgroups } = around;
+  const { cluster, volumes, images, cgroups } = deps;
   const idsPerPod = config.userNamespaces?.idsPerPod ?? IDS_PER_POD;
   const range = await subordinateIds({ idsPerPod, maxPods: config.maxPods }, signal);
   const userns = new UserNamespaces({ rootDir: flags.rootDir, idsPerPod, maxPods: config.maxPods, range });
@@ -49,12 +49,12 @@ export async function buildPodRuntime(
   const traced = tracedImages(base.tracer, images.puller);
   const runtime = new PodRuntime(
     {
-      cri: steady(edge.cri.runtime, signal),
+      cri: withoutCancellation(edge.cri.runtime, signal),
       images: {
-        ensure: (request, stop) => around.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
+        ensure: (request, stop) => deps.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
       volumes: volumes.manager,
-      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: around.hooks, resize: around.resize },
+      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: deps.hooks, resize: deps.resize },
       cluster: {
         configMap: (namespace, name, signal) => orUndefined(cluster.configMap(namespace, name, signal)),
         secret: (namespace, name, signal) => orUndefined(cluster.secret(namespace, name, signal)),
@@ -71,7 +71,7 @@ export async function buildPodRuntime(
         },
       },
       events: cluster.events,
-      kit: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp, userns },
+      infra: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp, userns },
     },
     await runtimeFacts(base, edge),
   );
@@ -83,7 +83,7 @@ export async function buildPodRuntime(
  * neither started nor removed for seconds. A pod that is to stop waits the moment it takes; only the end of the agent
  * itself cuts these calls short.
  */
-const steady = (cri: CriRuntime, whole: AbortSignal): CriRuntime => ({
+const withoutCancellation = (cri: CriRuntime, whole: AbortSignal): CriRuntime => ({
   ...cri,
   runPodSandbox: (request) => cri.runPodSandbox(request, whole),
   createContainer: (request) => cri.createContainer(request, whole),

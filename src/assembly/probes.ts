@@ -13,14 +13,14 @@ import type { RuntimeEdge } from './runtime-edge.ts';
 export function buildProbes(
   { clock, log, probeRegistry }: Foundation,
   edge: RuntimeEdge,
-  around: {
+  deps: {
     readonly cluster: ClusterPort;
     readonly store: PodStore;
     readonly statuses: StatusStore;
     readonly probed: (uid: PodUid) => void;
   },
 ): ProbeManager {
-  const { cluster, store, statuses, probed } = around;
+  const { cluster, store, statuses, probed } = deps;
   const prober = containerProber(clock, (containerId, cmd, timeoutSeconds, signal) =>
     edge.cri.runtime.execSync({ containerId, cmd, timeout: timeoutSeconds }, signal),
   );

@@ -73,7 +73,7 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
   const metrics = resizeMetrics(base.registry);
   const resizes = new Resizes({ allocations, active, check, wake, events: cluster.events, metrics, clock, log });
   return {
-    parts: [resizes, lastWords(allocations, actuated)],
+    parts: [resizes, flushOnStop(allocations, actuated)],
     resizes,
     records: resizeRecords(actuated, cgroups, Math.round(config.cpuCFSQuotaPeriodMs * 1000)),
     load: async () => {
@@ -115,7 +115,7 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
 }
 
 /** What changed just before the end is on disk at the end. */
-const lastWords = (...records: readonly { flush(): Promise<void> }[]): Runnable => ({
+const flushOnStop = (...records: readonly { flush(): Promise<void> }[]): Runnable => ({
   name: 'pod-resource-records',
   run: async (signal) => {
     await aborted(signal);

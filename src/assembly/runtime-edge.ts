@@ -37,7 +37,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     timeoutMs: config.runtimeRequestTimeoutMs,
-    around: tracedCalls(base.tracer, criMetrics(clock, registry)),
+    intercept: tracedCalls(base.tracer, criMetrics(clock, registry)),
   });
   const [version, driver, sandboxImage] = await Promise.all([
     validateCri(cri, signal),

@@ -34,8 +34,8 @@ export type Shutdown = {
   readonly parts: readonly Runnable[];
 };
 
-export function buildShutdown(around: ShutdownParts): Shutdown {
-  const manager = buildManager(around);
+export function buildShutdown(deps: ShutdownParts): Shutdown {
+  const manager = buildManager(deps);
   return { shuttingDown: () => manager?.shuttingDown === true, parts: manager === undefined ? [] : [manager] };
 }
 
@@ -62,7 +62,7 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
       events: cluster.events,
       onChange: () => cluster.nodeChanged(),
       times,
-      kit: { clock, log: base.log.child({ component: 'shutdown' }) },
+      infra: { clock, log: base.log.child({ component: 'shutdown' }) },
     },
     groups,
   );

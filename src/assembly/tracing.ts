@@ -2,27 +2,27 @@
 import type { PodUid } from '../core/ids.ts';
 import { podUid } from '../core/ids.ts';
 import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
-import type { Around } from '../cri/services.ts';
+import type { CallInterceptor } from '../cri/services.ts';
 import type { PodClient } from '../status/status-sync.ts';
 import type { WorkerSteps } from '../pods/pod-workers.ts';
-import type { Surroundings, Turns } from '../pods/sync-pod.ts';
+import type { PodPrerequisites, Turns } from '../pods/sync-pod.ts';
 import type { PodTracer } from '../trace/pod-tracer.ts';
 import type { Kind } from '../trace/waterfall.ts';
 
 /** CRI calls under their own names. */
 export const tracedCalls =
-  (tracer: PodTracer, around: Around): Around =>
+  (tracer: PodTracer, inner: CallInterceptor): CallInterceptor =>
   (verb, call) =>
-    around(verb, () => tracer.span(verb, call));
+    inner(verb, () => tracer.span(verb, call));
 
 export const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
   tracer.begin(kind, { uid: uidOf(pod), namespace: namespaceOf(pod), name: pod.metadata.name });
 
-export const tracedSurroundings = (tracer: PodTracer, around: Surroundings): Surroundings => ({
-  ...around,
-  ensureCgroup: (pod, signal) => tracer.span('cgroup', () => around.ensureCgroup(pod, signal)),
-  ensureDirectories: (pod) => tracer.span('directories', () => around.ensureDirectories(pod)),
-  mountVolumes: (pod, signal) => tracer.span('volumes', () => around.mountVolumes(pod, signal)),
+export const tracedPrerequisites = (tracer: PodTracer, inner: PodPrerequisites): PodPrerequisites => ({
+  ...inner,
+  ensureCgroup: (pod, signal) => tracer.span('cgroup', () => inner.ensureCgroup(pod, signal)),
+  ensureDirectories: (pod) => tracer.span('directories', () => inner.ensureDirectories(pod)),
+  mountVolumes: (pod, signal) => tracer.span('volumes', () => inner.mountVolumes(pod, signal)),
 });
 
 export const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
@@ -69,7 +69,7 @@ export const tracedStatuses = (tracer: PodTracer, client: PodClient): PodClient 
   patch: async (resource, where, body, signal) => {
     const answer = await tracer.spanOf(uidIn(body), 'status', () => client.patch(resource, where, body, signal));
     const pod = answer as Pod;
-    if (isReady(pod)) tracer.finish('start', ownerOf(pod));
+    if (isPodReady(pod)) tracer.finish('start', ownerOf(pod));
     return answer;
   },
   delete: async (resource, where, options, signal) => {
@@ -79,7 +79,7 @@ export const tracedStatuses = (tracer: PodTracer, client: PodClient): PodClient 
   },
 });
 
-export const isReady = (pod: Pick<Pod, 'status'>): boolean =>
+export const isPodReady = (pod: Pick<Pod, 'status'>): boolean =>
   pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
 
 /** A mirror speaks for its static pod. */

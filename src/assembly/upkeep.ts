@@ -56,7 +56,7 @@ export async function buildUpkeep(deps: UpkeepDeps): Promise<Upkeep> {
       records: deps.images.records,
       disk: (signal) => imageFilesystem(edge.cri.images, signal),
       events: cluster.events,
-      kit: { clock, log: base.log.child({ component: 'image-gc' }), registry },
+      infra: { clock, log: base.log.child({ component: 'image-gc' }), registry },
     },
     live(base, IMAGE_GC_FIELDS, (now) => ({
       get highThresholdPercent() {

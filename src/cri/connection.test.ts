@@ -15,19 +15,19 @@ import { openCri, readCgroupDriver, validateCri, type CriConnection } from './co
 import { parseEndpoint } from './endpoint.ts';
 import { CgroupDriver, ImageService, RuntimeService, type Container } from './gen/cri.ts';
 import { criMetrics, operationType } from './metrics.ts';
-import type { Around } from './services.ts';
+import type { CallInterceptor } from './services.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kts-cri-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 const forever = new AbortController().signal;
 let next = 0;
 const newSocket = (): string => join(root, `${next++}.sock`);
-const connect = (socketPath: string, timeoutMs = 5000, around?: Around): CriConnection =>
+const connect = (socketPath: string, timeoutMs = 5000, intercept?: CallInterceptor): CriConnection =>
   openCri(systemClock, {
     runtimeEndpoint: `unix://${socketPath}`,
     imageEndpoint: '',
     timeoutMs,
-    ...(around === undefined ? {} : { around }),
+    ...(intercept === undefined ? {} : { intercept }),
   });
 const version = { version: '0.1.0', runtimeName: 'test', runtimeVersion: '1', runtimeApiVersion: 'v1' };
 

@@ -6,7 +6,7 @@ import { GrpcChannel } from '../lib/grpc/channel.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { CgroupDriver } from './gen/cri.ts';
-import { criImages, criRuntime, type Around, type CriImages, type CriRuntime } from './services.ts';
+import { criImages, criRuntime, type CallInterceptor, type CriImages, type CriRuntime } from './services.ts';
 
 export type CriOptions = {
   readonly runtimeEndpoint: string;
@@ -14,7 +14,7 @@ export type CriOptions = {
   readonly imageEndpoint: string;
   /** `runtimeRequestTimeout`. */
   readonly timeoutMs: number;
-  readonly around?: Around;
+  readonly intercept?: CallInterceptor;
 };
 
 export interface CriConnection {
@@ -43,7 +43,7 @@ export function openCri(clock: Clock, options: CriOptions): CriConnection {
   const imageChannel = shared ? channel : open(options.imageEndpoint);
   const serviceOptions = {
     timeoutMs: options.timeoutMs,
-    ...(options.around === undefined ? {} : { around: options.around }),
+    ...(options.intercept === undefined ? {} : { intercept: options.intercept }),
   };
   return {
     runtime: criRuntime(channel, serviceOptions),

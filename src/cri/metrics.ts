@@ -1,7 +1,7 @@
 // Counts and times every CRI call under upstream's operation names.
 import type { Clock } from '../lib/clock.ts';
 import { exponentialBuckets, type Registry } from '../lib/metrics.ts';
-import type { Around } from './services.ts';
+import type { CallInterceptor } from './services.ts';
 
 /** Upstream's name of a verb: snake case, except for a few that it spells in its own way. */
 const SPECIAL: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ const SPECIAL: Readonly<Record<string, string>> = {
 export const operationType = (verb: string): string =>
   SPECIAL[verb] ?? verb.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
-export function criMetrics(clock: Clock, registry: Registry): Around {
+export function criMetrics(clock: Clock, registry: Registry): CallInterceptor {
   const labels = ['operation_type'];
   const total = registry.counter(
     'kubelet_runtime_operations_total',

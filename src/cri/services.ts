@@ -18,7 +18,7 @@ export interface CriRuntime extends Verbs<typeof RuntimeService, RuntimeStreams>
 export type CriImages = Verbs<typeof ImageService, ImageStreams>;
 
 /** Called around every verb: metrics, traces, tests. */
-export type Around = <T>(verb: string, call: () => Promise<T>) => Promise<T>;
+export type CallInterceptor = <T>(verb: string, call: () => Promise<T>) => Promise<T>;
 
 type Deadline = number | undefined | ((request: { readonly timeout?: number | undefined }) => number | undefined);
 
@@ -31,9 +31,9 @@ const deadlines = (timeoutMs: number): Record<string, Deadline> => ({
   pullImage: undefined,
 });
 
-const passThrough: Around = (_verb, call) => call();
+const passThrough: CallInterceptor = (_verb, call) => call();
 
-export type ServiceOptions = { readonly timeoutMs: number; readonly around?: Around };
+export type ServiceOptions = { readonly timeoutMs: number; readonly intercept?: CallInterceptor };
 
 function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
   channel: GrpcChannel,
@@ -41,14 +41,14 @@ function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
   options: ServiceOptions,
 ): Record<string, unknown> {
   const limits = deadlines(options.timeoutMs);
-  const around = options.around ?? passThrough;
+  const intercept = options.intercept ?? passThrough;
   const verbs: Record<string, unknown> = {};
   for (const [verb, rpc] of Object.entries(service)) {
     const limit = verb in limits ? limits[verb] : options.timeoutMs;
     verbs[verb] = (request: { readonly timeout?: number }, signal: AbortSignal): Promise<unknown> => {
       const deadlineMs = typeof limit === 'function' ? limit(request) : limit;
       const call: CallOptions = deadlineMs === undefined ? { signal } : { signal, deadlineMs };
-      return around(verb, () => channel.unary(rpc, request, call));
+      return intercept(verb, () => channel.unary(rpc, request, call));
     };
   }
   return verbs;
@@ -56,11 +56,11 @@ function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
 
 export function criRuntime(channel: GrpcChannel, options: ServiceOptions): CriRuntime {
   const verbs = verbsOf(channel, RuntimeService, options) as unknown as Verbs<typeof RuntimeService, RuntimeStreams>;
-  const around = options.around ?? passThrough;
+  const intercept = options.intercept ?? passThrough;
   return {
     ...verbs,
     containerEvents: (onEvent, signal) =>
-      around('getContainerEvents', () =>
+      intercept('getContainerEvents', () =>
         channel.serverStream(RuntimeService.getContainerEvents, {}, { signal }, onEvent),
       ),
   };

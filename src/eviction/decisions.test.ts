@@ -352,7 +352,7 @@ describe('local storage limits', () => {
 describe('messages', () => {
   const figures = nodeFigures({ memory: memory(90 * MI, GI) });
   const thresholds = parseThresholds(config({ evictionHard: { 'memory.available': '100Mi' } }), false);
-  const told = (p: Pod, f: PodFigures | undefined) => explain('memory', p, f, thresholds, observationsOf(figures));
+  const reported = (p: Pod, f: PodFigures | undefined) => explain('memory', p, f, thresholds, observationsOf(figures));
   const HEAD = 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ';
 
   it('name the containers that used more than they asked for', () => {
@@ -368,7 +368,7 @@ describe('messages', () => {
         { name: 'e', resources: { requests: { memory: '5Mi' } } },
       ],
     });
-    assert.deepEqual(told(p, podFigures('p', { containers })), {
+    assert.deepEqual(reported(p, podFigures('p', { containers })), {
       message: `${HEAD}Container c was using 20Mi, request is 10Mi, has larger consumption of memory. Container d was using 30Mi, request is 0, has larger consumption of memory. `,
       annotations: { offending_containers: 'c,d', offending_containers_usage: '20Mi,30Mi', starved_resource: 'memory' },
     });
@@ -376,12 +376,12 @@ describe('messages', () => {
 
   it("name the pod where the request is the pod's", () => {
     const p = pod('p', { resources: { requests: { memory: '10Mi' } } });
-    assert.deepEqual(told(p, podFigures('p', { memory: memory(0, 20 * MI) })), {
+    assert.deepEqual(reported(p, podFigures('p', { memory: memory(0, 20 * MI) })), {
       message: `${HEAD}Pod p was using 20Mi, request is 10Mi, has larger consumption of memory. `,
       annotations: { offending_pod: 'p', offending_pod_usage: '20Mi', starved_resource: 'memory' },
     });
   });
 
   it('say what is known of a pod without figures', () =>
-    assert.deepEqual(told(pod('p'), undefined), { message: HEAD, annotations: {} }));
+    assert.deepEqual(reported(pod('p'), undefined), { message: HEAD, annotations: {} }));
 });

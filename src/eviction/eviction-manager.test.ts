@@ -67,7 +67,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
       reclaim: { unusedContainers: reclaim('containers'), unusedImages: reclaim('images') },
       events: { pod: () => undefined, node: (_, reason, message) => void done.push(`${reason}: ${message}`) },
       onPressure: (now) => void done.push(`pressure [${now.join()}]`),
-      kit: { clock, log: silentLogger, registry },
+      infra: { clock, log: silentLogger, registry },
     },
     { thresholds, transitionMs: 60_000, maxPodGraceSeconds: 0, localStorageLimits: true, ...options },
   );

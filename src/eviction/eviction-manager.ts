@@ -54,7 +54,7 @@ export type EvictionDeps = {
   readonly events: EventRecorder;
   /** Called when the node's pressures have changed. */
   readonly onPressure: (pressures: readonly Pressure[]) => void;
-  readonly kit: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
+  readonly infra: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
 };
 
 export type EvictionOptions = {
@@ -83,7 +83,7 @@ export class EvictionManager implements Runnable {
   constructor(deps: EvictionDeps, options: EvictionOptions) {
     this.#deps = deps;
     this.#o = options;
-    const { registry } = deps.kit;
+    const { registry } = deps.infra;
     this.#evictions = registry.counter('kubelet_evictions', 'Cumulative number of pod evictions by eviction signal', [
       'eviction_signal',
     ]);
@@ -100,7 +100,7 @@ export class EvictionManager implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps.kit;
+    const { clock, log } = this.#deps.infra;
     while (!signal.aborted) {
       try {
         const evicted = await this.lookOnce(signal);
@@ -118,7 +118,7 @@ export class EvictionManager implements Runnable {
 
   /** One look and what follows from it. Returns the pods that were evicted. */
   async lookOnce(signal: AbortSignal): Promise<readonly Pod[]> {
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const observations = observationsOf(await this.#deps.figures.node(signal));
     const layout = await this.#deps.layout(signal);
     const thresholds = this.#thresholds(layout);
@@ -151,7 +151,7 @@ export class EvictionManager implements Runnable {
         this.#age.observe(Math.max(0, clock.now() - seen.atMs) / 1000, { eviction_signal: first.signal });
       return [pod];
     }
-    this.#deps.kit.log.error('no pod could be evicted', { resource });
+    this.#deps.infra.log.error('no pod could be evicted', { resource });
     return [];
   }
 
@@ -188,7 +188,7 @@ export class EvictionManager implements Runnable {
   }
 
   async #evict(pod: Pod, why: PodEviction, cause: string, signal: AbortSignal): Promise<boolean> {
-    const { log } = this.#deps.kit;
+    const { log } = this.#deps.infra;
     if (isCriticalPod(pod)) {
       log.warn('a critical pod is not evicted', { pod: podKey(pod), cause });
       return false;
@@ -219,16 +219,16 @@ export class EvictionManager implements Runnable {
         await this.#deps.reclaim[step](signal);
       } catch (err) {
         signal.throwIfAborted();
-        this.#deps.kit.log.warn('something unused could not be taken away', { step, err });
+        this.#deps.infra.log.warn('something unused could not be taken away', { step, err });
       }
     }
-    await this.#deps.kit.clock.sleep(SETTLE_MS, signal);
+    await this.#deps.infra.clock.sleep(SETTLE_MS, signal);
     const observations = observationsOf(await this.#deps.figures.node(signal));
     return metBy(thresholds, observations, true).length === 0;
   }
 
   async #untilGone(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const end = clock.monotonic() + GONE_PATIENCE_MS;
     while (!signal.aborted && clock.monotonic() < end && !pods.every((pod) => this.#deps.pods.gone(pod)))
       await clock.sleep(GONE_POLL_MS, signal);

@@ -48,7 +48,7 @@ function setup(options: Partial<ImageGcOptions> = {}) {
       records: { prune: async () => undefined },
       disk: async () => state.disk,
       events: { pod: () => undefined, node: (type, reason, message) => events.push(`${type} ${reason} ${message}`) },
-      kit: { clock, log: silentLogger, registry: new Registry() },
+      infra: { clock, log: silentLogger, registry: new Registry() },
     },
     { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 2 * MINUTE, maxAgeMs: 0, ...options },
   );

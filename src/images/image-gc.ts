@@ -37,7 +37,7 @@ export type ImageGcDeps = {
   readonly records: { prune(presentRefs: ReadonlySet<string>, listedAtMs: number): Promise<void> };
   readonly disk: (signal: AbortSignal) => Promise<DiskUsage>;
   readonly events: EventRecorder;
-  readonly kit: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
+  readonly infra: { readonly clock: Clock; readonly log: Logger; readonly registry: Registry };
 };
 
 export type ImageGcOptions = {
@@ -68,7 +68,7 @@ export class ImageGc implements Runnable {
   constructor(deps: ImageGcDeps, options: ImageGcOptions) {
     this.#deps = deps;
     this.#o = options;
-    this.#collected = deps.kit.registry.counter(
+    this.#collected = deps.infra.registry.counter(
       'kubelet_image_garbage_collected_total',
       'Total number of images garbage collected by the kubelet, whether through disk usage or image age.',
       ['reason'],
@@ -81,7 +81,7 @@ export class ImageGc implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps.kit;
+    const { clock, log } = this.#deps.infra;
     this.#beganMs = clock.now();
     await Promise.all([
       runEvery(
@@ -110,7 +110,7 @@ export class ImageGc implements Runnable {
   /** One collection: first what is too old, then for space. Throws when space could not be freed. */
   async collect(signal: AbortSignal): Promise<void> {
     if (!this.#deps.observed.ready) return;
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const nowMs = clock.now();
     let candidates = evictionOrder(await this.#detect(signal));
     candidates = await this.#collectOld(candidates, nowMs, signal);
@@ -134,13 +134,13 @@ export class ImageGc implements Runnable {
   async deleteUnused(signal: AbortSignal): Promise<number> {
     if (!this.#deps.observed.ready) return 0;
     const candidates = evictionOrder(await this.#detect(signal));
-    const nowMs = this.#deps.kit.clock.now();
+    const nowMs = this.#deps.infra.clock.now();
     return this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
   }
 
   async #collectLoop(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.#wake.rest(this.#deps.kit.clock, GC_EVERY_MS, signal);
+      await this.#wake.rest(this.#deps.infra.clock, GC_EVERY_MS, signal);
       if (signal.aborted) return;
       const off = this.#o.highThresholdPercent === 100 && this.#o.maxAgeMs === 0;
       if (!off) await this.#tick(signal);
@@ -154,7 +154,7 @@ export class ImageGc implements Runnable {
       this.#failedBefore = false;
     } catch (err) {
       if (signal.aborted) return;
-      this.#deps.kit.log.error('image garbage collection failed', { err });
+      this.#deps.infra.log.error('image garbage collection failed', { err });
       if (this.#failedBefore) this.#deps.events.node('Warning', 'ImageGCFailed', messageOf(err));
       this.#failedBefore = true;
     }
@@ -168,7 +168,7 @@ export class ImageGc implements Runnable {
 
   /** Looks which images there are and which are used, and remembers when. */
   async #detect(signal: AbortSignal): Promise<readonly SeenImage[]> {
-    const nowMs = this.#deps.kit.clock.now();
+    const nowMs = this.#deps.infra.clock.now();
     const list = await this.#refreshList(signal);
     const used = this.#namesInUse();
     const present = new Set(list.map((i) => i.id));
@@ -223,7 +223,7 @@ export class ImageGc implements Runnable {
         freed += image.sizeBytes;
         this.#seen.delete(image.id);
         this.#collected.inc({ reason });
-        this.#deps.kit.log.info('unused image removed', { image: image.id, bytes: image.sizeBytes, reason });
+        this.#deps.infra.log.info('unused image removed', { image: image.id, bytes: image.sizeBytes, reason });
       } catch (err) {
         signal.throwIfAborted();
         if (!isFault(err, 'notFound')) errors.push(fullErrorText(err));
@@ -240,7 +240,7 @@ export class ImageGc implements Runnable {
   }
 
   async #pruneRecords(signal: AbortSignal): Promise<void> {
-    const listedAtMs = this.#deps.kit.clock.now();
+    const listedAtMs = this.#deps.infra.clock.now();
     const list = await this.#refreshList(signal);
     await this.#deps.records.prune(new Set(list.map((i) => i.id)), listedAtMs);
   }

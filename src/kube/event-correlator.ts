@@ -20,7 +20,7 @@ type Bucket = { tokens: number; atMs: number };
 /** What was last sent (or queued) under a key. */
 export type Sent = { readonly name: string; readonly count: number; readonly firstTimestamp: string };
 
-export type Verdict =
+export type CorrelationResult =
   | { readonly do: 'drop' }
   /** `previous` is set when the event only raises the count of an earlier one. */
   | { readonly do: 'send'; readonly key: string; readonly message: string; readonly previous?: Sent };
@@ -30,7 +30,7 @@ export class EventCorrelator {
   readonly #buckets = new Lru<string, Bucket>(OBJECTS);
   readonly #sent = new Lru<string, Sent>(EVENTS);
 
-  judge(event: KubeEvent, nowMs: number): Verdict {
+  judge(event: KubeEvent, nowMs: number): CorrelationResult {
     const { key, message } = this.#aggregate(event, nowMs);
     if (this.#isSpam(event, nowMs)) return { do: 'drop' };
     const previous = this.#sent.get(key);

@@ -41,7 +41,7 @@ const HOUR = 3_600_000;
 class World {
   readonly clock: ManualClock;
   readonly bodies: Record<string, Record<string, unknown>>[] = [];
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly changed: string[] = [];
   readonly certificates: PodCertificates;
   isDown = false;
@@ -64,7 +64,7 @@ class World {
         },
         nodeUid: () => 'node uid',
         events: {
-          pod: (_pod, type, reason, text) => void this.told.push(`${type} ${reason} ${text}`),
+          pod: (_pod, type, reason, text) => void this.reported.push(`${type} ${reason} ${text}`),
           node: () => undefined,
         },
         clock: this.clock,
@@ -230,7 +230,7 @@ describe('PodCertificates', () => {
       await assert.rejects(got, { message });
       await assert.rejects(w.get(), { message });
       const did = type === 'Denied' ? 'was denied' : 'failed';
-      assert.deepEqual(w.told, [
+      assert.deepEqual(w.reported, [
         `Warning ${type} PodCertificateRequest ns/req-1 ${did}, reason="Why", message="because"`,
       ]);
       assert.equal(w.bodies.length, 1);
@@ -268,7 +268,7 @@ describe('PodCertificates', () => {
       await w.clock.advance(ms);
       await w.get();
     }
-    assert.deepEqual(w.told, [
+    assert.deepEqual(w.reported, [
       'Warning CertificateOverdueForRefresh PodCertificate refresh overdue',
       'Warning CertificateExpired PodCertificate expired',
     ]);

@@ -48,7 +48,7 @@ export type PodCredentials = { readonly keyPem: string; readonly chainPem: strin
 type Entry = {
   readonly ask: CertificateAsk;
   state: CertificateState;
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
   waiter?: PromiseWithResolvers<void>;
 };
 
@@ -88,7 +88,7 @@ export class PodCertificates implements Runnable {
   async credentials(ask: CertificateAsk, signal: AbortSignal): Promise<PodCredentials> {
     this.#wanted.resolve();
     const key = `${uidOf(ask.pod)}/${ask.volume}/${ask.index}`;
-    const entry = this.#entries.get(key) ?? { ask, state: { is: 'none' }, told: new Set<string>() };
+    const entry = this.#entries.get(key) ?? { ask, state: { is: 'none' }, reported: new Set<string>() };
     this.#entries.set(key, entry);
     this.#settle(entry);
     if (needsAsking(entry.state, this.#deps.clock.now())) await this.#ask(entry, signal);
@@ -133,7 +133,7 @@ export class PodCertificates implements Runnable {
     if (asked === undefined) return;
     const request = this.#requests.store.byName(namespaceOf(ask.pod), asked.name);
     entry.state = answer(state, asked, request, clock.now(), clock.random());
-    if (entry.state.is === 'issued' && entry.state !== state) entry.told.clear();
+    if (entry.state.is === 'issued' && entry.state !== state) entry.reported.clear();
     if (entry.state.is !== 'refused') return;
     const { how, reason, message } = entry.state;
     const text = `PodCertificateRequest ${namespaceOf(ask.pod)}/${asked.name} ${how === 'denied' ? 'was denied' : 'failed'}`;
@@ -204,7 +204,7 @@ export class PodCertificates implements Runnable {
     }
   }
 
-  #credentialsIn({ state, ask, told }: Entry): PodCredentials {
+  #credentialsIn({ state, ask, reported }: Entry): PodCredentials {
     const { clock, events } = this.#deps;
     const now = clock.now();
     if (state.is === 'refused') {
@@ -216,8 +216,8 @@ export class PodCertificates implements Runnable {
       throw new KubeletError('unavailable', `credential bundle is not issued yet${request}`);
     }
     const tell = (reason: string, message: string): void => {
-      if (!told.has(reason)) events.pod(ask.pod, 'Warning', reason, message);
-      told.add(reason);
+      if (!reported.has(reason)) events.pod(ask.pod, 'Warning', reason, message);
+      reported.add(reason);
     };
     const shown = shownState(state, now);
     if (shown === 'overdue_for_refresh') tell('CertificateOverdueForRefresh', 'PodCertificate refresh overdue');

@@ -40,10 +40,10 @@ async function open(dir: string, nodeName = 'n1', log: Logger = silentLogger): P
 }
 
 /** Runs it for the time of `told`, and until what it was told is written. */
-async function write(checkpoint: PodCheckpoint, told: () => void): Promise<void> {
+async function write(checkpoint: PodCheckpoint, reported: () => void): Promise<void> {
   const end = new AbortController();
   const running = checkpoint.run(end.signal);
-  told();
+  reported();
   end.abort(); // a change before the stop is still written
   await running;
 }

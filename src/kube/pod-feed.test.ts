@@ -21,8 +21,8 @@ describe('PodFeed', () => {
       return [{ type: 'BOOKMARK', object: { metadata: end } }];
     });
     const heard: string[] = [];
-    const told: number[] = [];
-    const checkpoint = { pods: [pod], podsChanged: (pods: readonly Pod[]) => void told.push(pods.length) };
+    const reported: number[] = [];
+    const checkpoint = { pods: [pod], podsChanged: (pods: readonly Pod[]) => void reported.push(pods.length) };
     const onPods = (pods: readonly Pod[], origin: string): void => void heard.push(`${origin} ${pods.length}`);
     const feed = new PodFeed({ client, clock, log, checkpoint, onPods }, { nodeName: 'n1' });
     const end = new AbortController();
@@ -32,7 +32,7 @@ describe('PodFeed', () => {
     down = false;
     await clock.advance(1000);
     assert.deepEqual(heard, ['checkpoint 1', 'api 0'], 'the API server’s word counts, also when it is “nothing”');
-    assert.deepEqual(told, [0], 'and is what is kept');
+    assert.deepEqual(reported, [0], 'and is what is kept');
     assert.match(client.log[0] ?? '', /fieldSelector=spec.nodeName%3Dn1/);
     end.abort();
     await running;

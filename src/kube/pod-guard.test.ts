@@ -5,21 +5,21 @@ import { silentLogger } from '../lib/logger.ts';
 import { PodGuard } from './pod-guard.ts';
 
 const good = { metadata: { name: 'a', namespace: 'ns', uid: 'u' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
-const open = (): { guard: PodGuard; told: string[] } => {
-  const told: string[] = [];
-  const events = { pod: (_p: unknown, _t: unknown, _r: string, message: string) => void told.push(message) };
-  return { guard: new PodGuard({ log: silentLogger, events }), told };
+const open = (): { guard: PodGuard; reported: string[] } => {
+  const reported: string[] = [];
+  const events = { pod: (_p: unknown, _t: unknown, _r: string, message: string) => void reported.push(message) };
+  return { guard: new PodGuard({ log: silentLogger, events }), reported };
 };
 const odd = (change: object): Pod => ({ ...good, ...change }) as unknown as Pod;
 
 describe('pods from the API server', () => {
   it('pass as they are, each looked at once', () => {
-    const { guard, told } = open();
+    const { guard, reported } = open();
     const [first] = guard.check([odd({})]);
     assert.deepEqual(first, { ...good, status: {} });
     const raw = odd({ status: { phase: 'Running' } });
     assert.equal(guard.check([raw])[0], guard.check([raw])[0]);
-    assert.deepEqual(told, []);
+    assert.deepEqual(reported, []);
   });
 
   const broken: readonly [string, object, RegExp][] = [
@@ -32,12 +32,12 @@ describe('pods from the API server', () => {
   ];
   for (const [what, change, message] of broken)
     it(`leave out ${what}, and say so once`, () => {
-      const { guard, told } = open();
+      const { guard, reported } = open();
       const raw = odd(change);
       assert.deepEqual(guard.check([raw]), []);
       guard.check([raw]);
-      assert.equal(told.length, 1);
-      assert.match(told[0] ?? '', message);
+      assert.equal(reported.length, 1);
+      assert.match(reported[0] ?? '', message);
     });
 
   it('keep the spec that was read, until their generation says that it changed', () => {

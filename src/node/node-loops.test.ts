@@ -73,14 +73,14 @@ function openStatus(
   server: NodeServer;
   client: RecordingClient;
   clock: ManualClock;
-  told: string[];
+  reported: string[];
   reporter: NodeStatusReporter;
   stop: () => Promise<void>;
 } {
   const clock = new ManualClock(undefined, () => 0.5);
   const client = new RecordingClient((call) => server.answer(call));
-  const told: string[] = [];
-  const events = { pod: () => undefined, node: (_t: EventType, reason: string) => void told.push(reason) };
+  const reported: string[] = [];
+  const events = { pod: () => undefined, node: (_t: EventType, reason: string) => void reported.push(reason) };
   const known = new KnownNode({ byName: () => undefined }, 'n1');
   const read = (): Promise<NodeFacts> => Promise.resolve(current());
   const registration = new NodeRegistration({ client, known, facts: read, events, clock, log }, options);
@@ -95,7 +95,7 @@ function openStatus(
     await running;
     assert.equal(clock.pending, 0, 'no timer is left');
   };
-  return { server, client, clock, told, reporter, stop };
+  return { server, client, clock, reported, reporter, stop };
 }
 
 describe('node status', () => {
@@ -127,7 +127,12 @@ describe('node status', () => {
     assert.equal(t.client.calls.length, 3, 'nothing changed: no request');
     await t.clock.advance(30_000);
     assert.equal(t.client.calls.length, 4, 'the report period is over');
-    assert.deepEqual(t.told, ['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID', 'NodeReady']);
+    assert.deepEqual(t.reported, [
+      'NodeHasSufficientMemory',
+      'NodeHasNoDiskPressure',
+      'NodeHasSufficientPID',
+      'NodeReady',
+    ]);
     await t.stop();
   });
 
@@ -141,7 +146,7 @@ describe('node status', () => {
     await t.clock.advance(0);
     assert.equal(t.client.calls.length, before + 1);
     assert.equal(t.server.node?.status?.conditions?.[3]?.message, 'node is shutting down');
-    assert.equal(t.told.at(-1), 'NodeNotReady');
+    assert.equal(t.reported.at(-1), 'NodeNotReady');
     await t.stop();
   });
 
@@ -180,8 +185,8 @@ describe('node status', () => {
       'GET /api/v1/nodes/n1',
       'PATCH /api/v1/nodes/n1/status',
     ]);
-    assert.equal(t.told.filter((r) => r === 'Rebooted').length, 1);
-    assert.equal(t.told.filter((r) => r === 'NodeNotSchedulable').length, 1);
+    assert.equal(t.reported.filter((r) => r === 'Rebooted').length, 1);
+    assert.equal(t.reported.filter((r) => r === 'NodeNotSchedulable').length, 1);
     assert.deepEqual(cidrs, ['10.1.0.0/24,fd00::/64']);
     await t.stop();
   });

@@ -11,8 +11,12 @@ const UID = podUid('u');
 
 function setup(first: ObservedState | undefined) {
   const clock = new ManualClock();
-  const world: { state: ObservedState | undefined; uid: string; cached?: ObservedState | undefined; inHand: boolean } =
-    { state: first, uid: UID, inHand: false };
+  const world: {
+    state: ObservedState | undefined;
+    uid: string;
+    cached?: ObservedState | undefined;
+    mutations: boolean;
+  } = { state: first, uid: UID, mutations: false };
   const log = { looks: 0, refreshes: [] as number[] };
   const follower = new HintFollower({
     clock,
@@ -20,7 +24,7 @@ function setup(first: ObservedState | undefined) {
     cache: {
       ownerOf: () => undefined,
       stateOf: () => world.cached,
-      noted: () => world.inHand,
+      recordStarted: () => world.mutations,
       refresh: async (uid) => {
         log.refreshes.push(clock.monotonic());
         world.cached = world.state;
@@ -93,7 +97,7 @@ describe('HintFollower', () => {
   ] as const)
     it(`reads a pod that somebody has in hand ${reads} times when ${expect} is told ${said === '' ? 'without' : 'with'} its name`, async () => {
       const t = setup(expect === 'started' ? 'running' : 'exited');
-      t.world.inHand = true;
+      t.world.mutations = true;
       t.follower.follow({ id: 'c', podUid: said, expect }, forever);
       await t.clock.advance(5000);
       assert.equal(t.log.refreshes.length, reads);

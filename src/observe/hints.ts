@@ -19,7 +19,7 @@ export type HintDeps = {
   readonly cache: {
     ownerOf(id: string): PodUid | undefined;
     stateOf(id: string): ObservedState | undefined;
-    noted(uid: PodUid, startedId: string): boolean;
+    recordStarted(uid: PodUid, startedId: string): boolean;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
   /** Undefined when the runtime has no such container or sandbox. */
@@ -81,7 +81,7 @@ export class HintFollower {
     const { cache } = this.#deps;
     if (isKnown(cache.stateOf(id), expect)) return true;
     if (said === '') return false;
-    if (expect === 'started' && cache.noted(podUid(said), id)) return true;
+    if (expect === 'started' && cache.recordStarted(podUid(said), id)) return true;
     await cache.refresh(podUid(said), signal);
     const state = cache.stateOf(id);
     return expect === 'gone' ? state === undefined : isKnown(state, expect);
@@ -99,7 +99,7 @@ export class HintFollower {
       const late = clock.monotonic() - begun > GIVE_UP_AFTER_MS;
       if (cameTrue(listed, expect) || late) {
         if (uid === undefined || uid === '') return;
-        if (expect !== 'started' || !cache.noted(podUid(uid), id)) await cache.refresh(podUid(uid), signal);
+        if (expect !== 'started' || !cache.recordStarted(podUid(uid), id)) await cache.refresh(podUid(uid), signal);
         return;
       }
       if (following.news) return;

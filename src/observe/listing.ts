@@ -56,12 +56,12 @@ export function listingDiffers(listed: ListedPod | undefined, read: PodSnapshot 
   const ready = new Map(read.sandboxes.map((s) => [s.id as string, s.ready]));
   const states = new Map(read.containers.map((c) => [c.id as string, c.state]));
   return (
-    sandboxes.some((s) => ready.get(s.id) !== isReady(s)) ||
+    sandboxes.some((s) => ready.get(s.id) !== isSandboxReady(s)) ||
     containers.some((c) => states.get(c.id) !== observedState(c.state))
   );
 }
 
-const isReady = (sandbox: PodSandbox): boolean => sandbox.state === PodSandboxState.SANDBOX_READY;
+const isSandboxReady = (sandbox: PodSandbox): boolean => sandbox.state === PodSandboxState.SANDBOX_READY;
 
 /** What the lists alone tell of a pod: enough to know that it is there and what runs, too little to plan with. */
 export function listedSnapshot(uid: PodUid, listed: ListedPod, version: number): PodSnapshot {

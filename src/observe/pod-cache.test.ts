@@ -117,25 +117,25 @@ describe('a pod that somebody has in hand', () => {
   it('is not read when something starts in it that a read shows before it is let go', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const letGo = t.cache.takeInHand(UID);
-    assert.ok(t.cache.noted(UID, 'c'));
+    const endMutation = t.cache.beginMutation(UID);
+    assert.ok(t.cache.recordStarted(UID, 'c'));
     await t.clock.advance(500);
     assert.equal(t.control.lists, 0);
     await t.cache.refresh(UID, forever);
-    assert.ok(t.cache.noted(UID, 'c'), 'told once more, late');
-    letGo();
+    assert.ok(t.cache.recordStarted(UID, 'c'), 'told once more, late');
+    endMutation();
     await t.clock.advance(5000);
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
-    assert.ok(!t.cache.noted(UID, 'c'), 'nobody has it in hand any more');
+    assert.ok(!t.cache.recordStarted(UID, 'c'), 'nobody has it in hand any more');
   });
 
   it('is read when it is let go unread', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const letGo = t.cache.takeInHand(UID);
-    const again = t.cache.takeInHand(UID);
-    assert.ok(t.cache.noted(UID, 'c'));
-    letGo();
+    const endMutation = t.cache.beginMutation(UID);
+    const again = t.cache.beginMutation(UID);
+    assert.ok(t.cache.recordStarted(UID, 'c'));
+    endMutation();
     await t.settle();
     assert.equal(t.control.lists, 0, 'one still has it');
     again();
@@ -147,11 +147,11 @@ describe('a pod that somebody has in hand', () => {
   it('is read after a second, however long it stays in hand', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const letGo = t.cache.takeInHand(UID);
-    assert.ok(t.cache.noted(UID, 'c'));
+    const endMutation = t.cache.beginMutation(UID);
+    assert.ok(t.cache.recordStarted(UID, 'c'));
     await t.clock.advance(1000);
     assert.equal(t.cache.stateOf('c'), 'running');
-    letGo();
+    endMutation();
     await t.clock.advance(5000);
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
   });
@@ -208,13 +208,13 @@ describe('PodCache', () => {
     await t.cache.refresh(UID, forever);
     assert.equal(t.cache.ownerOf('s'), UID);
     delete t.world.sandbox;
-    const told: string[] = [];
-    t.cache.onChange((_, events) => told.push(...events.map((e) => e.type)));
+    const reported: string[] = [];
+    t.cache.onChange((_, events) => reported.push(...events.map((e) => e.type)));
     const last = await t.cache.refresh(UID, forever);
     assert.deepEqual([last.sandboxes, last.name, last.namespace], [[], 'p', 'n']);
     assert.equal(t.cache.get(UID), undefined);
     assert.equal(t.cache.ownerOf('s'), undefined);
-    assert.deepEqual(told, ['ContainerRemoved']);
+    assert.deepEqual(reported, ['ContainerRemoved']);
   });
 
   it('does not ask again about what is dead', async () => {

@@ -41,11 +41,11 @@ type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & {
   retryAt: number;
   timer: Timer | undefined;
 };
-type Hand = { holders: number; timer: Timer | undefined; readonly started: Set<string> };
+type Mutation = { holders: number; timer: Timer | undefined; readonly started: Set<string> };
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
 
 /** A container that runs is shown soon even if the next one takes minutes to start. */
-const NEWS_WAIT_MS = 1000;
+const UNREAD_START_WAIT_MS = 1000;
 
 export class PodCache {
   readonly #deps: PodCacheDeps;
@@ -57,7 +57,7 @@ export class PodCache {
   readonly #listeners = new Set<PodChange>();
   readonly #slots: Semaphore;
   /** Pods that somebody is changing and will read afterwards; whether news of them came that no read has seen. */
-  readonly #inHand = new Map<PodUid, Hand>();
+  readonly #mutations = new Map<PodUid, Mutation>();
   /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
   readonly #inTurn = new Set<PodUid>();
   readonly #lifetime = new AbortController();
@@ -137,23 +137,23 @@ export class PodCache {
    * For somebody who starts things in this pod and refreshes it afterwards: what the runtime tells of starts meanwhile is
    * not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one.
    */
-  takeInHand(uid: PodUid): () => void {
-    const hand: Hand = this.#inHand.get(uid) ?? { holders: 0, timer: undefined, started: new Set() };
-    this.#inHand.set(uid, hand);
-    hand.holders++;
+  beginMutation(uid: PodUid): () => void {
+    const mutation: Mutation = this.#mutations.get(uid) ?? { holders: 0, timer: undefined, started: new Set() };
+    this.#mutations.set(uid, mutation);
+    mutation.holders++;
     return () => {
-      if (--hand.holders > 0) return;
-      this.#inHand.delete(uid);
-      this.#catchUp(uid, hand);
+      if (--mutation.holders > 0) return;
+      this.#mutations.delete(uid);
+      this.#readMissedStarts(uid, mutation);
     };
   }
 
-  /** Takes note of a start in this pod; true when whoever has it in hand will read it. */
-  noted(uid: PodUid, startedId: string): boolean {
-    const hand = this.#inHand.get(uid);
-    if (hand === undefined) return false;
-    hand.started.add(startedId);
-    hand.timer ??= this.#deps.clock.after(NEWS_WAIT_MS, () => this.#catchUp(uid, hand));
+  /** Records a start in this pod; true when the mutation under way will read it. */
+  recordStarted(uid: PodUid, startedId: string): boolean {
+    const mutation = this.#mutations.get(uid);
+    if (mutation === undefined) return false;
+    mutation.started.add(startedId);
+    mutation.timer ??= this.#deps.clock.after(UNREAD_START_WAIT_MS, () => this.#readMissedStarts(uid, mutation));
     return true;
   }
 
@@ -178,14 +178,14 @@ export class PodCache {
   /** Gives up all reads under way; the cache answers from what it has. */
   close(): void {
     for (const { timer } of this.#troubled.values()) timer?.cancel();
-    for (const { timer } of this.#inHand.values()) timer?.cancel();
+    for (const { timer } of this.#mutations.values()) timer?.cancel();
     this.#lifetime.abort(new KubeletError('cancelled', 'the pod cache is closed'));
   }
 
   #staleAgainst(listing: Listing): PodUid[] {
     const now = this.#deps.clock.monotonic();
     const uids = new Set([...listing.pods.keys(), ...this.#pods.keys()]);
-    for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#forgive(uid);
+    for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#resetBackoff(uid);
     return [...uids].filter((uid) => {
       if (this.#inTurn.has(uid)) return false;
       const trouble = this.#troubled.get(uid);
@@ -225,12 +225,12 @@ export class PodCache {
     return reads.next;
   }
 
-  #catchUp(uid: PodUid, hand: Hand): void {
-    hand.timer?.cancel();
-    hand.timer = undefined;
-    const unseen = [...hand.started].some((id) => (this.stateOf(id) ?? 'created') === 'created');
-    hand.started.clear();
-    if (unseen) void this.#request(uid).catch(() => undefined); // #failed takes note
+  #readMissedStarts(uid: PodUid, mutation: Mutation): void {
+    mutation.timer?.cancel();
+    mutation.timer = undefined;
+    const unseen = [...mutation.started].some((id) => (this.stateOf(id) ?? 'created') === 'created');
+    mutation.started.clear();
+    if (unseen) void this.#request(uid).catch(() => undefined); // #failed records it
   }
 
   #begin(uid: PodUid, made?: MadePod): Promise<PodSnapshot> {
@@ -322,14 +322,14 @@ export class PodCache {
     const waitMs = trouble.backoff.failed(now);
     trouble.retryAt = now + waitMs;
     trouble.timer?.cancel();
-    trouble.timer = clock.after(waitMs, () => void this.#request(uid).catch(() => undefined)); // #failed takes note
+    trouble.timer = clock.after(waitMs, () => void this.#request(uid).catch(() => undefined)); // #failed records it
   }
 
   #recovered(uid: PodUid): void {
-    if (this.#forgive(uid)) this.#deps.log.info('pod can be read again', { uid });
+    if (this.#resetBackoff(uid)) this.#deps.log.info('pod can be read again', { uid });
   }
 
-  #forgive(uid: PodUid): boolean {
+  #resetBackoff(uid: PodUid): boolean {
     this.#troubled.get(uid)?.timer?.cancel();
     return this.#troubled.delete(uid);
   }

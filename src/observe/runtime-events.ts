@@ -51,7 +51,7 @@ export class RuntimeEvents {
   readonly #deps: RuntimeEventsDeps;
   #kind: StreamKind = 'none';
   /** Whether the stream has brought an event. */
-  #told = false;
+  #reported = false;
 
   constructor(deps: RuntimeEventsDeps) {
     this.#deps = deps;
@@ -69,10 +69,10 @@ export class RuntimeEvents {
     while (!signal.aborted) {
       const begun = clock.monotonic();
       let waitMs: number;
-      this.#told = false;
+      this.#reported = false;
       try {
         await this.#stream(signal);
-        const empty = !this.#told && clock.monotonic() - begun < ACCEPTED_MS;
+        const empty = !this.#reported && clock.monotonic() - begun < ACCEPTED_MS;
         emptyInARow = empty ? emptyInARow + 1 : 0;
         waitMs = emptyInARow > EMPTY_STREAMS ? ASK_AGAIN_MS : backoff.failed(clock.monotonic());
       } catch (err) {
@@ -120,7 +120,7 @@ export class RuntimeEvents {
 
   #onCriEvent(event: ContainerEventResponse): void {
     const { clock, metrics, onHint } = this.#deps;
-    this.#told = true;
+    this.#reported = true;
     metrics.latency.observe(Math.max(0, clock.now() - Number(event.createdAt / 1_000_000n)) / 1000);
     // Whoever created it starts it as well, and that is told too.
     if (event.containerEventType === ContainerEventType.CONTAINER_CREATED_EVENT) return;

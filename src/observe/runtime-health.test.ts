@@ -97,15 +97,15 @@ describe('RuntimeHealth', () => {
   it('asks every 5 s, at once when told to, and tells changes once', async () => {
     const t = setup();
     const stop = new AbortController();
-    const told: boolean[] = [];
-    t.health.onChange((s) => told.push(s.networkReady));
+    const reported: boolean[] = [];
+    t.health.onChange((s) => reported.push(s.networkReady));
     const running = t.health.run(stop.signal);
     await t.clock.advance(20_000);
-    assert.deepEqual(told, [true]);
+    assert.deepEqual(reported, [true]);
     t.says.status = answer(condition('RuntimeReady', true), condition('NetworkReady', false));
     t.health.checkSoon();
     await t.clock.advance(1);
-    assert.deepEqual(told, [true, false]);
+    assert.deepEqual(reported, [true, false]);
     stop.abort();
     await running;
     assert.equal(t.clock.pending, 0);

@@ -67,7 +67,7 @@ export class RuntimeHealth implements Runnable {
   #lastWell: number | undefined;
   #nap: Scope | undefined;
   #wanted = false;
-  #told = '';
+  #reported = '';
 
   constructor(deps: RuntimeHealthDeps, options: RuntimeHealthOptions = {}) {
     this.#deps = deps;
@@ -146,8 +146,8 @@ export class RuntimeHealth implements Runnable {
 
   #tell(state: RuntimeHealthState): void {
     const text = JSON.stringify(state);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#reported) return;
+    this.#reported = text;
     for (const listener of this.#listeners) {
       try {
         listener(state);

@@ -13,13 +13,14 @@ export type PodChange = {
   readonly pods: readonly Pod[];
 };
 
-export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
+export type AdmissionVerdict =
+  { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
 
 export type PodChangesDeps = {
   readonly store: PodStore;
   readonly workers: PodWorkers;
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
-  readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<Verdict> };
+  readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> };
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
   readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod, before?: Pod): void };
   /** Something at the sources changed: orphans may have appeared. */

@@ -8,7 +8,14 @@ import { KubeletError } from '../lib/errors.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Logger } from '../lib/logger.ts';
 import { StaticNames } from './static-names.ts';
-import { graceFor, initialState, next, type StopRequest, type WorkerEvent, type WorkerState } from './worker-state.ts';
+import {
+  graceFor,
+  initialState,
+  next,
+  type PodStopRequest,
+  type WorkerEvent,
+  type WorkerState,
+} from './worker-state.ts';
 
 /** What a worker does in each state. Every step may be repeated after a crash or a failure. */
 export interface WorkerSteps {
@@ -100,7 +107,7 @@ export class PodWorkers {
   }
 
   /** Asks for a pod to be stopped. Requests add up: grace shrinks, evicted and deleted stick. */
-  stop(uid: PodUid, request: StopRequest): void {
+  stop(uid: PodUid, request: PodStopRequest): void {
     let worker = this.#workers.get(uid);
     if (worker === undefined) this.#workers.set(uid, (worker = this.#create(uid, this.#deps.desired.get(uid))));
     const before = worker.state;
@@ -256,7 +263,7 @@ export class PodWorkers {
     else if (hasEnded(pod)) this.#request(worker, {});
   }
 
-  #request(worker: Worker, request: StopRequest): void {
+  #request(worker: Worker, request: PodStopRequest): void {
     this.#apply(worker, { on: 'stop', request, graceSeconds: graceFor(worker.pod, request) });
   }
 

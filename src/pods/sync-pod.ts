@@ -28,11 +28,11 @@ export type SyncPodDeps = {
     get(uid: PodUid): PodSnapshot | undefined;
     refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot | undefined>;
     /** Until the end that it returns, starts in this pod are seen by a refresh of ours. */
-    takeInHand(uid: PodUid): () => void;
+    beginMutation(uid: PodUid): () => void;
   };
   readonly status: PodStatusWriter;
   readonly startErrors: StartErrors;
-  readonly surroundings: Surroundings;
+  readonly prerequisites: PodPrerequisites;
   readonly runtime: PodRuntimePort;
   readonly turns: Turns;
   readonly events: EventRecorder;
@@ -47,7 +47,7 @@ export interface Turns {
 }
 
 /** What a pod needs around it before its containers can run. */
-export interface Surroundings {
+export interface PodPrerequisites {
   /** Why pods with their own network cannot start now; undefined when they can. */
   networkProblem(): string | undefined;
   /** Begins to keep the objects (secrets, config maps) this pod refers to at hand. */
@@ -116,14 +116,14 @@ export class SyncPod {
   }
 
   async #bringAbout(pass: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const { surroundings, clock } = this.#deps;
+    const { prerequisites, clock } = this.#deps;
     const { pod, snapshot } = pass;
-    const problem = pod.spec.hostNetwork === true ? undefined : surroundings.networkProblem();
+    const problem = pod.spec.hostNetwork === true ? undefined : prerequisites.networkProblem();
     if (problem !== undefined) {
       this.#deps.events.pod(pod, 'Warning', 'NetworkNotReady', `network is not ready: ${problem}`);
       return { retryAt: clock.monotonic() + NETWORK_RETRY_MS * (1 + 0.5 * clock.random()) };
     }
-    surroundings.registerObjects(pod);
+    prerequisites.registerObjects(pod);
     const start = (): Promise<{ retryAt?: number }> => this.#start(pass, signal);
     const isNew = snapshot === undefined || !hasReadySandbox(snapshot);
     return isNew ? this.#deps.turns.run(signal, start) : start();
@@ -135,21 +135,21 @@ export class SyncPod {
     rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
     if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
     await rest;
-    this.#deps.surroundings.addProbes(pod);
+    this.#deps.prerequisites.addProbes(pod);
     return this.#runtime(pass, signal);
   }
 
   /** True when the pod had to be killed first because it ran outside its cgroup. */
   async #prepareCgroup(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<boolean> {
-    const { surroundings, runtime, observed } = this.#deps;
+    const { prerequisites, runtime, observed } = this.#deps;
     try {
-      if (snapshot !== undefined && hasRunningContainers(snapshot) && !(await surroundings.cgroupExists(pod))) {
+      if (snapshot !== undefined && hasRunningContainers(snapshot) && !(await prerequisites.cgroupExists(pod))) {
         await runtime.kill(pod, snapshot, undefined, signal);
         await observed.refresh(uidOf(pod), signal);
-        if (!runsOnce(pod)) await surroundings.ensureCgroup(pod, signal);
+        if (!runsOnce(pod)) await prerequisites.ensureCgroup(pod, signal);
         return true;
       }
-      await surroundings.ensureCgroup(pod, signal);
+      await prerequisites.ensureCgroup(pod, signal);
       return false;
     } catch (err) {
       this.#explain(
@@ -163,17 +163,17 @@ export class SyncPod {
   }
 
   async #prepareRest(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { surroundings } = this.#deps;
+    const { prerequisites } = this.#deps;
     // The mirror pod is for others to see; the pod itself does not wait for the API server.
-    if (isStaticPod(pod)) surroundings.keepMirror(pod);
+    if (isStaticPod(pod)) prerequisites.keepMirror(pod);
     try {
-      await surroundings.ensureDirectories(pod);
+      await prerequisites.ensureDirectories(pod);
     } catch (err) {
       this.#explain(pod, signal, 'Failed', `error making pod data directories: ${messageOf(err)}`);
       throw err;
     }
     try {
-      await surroundings.mountVolumes(pod, signal);
+      await prerequisites.mountVolumes(pod, signal);
     } catch (err) {
       this.#explain(pod, signal, 'FailedMount', `Unable to attach or mount volumes: ${messageOf(err)}`);
       throw err;
@@ -188,7 +188,7 @@ export class SyncPod {
       if (turns.waiting === 0) status.sandboxReady(pod);
       else later.push(clock.after(CROWDED_SANDBOX_READY_MS, () => status.sandboxReady(pod)));
     };
-    const letGo = observed.takeInHand(uid);
+    const endMutation = observed.beginMutation(uid);
     let result: RuntimeSyncResult;
     try {
       result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
@@ -198,7 +198,7 @@ export class SyncPod {
       }
       if (result.acted) await observed.refresh(uid, signal, result.made);
     } finally {
-      letGo();
+      endMutation();
       for (const timer of later) timer.cancel();
     }
     if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;

@@ -29,7 +29,7 @@ export type TerminatePodDeps = {
 };
 
 /** A pod that is being stopped: `tell` writes its status, one at a time. */
-type Ending = { readonly tell: () => Promise<unknown>; told: Promise<unknown> };
+type Ending = { readonly tell: () => Promise<unknown>; reported: Promise<unknown> };
 
 export class TerminatePod {
   readonly #deps: TerminatePodDeps;
@@ -42,7 +42,7 @@ export class TerminatePod {
   /** A readiness probe found something new: others stop sending work to a pod that takes its time to end. */
   probed(uid: PodUid): void {
     const ending = this.#ending.get(uid);
-    if (ending !== undefined) ending.told = ending.told.then(ending.tell).catch(() => undefined); // its last status is told anyway
+    if (ending !== undefined) ending.reported = ending.reported.then(ending.tell).catch(() => undefined); // its last status is told anyway
   }
 
   async terminate(
@@ -56,7 +56,7 @@ export class TerminatePod {
     const tell = async (): Promise<unknown> => pod && status.write(pod, observed.get(uid), adjust);
     await tell();
     probes.stopLivenessAndStartup(uid);
-    const ending: Ending = { tell, told: Promise.resolve() };
+    const ending: Ending = { tell, reported: Promise.resolve() };
     this.#ending.set(uid, ending);
     try {
       await this.#kill(target, await this.#asItIs(uid, signal), state.graceSeconds, signal);
@@ -66,7 +66,7 @@ export class TerminatePod {
       throw err;
     } finally {
       this.#ending.delete(uid);
-      await ending.told;
+      await ending.reported;
     }
     probes.removePod(uid);
     const after = await observed.refresh(podUid(uid), signal);

@@ -10,12 +10,12 @@ import {
   mayHaveRunningContainers,
   next,
   runtimeMayBeRemoved,
-  type StopRequest,
+  type PodStopRequest,
   type WorkerEvent,
   type WorkerState,
 } from './worker-state.ts';
 
-const stop = (request: StopRequest = {}, graceSeconds = 30): WorkerEvent => ({ on: 'stop', request, graceSeconds });
+const stop = (request: PodStopRequest = {}, graceSeconds = 30): WorkerEvent => ({ on: 'stop', request, graceSeconds });
 const pod = (grace?: number, deletionGrace?: number): Pod => ({
   metadata: { name: 'p', ...(deletionGrace === undefined ? {} : { deletionGracePeriodSeconds: deletionGrace }) },
   spec: { containers: [], ...(grace === undefined ? {} : { terminationGracePeriodSeconds: grace }) },
@@ -76,7 +76,7 @@ describe('worker state', () => {
     ['a longer override loses to the deletion grace', pod(30, 10), { graceSeconds: 20 }, 10],
     ['at least one second', pod(0, 0), {}, 1],
     ['one second without a spec', undefined, {}, 1],
-  ] as [string, Pod | undefined, StopRequest, number][]) {
+  ] as [string, Pod | undefined, PodStopRequest, number][]) {
     it(`grace is ${name}`, () => assert.equal(graceFor(p, request), want));
   }
 

@@ -3,7 +3,7 @@
 import type { Pod, PodStatus } from '../core/pod.ts';
 
 /** Why and how a pod is to be stopped. */
-export type StopRequest = {
+export type PodStopRequest = {
   /** Overrides the pod's own grace period; the smallest of all requests wins. */
   readonly graceSeconds?: number;
   /** Stopped by eviction: its content may be removed at once. */
@@ -28,7 +28,7 @@ export type WorkerState =
   | { readonly phase: 'finished'; readonly evicted: boolean; readonly deleted: boolean };
 
 export type WorkerEvent =
-  | { readonly on: 'stop'; readonly request: StopRequest; readonly graceSeconds: number }
+  | { readonly on: 'stop'; readonly request: PodStopRequest; readonly graceSeconds: number }
   | { readonly on: 'containersStopped' }
   | { readonly on: 'cleanedUp' };
 
@@ -53,7 +53,7 @@ export function next(state: WorkerState, event: WorkerEvent, now: number): Worke
   }
 }
 
-const stopping = (request: StopRequest, graceSeconds: number, now: number): WorkerState => ({
+const stopping = (request: PodStopRequest, graceSeconds: number, now: number): WorkerState => ({
   phase: 'terminating',
   since: now,
   graceSeconds,
@@ -64,7 +64,7 @@ const stopping = (request: StopRequest, graceSeconds: number, now: number): Work
 
 const merged = (
   state: WorkerState & { phase: 'terminating' },
-  request: StopRequest,
+  request: PodStopRequest,
   graceSeconds: number,
 ): WorkerState => ({
   ...state,
@@ -75,7 +75,7 @@ const merged = (
 });
 
 /** The grace a stop request means for this pod: the smallest that anybody asked for, at least one second. */
-export function graceFor(pod: Pod | undefined, request: StopRequest): number {
+export function graceFor(pod: Pod | undefined, request: PodStopRequest): number {
   const asked = [request.graceSeconds, pod?.metadata.deletionGracePeriodSeconds].filter((g) => g !== undefined);
   const seconds = asked.length > 0 ? Math.min(...asked) : (pod?.spec.terminationGracePeriodSeconds ?? 1);
   return Math.max(1, seconds);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isReady, isStarted, type ContainerBefore, type ProbeFacts } from './readiness.ts';
+import { isContainerReady, isStarted, type ContainerBefore, type ProbeFacts } from './readiness.ts';
 
 const before = (more: Partial<ContainerBefore> = {}): ContainerBefore => ({
   running: true,
@@ -44,5 +44,5 @@ test('ready', () => {
     [{ previouslyReady: false }, true, { hasReadinessProbe: true, olderThanKubelet: true }, false],
   ];
   for (const [b, started, f, wanted] of rows)
-    assert.equal(isReady(before(b), started, facts(f)), wanted, JSON.stringify([b, started, f]));
+    assert.equal(isContainerReady(before(b), started, facts(f)), wanted, JSON.stringify([b, started, f]));
 });

@@ -24,7 +24,7 @@ export function isStarted({ running, previouslyStarted }: ContainerBefore, facts
   return previouslyStarted || !facts.hasStartupProbe;
 }
 
-export function isReady(before: ContainerBefore, started: boolean, facts: ProbeFacts): boolean {
+export function isContainerReady(before: ContainerBefore, started: boolean, facts: ProbeFacts): boolean {
   if (!before.running || !started) return false;
   if (facts.readiness === 'success' || !facts.hasReadinessProbe) return true;
   return facts.readiness === undefined && facts.olderThanKubelet && before.previouslyReady;

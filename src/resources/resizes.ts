@@ -15,7 +15,7 @@ import { resizeOperations, type ResizeMetrics, type RetryTrigger } from './resiz
 const FIRST_RETRY_MS = 30_000;
 const RETRY_MS = 180_000;
 
-type Verdict =
+type ResizeVerdict =
   | { readonly ok: true }
   | {
       readonly ok: false;
@@ -36,7 +36,7 @@ export type ResizesDeps = {
   /** Pods that count, as their specs are now. */
   readonly active: () => readonly Pod[];
   /** `checkResize`: the pod as wanted, the others as allocated. */
-  readonly check: (pod: Pod, others: readonly Pod[]) => Verdict;
+  readonly check: (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
   /** The pod's worker has something to do: to resize, or to show another status. */
   readonly wake: (uid: PodUid) => void;
   readonly events: EventRecorder;

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { isSidecar, type Pod } from '../core/pod.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { facts, fakeCluster, fakeKit, mountsFromSpec, recordingEvents } from '../../test/golden/fixture.ts';
+import { facts, fakeCluster, fakeInfra, mountsFromSpec, recordingEvents } from '../../test/golden/fixture.ts';
 import { randomPod } from '../../test/golden/random-pods.ts';
 import { ScriptedRuntime } from '../../test/golden/scripted-runtime.ts';
 import { PodRuntime } from './pod-runtime.ts';
@@ -68,7 +68,7 @@ async function converge({ pod, exits }: Case): Promise<void> {
       resources: { cgroupParentOf: () => '/x' },
       cluster: fakeCluster(),
       events: recordingEvents([]),
-      kit: fakeKit(clock, root),
+      infra: fakeInfra(clock, root),
     },
     facts(root),
   );

@@ -16,7 +16,7 @@ import type { PodSyncResult } from './sync-result.ts';
 import {
   facts,
   fakeCluster,
-  fakeKit,
+  fakeInfra,
   fakeResizeRecords,
   mountsFromSpec,
   recordingEvents,
@@ -81,7 +81,7 @@ class Run {
         },
         cluster: fakeCluster(seen.calls.some((c) => JSON.stringify(c.request).includes('MY_SVC_'))),
         events: recordingEvents(this.events),
-        kit: fakeKit(this.clock, root),
+        infra: fakeInfra(this.clock, root),
       },
       facts(root),
     );

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import type { CriRuntime } from '../cri/services.ts';
 import type { Container, LifecycleHandler, Pod } from '../core/pod.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { fakeKit, recordingEvents, type SeenEvent } from '../../test/golden/fixture.ts';
+import { fakeInfra, recordingEvents, type SeenEvent } from '../../test/golden/fixture.ts';
 import { hookHttp } from './hook-http.ts';
 import { HookRunner } from './hooks.ts';
 
@@ -32,9 +32,9 @@ const runner = (exitCode = 0): HookRunner => {
   const cri = {
     execSync: async () => ({ stdout: Buffer.from('out'), stderr: Buffer.from('err'), exitCode }),
   } as unknown as CriRuntime;
-  const kit = { ...fakeKit(clock, '/r'), http: hookHttp };
+  const infra = { ...fakeInfra(clock, '/r'), http: hookHttp };
   return new HookRunner(
-    { cri, events: recordingEvents(events), kit, nodeIps: () => ['127.0.0.1'] },
+    { cri, events: recordingEvents(events), infra, nodeIps: () => ['127.0.0.1'] },
     { kubernetesVersion: '1.36' },
   );
 };

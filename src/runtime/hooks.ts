@@ -5,7 +5,7 @@ import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { podRef, type Container, type HttpGetAction, type LifecycleHandler, type Pod } from '../core/pod.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
-import type { Kit } from './needs.ts';
+import type { Infra } from './needs.ts';
 
 export type HookTarget = {
   readonly pod: Pod;
@@ -16,7 +16,7 @@ export type HookTarget = {
 export type HookDeps = {
   readonly cri: CriRuntime;
   readonly events: EventRecorder;
-  readonly kit: Kit;
+  readonly infra: Infra;
   /** Pods on the host's network are reached there. */
   readonly nodeIps: () => readonly string[];
 };
@@ -46,8 +46,8 @@ export class HookRunner {
     if (handler.exec !== undefined) return this.#exec(handler.exec.command ?? [], target, signal);
     if (handler.httpGet !== undefined) return this.#http(handler.httpGet, target, signal);
     if (handler.sleep !== undefined) {
-      await this.#deps.kit.clock.sleep(handler.sleep.seconds * 1000, signal);
-      if (signal.aborted) this.#deps.kit.metrics.hookSleepCutShort();
+      await this.#deps.infra.clock.sleep(handler.sleep.seconds * 1000, signal);
+      if (signal.aborted) this.#deps.infra.metrics.hookSleepCutShort();
       return signal.throwIfAborted();
     }
     throw new KubeletError('invalid', 'invalid handler');
@@ -86,14 +86,14 @@ export class HookRunner {
 
   async #get(url: URL, headers: Record<string, string>, target: HookTarget, signal: AbortSignal): Promise<void> {
     try {
-      await this.#deps.kit.http.get(url, headers, signal);
+      await this.#deps.infra.http.get(url, headers, signal);
     } catch (err) {
       if (url.protocol !== 'https:' || !spokePlainHttp(err)) throw err;
       const plain = new URL(url);
       plain.protocol = 'http:';
       const { Authorization: _, authorization: __, ...rest } = headers;
-      await this.#deps.kit.http.get(plain, rest, signal);
-      this.#deps.kit.metrics.hookFellBackToHttp();
+      await this.#deps.infra.http.get(plain, rest, signal);
+      this.#deps.infra.metrics.hookFellBackToHttp();
       this.#deps.events.pod(
         target.pod,
         'Warning',

@@ -108,7 +108,7 @@ export interface HookHttp {
   get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<string>;
 }
 
-export type Kit = {
+export type Infra = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;

@@ -9,7 +9,7 @@ import { CrashBackoff } from './crash-backoff.ts';
 import { EnvReader } from './env-reader.ts';
 import type { RuntimeFacts } from './facts.ts';
 import { HookRunner } from './hooks.ts';
-import type { ClusterView, ImageEnsurer, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import type { ClusterView, ImageEnsurer, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { planPod } from './plan.ts';
 import type { ProbeResults } from './plan-steps.ts';
 import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
@@ -29,7 +29,7 @@ export type PodRuntimeDeps = {
   readonly resources: ResourceManager;
   readonly cluster: ClusterView;
   readonly events: EventRecorder;
-  readonly kit: Kit & { readonly userns: UserNamespaces };
+  readonly infra: Infra & { readonly userns: UserNamespaces };
 };
 
 export type PodSyncRequest = SyncRequest & {
@@ -43,15 +43,15 @@ export class PodRuntime {
 
   constructor(deps: PodRuntimeDeps, facts: RuntimeFacts) {
     const { cri, volumes, resources, cluster, events } = deps;
-    const kit = { ...deps.kit, log: deps.kit.log.child({ component: 'runtime' }) };
-    const hooks = new HookRunner({ cri, events, kit, nodeIps: () => cluster.nodeIps() }, facts);
-    const stopper = new ContainerStopper({ cri, hooks, events, kit });
+    const infra = { ...deps.infra, log: deps.infra.log.child({ component: 'runtime' }) };
+    const hooks = new HookRunner({ cri, events, infra, nodeIps: () => cluster.nodeIps() }, facts);
+    const stopper = new ContainerStopper({ cri, hooks, events, infra });
     this.#deps = deps;
     this.#parts = {
       ...deps,
-      kit,
-      doers: {
-        sandboxes: new Sandboxes({ cri, volumes, resources, cluster, userns: deps.kit.userns, events, kit }, facts),
+      infra,
+      executors: {
+        sandboxes: new Sandboxes({ cri, volumes, resources, cluster, userns: deps.infra.userns, events, infra }, facts),
         starter: new ContainerStarter(
           {
             cri,
@@ -60,7 +60,7 @@ export class PodRuntime {
             cluster,
             env: new EnvReader(cluster),
             lifecycle: { hooks, stopper },
-            kit: { ...kit, events },
+            infra: { ...infra, events },
           },
           facts,
         ),
@@ -99,20 +99,20 @@ export class PodRuntime {
 
   /** Stops all containers and sandboxes of a pod. Rejects with what failed, in upstream's words. */
   async killPod(request: StopPodRequest, signal: AbortSignal): Promise<void> {
-    const error = aggregate(await this.#parts.doers.podStopper.stop(request, signal));
+    const error = aggregate(await this.#parts.executors.podStopper.stop(request, signal));
     signal.throwIfAborted();
     if (error !== undefined) throw error;
   }
 
   /** Removes an ended container, with its logs unless they are to be kept. */
   removeContainer(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void> {
-    return this.#parts.doers.remover.remove(container, keepLogs, signal);
+    return this.#parts.executors.remover.remove(container, keepLogs, signal);
   }
 
   /** Drops what is remembered of a pod that is gone for good. */
   async forget(pod: Pod): Promise<void> {
-    this.#parts.doers.backoff.forgetPod(pod);
-    this.#parts.doers.backoff.prune(this.#deps.kit.clock.now());
-    await this.#deps.kit.userns.release(pod.metadata.uid ?? '');
+    this.#parts.executors.backoff.forgetPod(pod);
+    this.#parts.executors.backoff.prune(this.#deps.infra.clock.now());
+    await this.#deps.infra.userns.release(pod.metadata.uid ?? '');
   }
 }

@@ -14,7 +14,7 @@ import { ScriptedRuntime, type RuntimeScript } from '../../test/golden/scripted-
 import {
   facts,
   fakeCluster,
-  fakeKit,
+  fakeInfra,
   mountsFromSpec,
   recordingEvents,
   type SeenEvent,
@@ -72,7 +72,7 @@ class Bench {
         resources: { cgroupParentOf: () => '/x', ...options.resources },
         cluster: { ...fakeCluster(), ...options.cluster },
         events: recordingEvents(this.events),
-        kit: fakeKit(this.clock, root),
+        infra: fakeInfra(this.clock, root),
       },
       facts(root),
     );
@@ -84,7 +84,7 @@ class Bench {
     return this.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes, ...more }, new AbortController().signal);
   }
 
-  get told(): string[] {
+  get reported(): string[] {
     return this.events.map((e) => `${e.type} ${e.reason}: ${e.message}`);
   }
 }
@@ -155,12 +155,12 @@ describe('a container that cannot start', () => {
       ],
     ],
   ];
-  for (const [what, options, pod, reason, message, told] of rows)
+  for (const [what, options, pod, reason, message, reported] of rows)
     it(what, async () => {
       const bench = new Bench(pod, options);
       const result = await bench.sync(pod);
       assert.deepEqual(result.startErrors.get('a'), { reason, message });
-      assert.deepEqual(bench.told, told);
+      assert.deepEqual(bench.reported, reported);
       assert.match(result.failure?.message ?? '', new RegExp(`^failed to "StartContainer" for "a" with ${reason}: `));
     });
 
@@ -173,14 +173,14 @@ describe('a container that cannot start', () => {
     bench.ensure = () => Promise.reject(fault);
     const result = await bench.sync(pod);
     assert.deepEqual(result.startErrors.get('a'), { reason: 'ImagePullBackOff', message: 'long story' });
-    assert.deepEqual(bench.told, ['Warning Failed: Error: ImagePullBackOff']);
+    assert.deepEqual(bench.reported, ['Warning Failed: Error: ImagePullBackOff']);
     assert.equal(result.retryAt, bench.clock.monotonic() + 5000);
   });
 
   it('a text with its id is told with its name', async () => {
     const bench = new Bench(podOf(), { script: { startErrors: { a: 'task container-1: no' } } });
     const result = await bench.sync(podOf());
-    assert.equal(bench.told.at(-1), 'Warning Failed: Error: task a: no');
+    assert.equal(bench.reported.at(-1), 'Warning Failed: Error: task a: no');
     assert.equal(result.startErrors.get('a')?.message, 'task container-1: no');
   });
 
@@ -239,7 +239,7 @@ describe('the sandbox', () => {
   it('cannot be made: the full text is told', async () => {
     const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });
     const result = await bench.sync(podOf());
-    assert.deepEqual(bench.told, [
+    assert.deepEqual(bench.reported, [
       'Warning FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = broken',
     ]);
     assert.equal(result.startErrors.size, 0);
@@ -275,17 +275,17 @@ describe('the sandbox', () => {
       bench.runtime.syncPod({ pod: podOf(), snapshot, pullSecrets: [], probes }, stop.signal),
       /stopping/,
     );
-    assert.deepEqual(bench.told, []);
+    assert.deepEqual(bench.reported, []);
   });
   it('of a pod that is being stopped is nobody’s news', async () => {
     const bench = new Bench(podOf(), { fail: { runPodSandbox: broken } });
     await bench.sync(podOf(), { isTerminating: () => true });
-    assert.deepEqual(bench.told, []);
+    assert.deepEqual(bench.reported, []);
   });
   it('does not tell its address', async () => {
     const bench = new Bench(podOf(), { fail: { podSandboxStatus: broken } });
     await bench.sync(podOf());
-    assert.deepEqual(bench.told, [
+    assert.deepEqual(bench.reported, [
       'Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: rpc error: code = Unknown desc = broken',
     ]);
   });
@@ -295,7 +295,7 @@ describe('the sandbox', () => {
     };
     const bench = new Bench(podOf(), { cluster });
     await bench.sync(podOf({ runtimeClassName: 'x' }));
-    assert.deepEqual(bench.told, [
+    assert.deepEqual(bench.reported, [
       'Warning FailedCreatePodSandBox: Failed to create pod sandbox: runtimeclass "x" not found',
     ]);
   });
@@ -303,12 +303,15 @@ describe('the sandbox', () => {
     const cluster = { handlerFeatures: () => ({ userNamespaces: false, recursiveReadOnlyMounts: false }) };
     const bench = new Bench(podOf(), { cluster });
     await bench.sync(podOf({ hostUsers: false }));
-    assert.match(bench.told[0] ?? '', /can't set `spec\.hostUsers: false`, runtime does not support user namespaces$/);
+    assert.match(
+      bench.reported[0] ?? '',
+      /can't set `spec\.hostUsers: false`, runtime does not support user namespaces$/,
+    );
   });
   it('claims are not ready', async () => {
     const bench = new Bench(podOf(), { resources: { prepare: () => Promise.reject(new Error('no claim')) } });
     await bench.sync(podOf());
-    assert.deepEqual(bench.told, [
+    assert.deepEqual(bench.reported, [
       'Warning FailedPrepareDynamicResources: Failed to prepare dynamic resources: no claim',
     ]);
   });
@@ -437,7 +440,7 @@ describe('a sync', () => {
     });
     const waits = await stuck.runtime.syncPod(request, new AbortController().signal);
     assert.deepEqual(stuck.scripted.calls, []);
-    assert.deepEqual([stuck.told, waits.startErrors.size, waits.acted], [[], 0, true]);
+    assert.deepEqual([stuck.reported, waits.startErrors.size, waits.acted], [[], 0, true]);
     assert.equal(waits.retryAt, stuck.clock.monotonic() + 500);
 
     await bench.sync(podOf());

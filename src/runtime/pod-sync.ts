@@ -19,7 +19,7 @@ import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { backoffKey, type CrashBackoff } from './crash-backoff.ts';
-import type { ClusterView, ContainerType, ImageEnsurer, Kit, ResourceManager } from './needs.ts';
+import type { ClusterView, ContainerType, ImageEnsurer, Infra, ResourceManager } from './needs.ts';
 import type { PodPlan, PodStep } from './plan-steps.ts';
 import { PodImages } from './pod-images.ts';
 import type { Resizer } from './resize.ts';
@@ -46,8 +46,8 @@ export type PodSyncParts = {
   readonly cluster: ClusterView;
   readonly resources: ResourceManager;
   readonly events: EventRecorder;
-  readonly kit: Kit;
-  readonly doers: {
+  readonly infra: Infra;
+  readonly executors: {
     readonly sandboxes: Sandboxes;
     readonly starter: ContainerStarter;
     readonly stopper: ContainerStopper;
@@ -117,7 +117,7 @@ export class PodSync {
     } finally {
       await this.#images.end();
     }
-    return this.#ledger.result(this.#parts.kit.clock);
+    return this.#ledger.result(this.#parts.infra.clock);
   }
 
   async #killPod(signal: AbortSignal): Promise<Outcome> {
@@ -125,7 +125,7 @@ export class PodSync {
     const replacing = this.#plan.steps.find((s) => s.do === 'createSandbox')?.replaces;
     if (replacing !== undefined)
       this.#parts.events.pod(pod, 'Normal', 'SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.');
-    const failures = await this.#parts.doers.podStopper.stop({ pod, snapshot }, signal);
+    const failures = await this.#parts.executors.podStopper.stop({ pod, snapshot }, signal);
     this.#ledger.acted();
     for (const failure of failures) this.#ledger.failed(failure);
     return failures.length > 0 ? 'stop' : 'next';
@@ -137,7 +137,7 @@ export class PodSync {
     const { kind, message, reason } = step;
     try {
       const request = { pod, container, kind, containerId: step.id, podIps: snapshot.ips, message, reason };
-      await this.#parts.doers.stopper.stop(request, signal);
+      await this.#parts.executors.stopper.stop(request, signal);
       this.#ledger.acted();
       return 'next';
     } catch (cause) {
@@ -161,14 +161,14 @@ export class PodSync {
     try {
       // A pod that was killed before has nothing running any more.
       if (seen.state === 'running' && !this.#plan.steps.some((s) => s.do === 'killPod') && known !== undefined)
-        await this.#parts.doers.stopper.stop(
+        await this.#parts.executors.stopper.stop(
           { pod, ...known, containerId: seen.id, podIps: snapshot.ips, graceOverrideSeconds: 0 },
           signal,
         );
-      await this.#parts.doers.remover.remove(seen, step.keepLogs, signal);
+      await this.#parts.executors.remover.remove(seen, step.keepLogs, signal);
       // Starting all over must not be a way around the back-off of the one that keeps failing.
       if (seen.state === 'exited' && known !== undefined && step.keepLogs)
-        this.#parts.doers.backoff.removed(backoffKey(pod, known.container), nanosToMs(seen.finishedAt));
+        this.#parts.executors.backoff.removed(backoffKey(pod, known.container), nanosToMs(seen.finishedAt));
       this.#ledger.acted();
       return 'next';
     } catch (cause) {
@@ -176,7 +176,7 @@ export class PodSync {
       const text = fullErrorText(cause);
       // What has ended only takes up space; garbage collection tries again. Runtimes keep some for as long as they run.
       if (seen.state === 'exited' && !step.keepLogs) {
-        this.#parts.kit.log.warn('an ended container cannot be removed', {
+        this.#parts.infra.log.warn('an ended container cannot be removed', {
           pod: podRef(pod),
           container: seen.name,
           cause,
@@ -196,8 +196,8 @@ export class PodSync {
 
   async #createSandbox(step: Extract<PodStep, { do: 'createSandbox' }>, signal: AbortSignal): Promise<Outcome> {
     const { pod } = this.#request;
-    const { events, kit, resources, doers } = this.#parts;
-    kit.metrics.podStarting(pod.spec.hostUsers === false);
+    const { events, infra, resources, executors } = this.#parts;
+    infra.metrics.podStarting(pod.spec.hostUsers === false);
     try {
       await resources.prepare?.(pod, signal);
     } catch (cause) {
@@ -207,15 +207,15 @@ export class PodSync {
     let sandboxId: string;
     let setting: SandboxSetting;
     try {
-      setting = await doers.sandboxes.setting(pod, step.attempt, signal);
-      sandboxId = await doers.sandboxes.create(pod, setting, signal);
+      setting = await executors.sandboxes.setting(pod, step.attempt, signal);
+      sandboxId = await executors.sandboxes.create(pod, setting, signal);
     } catch (cause) {
       signal.throwIfAborted();
       return this.#sandboxFailed('FailedCreatePodSandBox', 'Failed to create pod sandbox', cause);
     }
     this.#prepareImage(setting, signal);
     try {
-      const { status, ips } = await doers.sandboxes.read(sandboxId, signal);
+      const { status, ips } = await executors.sandboxes.read(sandboxId, signal);
       this.#ledger.sandboxStarted(status);
       this.#request.onSandboxReady?.(sandboxId, ips);
       await this.#enter(sandboxId, ips, setting, signal);
@@ -237,7 +237,7 @@ export class PodSync {
 
   #sandboxFailed(event: string, text: string, cause: unknown): Outcome {
     const { pod, isTerminating } = this.#request;
-    this.#parts.kit.metrics.podFailed(pod.spec.hostUsers === false);
+    this.#parts.infra.metrics.podFailed(pod.spec.hostUsers === false);
     const message = `${text}: ${fullErrorText(cause)}`;
     if (isTerminating?.() !== true) this.#parts.events.pod(pod, 'Warning', event, message);
     this.#ledger.failed({
@@ -279,17 +279,17 @@ export class PodSync {
     if (this.#context !== undefined) return this.#context;
     const { pod, snapshot } = this.#request;
     const sandbox = snapshot.sandboxes.find((s) => s.id === this.#plan.sandboxId);
-    const setting = await this.#parts.doers.sandboxes.setting(pod, sandbox?.attempt ?? 0, signal);
+    const setting = await this.#parts.executors.sandboxes.setting(pod, sandbox?.attempt ?? 0, signal);
     return this.#enter(sandbox?.id ?? '', sandbox?.ips ?? [], setting, signal);
   }
 
   async #resize(step: Extract<PodStep, { do: 'resize' }>, signal: AbortSignal): Promise<Outcome> {
     const { pod, snapshot } = this.#request;
-    const { clock, metrics } = this.#parts.kit;
+    const { clock, metrics } = this.#parts.infra;
     const start = clock.monotonic();
     try {
       const sandboxId = this.#plan.sandboxId ?? this.#context?.sandboxId ?? '';
-      await this.#parts.doers.resizer.resize(pod, snapshot, sandboxId, step.restarting, signal);
+      await this.#parts.executors.resizer.resize(pod, snapshot, sandboxId, step.restarting, signal);
       this.#ledger.acted();
       metrics.resized(true, clock.monotonic() - start);
     } catch (err) {
@@ -304,7 +304,7 @@ export class PodSync {
   async #startContainer(step: Extract<PodStep, { do: 'startContainer' }>, signal: AbortSignal): Promise<Outcome> {
     const entry = findContainer(this.#request.pod, step.name);
     if (entry === undefined) return 'next';
-    const { kit, doers } = this.#parts;
+    const { infra, executors } = this.#parts;
     const waiting = this.#backoffOf(entry);
     if (waiting !== undefined) {
       this.#reportBackoff(entry, waiting);
@@ -312,10 +312,10 @@ export class PodSync {
     }
     if (!(await this.#removeLeftover(step, signal))) return step.blocks ? 'stop' : 'next';
     this.#noteStart(entry);
-    kit.metrics.containerStarting(TYPE[entry.kind]);
+    infra.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
-      const id = await doers.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
+      const id = await executors.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
       this.#ledger.started(step.name, id);
       this.#countImageVolumes(entry, false);
       return 'next';
@@ -325,7 +325,7 @@ export class PodSync {
         err instanceof ContainerStartError
           ? err
           : new ContainerStartError('CreateContainerConfigError', fullErrorText(err), err);
-      kit.metrics.containerFailed(TYPE[entry.kind], fault.reason);
+      infra.metrics.containerFailed(TYPE[entry.kind], fault.reason);
       this.#countImageVolumes(entry, fault.message.startsWith(IMAGE_VOLUME_FAILED));
       // From its creation on the runtime holds something that the next look must see.
       if (AFTER_CREATE.includes(fault.reason)) this.#ledger.acted();
@@ -338,7 +338,7 @@ export class PodSync {
     const volumes = this.#context?.imageVolumes;
     if (volumes === undefined || volumes.size === 0) return;
     const mounted = (container.volumeMounts ?? []).filter(({ name }) => volumes.has(name)).length;
-    this.#parts.kit.metrics.imageVolumes(volumes.size, mounted, failed);
+    this.#parts.infra.metrics.imageVolumes(volumes.size, mounted, failed);
   }
 
   /** False when it cannot be removed yet: a start that was cut off may still be under way in the runtime. */
@@ -346,7 +346,7 @@ export class PodSync {
     const leftover = this.#request.snapshot.containers.find((c) => c.id === step.leftover);
     if (leftover === undefined) return true;
     try {
-      await this.#parts.doers.remover.remove(leftover, true, signal);
+      await this.#parts.executors.remover.remove(leftover, true, signal);
       return true;
     } catch (cause) {
       signal.throwIfAborted();
@@ -359,7 +359,7 @@ export class PodSync {
         cause,
       });
       this.#ledger.acted();
-      this.#ledger.retryBy(this.#parts.kit.clock.now() + LEFTOVER_RETRY_MS);
+      this.#ledger.retryBy(this.#parts.infra.clock.now() + LEFTOVER_RETRY_MS);
       return false;
     }
   }
@@ -367,20 +367,20 @@ export class PodSync {
   #lastEnd({ container }: PodContainer): number | undefined {
     const ended = this.#request.snapshot.containers.find((c) => c.name === container.name && c.state === 'exited');
     if (ended !== undefined) return nanosToMs(ended.finishedAt);
-    return this.#parts.doers.backoff.lastEnd(backoffKey(this.#request.pod, container));
+    return this.#parts.executors.backoff.lastEnd(backoffKey(this.#request.pod, container));
   }
 
   #backoffOf(entry: PodContainer): { delayMs: number; retryAt: number } | undefined {
     const ended = this.#lastEnd(entry);
     if (ended === undefined) return undefined;
     const key = backoffKey(this.#request.pod, entry.container);
-    return this.#parts.doers.backoff.waiting(key, ended, this.#parts.kit.clock.now());
+    return this.#parts.executors.backoff.waiting(key, ended, this.#parts.infra.clock.now());
   }
 
   #noteStart(entry: PodContainer): void {
     const ended = this.#lastEnd(entry);
     const key = backoffKey(this.#request.pod, entry.container);
-    if (ended !== undefined) this.#parts.doers.backoff.started(key, ended, this.#parts.kit.clock.now());
+    if (ended !== undefined) this.#parts.executors.backoff.started(key, ended, this.#parts.infra.clock.now());
   }
 
   #reportBackoff({ kind, container }: PodContainer, waiting: { delayMs: number; retryAt: number }): void {

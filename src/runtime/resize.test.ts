@@ -191,30 +191,33 @@ function bench(options: {
   failWrite?: boolean;
   sandbox?: Error;
 }): Told & { resize: (pod: Pod) => Promise<void> } {
-  const told: Told = { calls: [], set: [] };
+  const reported: Told = { calls: [], set: [] };
   const cri = {
     updatePodSandboxResources: async (r: { resources: { cpuQuota: number } }) => {
-      told.calls.push(`sandbox ${r.resources.cpuQuota}`);
+      reported.calls.push(`sandbox ${r.resources.cpuQuota}`);
       if (options.sandbox !== undefined) throw options.sandbox;
     },
     updateContainerResources: async (r: { linux: { cpuQuota: number } }) =>
-      void told.calls.push(`container ${r.linux.cpuQuota}`),
+      void reported.calls.push(`container ${r.linux.cpuQuota}`),
     containerStats: async () => ({
       stats: { memory: { usageBytes: { value: BigInt(options.containerUsage ?? options.usage ?? 0) } } },
     }),
   } as unknown as CriRuntime;
   const records: ResizeRecords = {
     actuatedOf: () => ({ containers: new Map([['a', sized('1', '1Gi')]]) }),
-    setActuatedPod: (_uid, resources) => void told.set.push(`pod ${resources.limits?.['cpu']}`),
-    setActuated: (_uid, name, resources) => void told.set.push(`${name} ${resources.limits?.['cpu']}`),
+    setActuatedPod: (_uid, resources) => void reported.set.push(`pod ${resources.limits?.['cpu']}`),
+    setActuated: (_uid, name, resources) => void reported.set.push(`${name} ${resources.limits?.['cpu']}`),
     writePod: async (_pod, key, value) => {
-      told.calls.push(`write ${key} ${value}`);
+      reported.calls.push(`write ${key} ${value}`);
       if (options.failWrite === true) throw new Error('read-only');
     },
     memoryUsageOf: async () => options.usage,
   };
   const resizer = new Resizer({ cri, resources: { cgroupParentOf: () => '', resize: records } }, FACTS);
-  return { ...told, resize: (pod) => resizer.resize(pod, running('a'), 's', new Set(), new AbortController().signal) };
+  return {
+    ...reported,
+    resize: (pod) => resizer.resize(pod, running('a'), 's', new Set(), new AbortController().signal),
+  };
 }
 
 describe('doing a resize', () => {

@@ -13,7 +13,7 @@ import type { RuntimeFacts } from './facts.ts';
 import { podLogDir } from './log-paths.ts';
 import { withFreeSandboxName } from './name-conflict.ts';
 import type { UserNamespaceMapping } from './namespaces.ts';
-import type { ClusterView, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import type { ClusterView, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { sandboxConfig } from './sandbox-config.ts';
 import type { UserNamespaces } from './user-namespaces.ts';
 
@@ -24,7 +24,7 @@ export type SandboxDeps = {
   readonly cluster: ClusterView;
   readonly userns: UserNamespaces;
   readonly events: EventRecorder;
-  readonly kit: Kit;
+  readonly infra: Infra;
 };
 export type SandboxSetting = {
   readonly config: Partially<PodSandboxConfig>;
@@ -74,7 +74,7 @@ export class Sandboxes {
   async #hostResolvConf(): Promise<string | undefined> {
     const path = this.#facts.resolvConf;
     if (path === '') return undefined;
-    const now = this.#deps.kit.clock.monotonic();
+    const now = this.#deps.infra.clock.monotonic();
     if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS) {
       const text = readFile(path, 'utf8');
       this.#resolvConf = { text, atMs: now };
@@ -88,10 +88,10 @@ export class Sandboxes {
 
   /** Creates the sandbox and returns its id. */
   async create(pod: Pod, setting: SandboxSetting, signal: AbortSignal): Promise<string> {
-    const { cri, kit } = this.#deps;
+    const { cri, infra } = this.#deps;
     const { config, runtimeHandler } = setting;
     await mkdir(podLogDir(this.#facts.podLogsDir, pod), { recursive: true, mode: 0o755 });
-    const from = kit.clock.monotonic();
+    const from = infra.clock.monotonic();
     const owner = { uid: pod.metadata.uid ?? '', attempt: config.metadata?.attempt ?? 0 };
     try {
       const done = await withFreeSandboxName(
@@ -100,10 +100,10 @@ export class Sandboxes {
         () => cri.runPodSandbox({ config, runtimeHandler }, signal),
         signal,
       );
-      kit.metrics.sandboxRan(runtimeHandler, (kit.clock.monotonic() - from) / 1000);
+      infra.metrics.sandboxRan(runtimeHandler, (infra.clock.monotonic() - from) / 1000);
       return done.podSandboxId;
     } catch (err) {
-      kit.metrics.sandboxFailed(runtimeHandler);
+      infra.metrics.sandboxFailed(runtimeHandler);
       throw err;
     }
   }

@@ -28,7 +28,7 @@ import { restartCountOf } from './labels.ts';
 import { podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
-import type { ClusterView, EnsuredImage, Kit, ResourceManager, VolumeProvider } from './needs.ts';
+import type { ClusterView, EnsuredImage, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { PodFiles } from './pod-files.ts';
 import type { ContainerStopper } from './stop-container.ts';
 import type { SyncContext } from './sync-context.ts';
@@ -40,7 +40,7 @@ export type StarterDeps = {
   readonly cluster: ClusterView;
   readonly env: EnvReader;
   readonly lifecycle: { readonly hooks: HookRunner; readonly stopper: ContainerStopper };
-  readonly kit: Kit & { readonly events: EventRecorder };
+  readonly infra: Infra & { readonly events: EventRecorder };
 };
 
 /** One try to start one container. */
@@ -119,7 +119,7 @@ export class ContainerStarter {
   #event({ entry, pod, containerId }: Attempt, type: 'Normal' | 'Warning', reason: string, message: string): void {
     const { name } = entry.container;
     const text = containerId === undefined ? message : message.replaceAll(containerId, name);
-    this.#deps.kit.events.pod(pod, type, reason, text, { fieldPath: containerFieldPath(entry.kind, name) });
+    this.#deps.infra.events.pod(pod, type, reason, text, { fieldPath: containerFieldPath(entry.kind, name) });
   }
 
   async #create(at: Attempt, made: Made, context: SyncContext): Promise<string> {
@@ -249,7 +249,7 @@ export class ContainerStarter {
       });
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT')
-        this.#deps.kit.log.warn('no log link made', { container: container.name, link, err });
+        this.#deps.infra.log.warn('no log link made', { container: container.name, link, err });
     }
   }
 
@@ -266,7 +266,10 @@ export class ContainerStarter {
       this.#event(at, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const request = { pod, container, kind, containerId, podIps, message: 'FailedPostStartHook' };
       await stopper.stop(request, signal).catch((stopErr: unknown) => {
-        this.#deps.kit.log.error('container with failed hook not stopped', { container: container.name, err: stopErr });
+        this.#deps.infra.log.error('container with failed hook not stopped', {
+          container: container.name,
+          err: stopErr,
+        });
       });
       throw new ContainerStartError('PostStartHookError', messageOf(err), err);
     }

@@ -13,13 +13,13 @@ import {
 import { withDeadline } from '../lib/abort.ts';
 import { isFault } from '../lib/errors.ts';
 import type { HookRunner } from './hooks.ts';
-import type { Kit } from './needs.ts';
+import type { Infra } from './needs.ts';
 import type { KillReason } from './plan-steps.ts';
 
 /** Less than this is never given: a container should have a chance to see its signal. */
 const MIN_GRACE_SECONDS = 2;
 
-export type StopRequest = {
+export type ContainerStopRequest = {
   readonly pod: Pod;
   readonly container: Container;
   /** Undefined for a container that its pod's spec does not know. */
@@ -48,7 +48,7 @@ export function graceSeconds(pod: Pod, container: Container, reason: KillReason 
   return probe?.terminationGracePeriodSeconds ?? terminationGracePeriodSeconds;
 }
 
-const fieldPathOf = ({ kind, container }: StopRequest): string =>
+const fieldPathOf = ({ kind, container }: ContainerStopRequest): string =>
   kind === undefined ? `implicitly required container ${container.name}` : containerFieldPath(kind, container.name);
 
 /** Who waits for whom when a pod with sidecars stops: main containers first, then sidecars, last started first. */
@@ -80,7 +80,7 @@ export type StopperDeps = {
   readonly cri: CriRuntime;
   readonly hooks: HookRunner;
   readonly events: EventRecorder;
-  readonly kit: Kit;
+  readonly infra: Infra;
 };
 
 export class ContainerStopper {
@@ -90,9 +90,9 @@ export class ContainerStopper {
     this.#deps = deps;
   }
 
-  async stop(request: StopRequest, signal: AbortSignal): Promise<void> {
+  async stop(request: ContainerStopRequest, signal: AbortSignal): Promise<void> {
     const { pod, container, order } = request;
-    const { events, kit, cri } = this.#deps;
+    const { events, infra, cri } = this.#deps;
     const fieldPath = fieldPathOf(request);
     events.pod(pod, 'Normal', 'Killing', request.message || `Stopping container ${container.name}`, { fieldPath });
     let grace = request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason);
@@ -102,7 +102,7 @@ export class ContainerStopper {
     if (order !== undefined && grace > 0)
       grace -= await this.#wholeSeconds(() => this.#within(grace, () => order.turnOf(container.name), signal));
     const timeout = Math.max(grace, MIN_GRACE_SECONDS);
-    kit.log.debug('stopping container', { pod: podRef(pod), container: container.name, graceSeconds: timeout });
+    infra.log.debug('stopping container', { pod: podRef(pod), container: container.name, graceSeconds: timeout });
     try {
       await cri.stopContainer({ containerId: request.containerId, timeout }, signal);
     } catch (err) {
@@ -111,22 +111,27 @@ export class ContainerStopper {
     order?.stopped(container.name);
   }
 
-  async #preStop(handler: LifecycleHandler, request: StopRequest, grace: number, signal: AbortSignal): Promise<void> {
+  async #preStop(
+    handler: LifecycleHandler,
+    request: ContainerStopRequest,
+    grace: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { pod, container } = request;
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const from = clock.monotonic();
     try {
       await withDeadline(clock, signal, grace * 1000, (s) => this.#deps.hooks.run(handler, request, s));
     } catch (err) {
       signal.throwIfAborted();
       if (clock.monotonic() - from >= grace * 1000) {
-        this.#deps.kit.log.warn('pre-stop hook outlasted the grace period', {
+        this.#deps.infra.log.warn('pre-stop hook outlasted the grace period', {
           pod: podRef(pod),
           container: container.name,
         });
         return;
       }
-      this.#deps.kit.log.warn('pre-stop hook failed', { pod: podRef(pod), container: container.name, err });
+      this.#deps.infra.log.warn('pre-stop hook failed', { pod: podRef(pod), container: container.name, err });
       this.#deps.events.pod(pod, 'Warning', 'FailedPreStopHook', 'PreStopHook failed', {
         fieldPath: fieldPathOf(request),
       });
@@ -135,7 +140,7 @@ export class ContainerStopper {
 
   /** Waits for `turn`, but no longer than the grace that is left. */
   async #within(grace: number, turn: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const scope = new AbortController();
     const stop = (): void => scope.abort();
     signal.addEventListener('abort', stop, { once: true });
@@ -149,7 +154,7 @@ export class ContainerStopper {
   }
 
   async #wholeSeconds(work: () => Promise<void>): Promise<number> {
-    const { clock } = this.#deps.kit;
+    const { clock } = this.#deps.infra;
     const from = clock.monotonic();
     await work();
     return Math.trunc((clock.monotonic() - from) / 1000);

@@ -9,7 +9,7 @@ import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { fakeKit, recordingEvents, type SeenEvent } from '../../test/golden/fixture.ts';
+import { fakeInfra, recordingEvents, type SeenEvent } from '../../test/golden/fixture.ts';
 import { HookRunner } from './hooks.ts';
 import { ContainerStopper, graceSeconds } from './stop-container.ts';
 import { PodStopper } from './stop-pod.ts';
@@ -63,10 +63,10 @@ class Bench {
       stopPodSandbox: (r: { podSandboxId: string }, signal: AbortSignal) =>
         act(`stop sandbox ${r.podSandboxId}`, signal),
     } as unknown as CriRuntime;
-    const kit = fakeKit(this.clock, '/r');
+    const infra = fakeInfra(this.clock, '/r');
     const events = recordingEvents(this.events);
-    const hooks = new HookRunner({ cri, events, kit, nodeIps: () => [] }, { kubernetesVersion: '1.36' });
-    this.stopper = new ContainerStopper({ cri, hooks, events, kit });
+    const hooks = new HookRunner({ cri, events, infra, nodeIps: () => [] }, { kubernetesVersion: '1.36' });
+    this.stopper = new ContainerStopper({ cri, hooks, events, infra });
     this.pods = new PodStopper({ cri, stopper: this.stopper });
   }
 

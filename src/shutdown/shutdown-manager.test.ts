@@ -56,7 +56,7 @@ function setup(pods: readonly Pod[], broken = false) {
         started: async (now) => void (begun = now),
         ended: async (now) => void done.push(`took ${now - begun}`),
       },
-      kit: { clock, log: silentLogger },
+      infra: { clock, log: silentLogger },
     },
     [
       { priority: 0, seconds: 20 },

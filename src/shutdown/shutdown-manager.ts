@@ -36,7 +36,7 @@ export type ShutdownDeps = {
   /** Readiness changed. */
   readonly onChange: () => void;
   readonly times: KeptTimes;
-  readonly kit: { readonly clock: Clock; readonly log: Logger };
+  readonly infra: { readonly clock: Clock; readonly log: Logger };
 };
 
 const RETRY_MS = 60_000;
@@ -59,7 +59,7 @@ export class ShutdownManager implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps.kit;
+    const { clock, log } = this.#deps.infra;
     await this.#keep('load');
     while (!signal.aborted) {
       try {
@@ -85,7 +85,7 @@ export class ShutdownManager implements Runnable {
   }
 
   async #announced(down: boolean, signal: AbortSignal): Promise<void> {
-    const { events, onChange, source, kit } = this.#deps;
+    const { events, onChange, source, infra } = this.#deps;
     const what = down ? 'event' : 'cancellation';
     events.node('Normal', 'Shutdown', `Shutdown manager detected shutdown ${what}`);
     this.#down = down;
@@ -94,7 +94,7 @@ export class ShutdownManager implements Runnable {
       if (down) await this.#endPods(signal);
       else this.#inhibitor ??= await source.inhibit(signal);
     } catch (err) {
-      if (!signal.aborted) kit.log.error('the shutdown was not handled in full', { err });
+      if (!signal.aborted) infra.log.error('the shutdown was not handled in full', { err });
     } finally {
       if (down) this.#release();
     }
@@ -111,17 +111,17 @@ export class ShutdownManager implements Runnable {
 
   /** A disk that cannot be written must not keep pods from ending in order. */
   async #keep(what: keyof KeptTimes): Promise<void> {
-    const { times, kit } = this.#deps;
+    const { times, infra } = this.#deps;
     try {
-      await times[what](kit.clock.now());
+      await times[what](infra.clock.now());
     } catch (err) {
-      kit.log.warn('the times of the shutdown are not kept', { err });
+      infra.log.warn('the times of the shutdown are not kept', { err });
     }
   }
 
   /** Ends when all of them have, or the group's time is over. */
   async #endStep(step: ShutdownStep, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps.kit;
+    const { clock, log } = this.#deps.infra;
     const end = async (pod: Pod, own: AbortSignal): Promise<void> => {
       try {
         await this.#deps.pods.end(pod, graceSeconds(pod, step), own);

@@ -41,7 +41,7 @@ export class NodeStartup {
 
   /** The API server's answer to a report of our status. */
   answered(node: Node): void {
-    if (this.#done || this.#attemptMs === undefined || this.#createdMs === undefined || !isReady(node)) return;
+    if (this.#done || this.#attemptMs === undefined || this.#createdMs === undefined || !isNodeReady(node)) return;
     this.#done = true;
     const readyMs = this.#clock.now();
     const { bootMs, startedMs } = this.#moments;
@@ -54,5 +54,5 @@ export class NodeStartup {
   }
 }
 
-const isReady = (node: Node): boolean =>
+const isNodeReady = (node: Node): boolean =>
   node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;

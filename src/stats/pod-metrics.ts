@@ -83,10 +83,10 @@ export class PodMetrics {
   }
 
   /** The pod's status as it is told to the API server. */
-  statusChanged(told: { readonly pod: Pod; readonly status: PodStatus } | undefined): void {
-    const known = told === undefined ? undefined : this.#pods.get(uidOf(told.pod));
-    if (told === undefined || known === undefined) return;
-    const { pod, status } = told;
+  statusChanged(reported: { readonly pod: Pod; readonly status: PodStatus } | undefined): void {
+    const known = reported === undefined ? undefined : this.#pods.get(uidOf(reported.pod));
+    if (reported === undefined || known === undefined) return;
+    const { pod, status } = reported;
     const before = known.status;
     known.status = status;
     known.untoldSince ??= this.#clock.monotonic();

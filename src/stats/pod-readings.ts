@@ -59,7 +59,7 @@ export type PodReadingsOptions = {
 export type PodsContext = {
   readonly census: Census;
   /** By container id. */
-  readonly told: ReadonlyMap<string, ContainerStats>;
+  readonly reported: ReadonlyMap<string, ContainerStats>;
   readonly rootFs: FsCapacity;
 };
 
@@ -99,7 +99,7 @@ export class PodReadings {
     const filesystems = new Map<string, Promise<FsCapacity | undefined>>();
     const cgroup = context.census.get(snapshot.uid);
     const [base, network, processes, containers, podLogs, etcHosts] = await Promise.all([
-      this.#base(pod, cgroup, context.told, signal),
+      this.#base(pod, cgroup, context.reported, signal),
       this.#network(cgroup?.members.get(sandbox.id), signal),
       this.#processCount(pod, cgroup, signal),
       Promise.all(pod.containers.map((c) => this.#disk(pod, c, context, filesystems))),
@@ -127,14 +127,14 @@ export class PodReadings {
 
   /** Processor and memory of one pod. */
   async reduced(pod: ShownPod, context: Omit<PodsContext, 'rootFs'>, signal: AbortSignal): Promise<PodFigures> {
-    const base = await this.#base(pod, context.census.get(pod.snapshot.uid), context.told, signal);
+    const base = await this.#base(pod, context.census.get(pod.snapshot.uid), context.reported, signal);
     return { ...base, io: undefined, containers: base.containers.map((c) => ({ ...c, io: undefined })) };
   }
 
   async #base(
     { snapshot, sandbox, containers }: ShownPod,
     cgroup: PodCgroup | undefined,
-    told: ReadonlyMap<string, ContainerStats>,
+    reported: ReadonlyMap<string, ContainerStats>,
     signal: AbortSignal,
   ): Promise<PodFigures> {
     const { cgroups, clock } = this.#deps;
@@ -144,7 +144,7 @@ export class PodReadings {
       ...containers.map(async (container): Promise<ContainerFigures> => {
         const path = cgroup?.members.get(container.id);
         const reading = path === undefined ? undefined : await cgroups.read(path, 'usage', signal);
-        const { cpu, memory, io, swap } = containerFigures(told.get(container.id), reading, clock.now(), psi);
+        const { cpu, memory, io, swap } = containerFigures(reported.get(container.id), reading, clock.now(), psi);
         return { name: container.name, startTime: moment(container.createdAt), cpu, memory, io, swap };
       }),
     ]);
@@ -181,10 +181,10 @@ export class PodReadings {
   async #disk(
     { snapshot }: ShownPod,
     container: ObservedContainer,
-    { told, rootFs }: PodsContext,
+    { reported, rootFs }: PodsContext,
     filesystems: Map<string, Promise<FsCapacity | undefined>>,
   ): Promise<{ rootfs: FsFigures | undefined; logs: FsFigures | undefined }> {
-    const layer = told.get(container.id)?.writableLayer;
+    const layer = reported.get(container.id)?.writableLayer;
     const [fs, logs] = await Promise.all([
       layer?.fsId === undefined ? undefined : this.#filesystem(layer.fsId.mountpoint, filesystems),
       this.#used(rootFs, () => this.#deps.disk.filesIn(join(this.#logDir(snapshot), container.name))),

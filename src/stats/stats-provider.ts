@@ -90,8 +90,8 @@ export class StatsProvider {
 
   async #fullSummary(signal: AbortSignal): Promise<Summary> {
     const { node, pods, sources } = this.#deps;
-    const [rootFs, census, told] = await Promise.all([node.rootFs(), sources.census(), this.#told(signal)]);
-    const context = { census, told, rootFs };
+    const [rootFs, census, reported] = await Promise.all([node.rootFs(), sources.census(), this.#reported(signal)]);
+    const context = { census, reported, rootFs };
     const [nodeFigures, ...podFigures] = await Promise.all([
       node.full(rootFs, signal),
       ...shownPods(sources.snapshots()).map((pod) => pods.full(pod, context, signal)),
@@ -102,15 +102,15 @@ export class StatsProvider {
 
   async #reducedSummary(signal: AbortSignal): Promise<Summary> {
     const { node, pods, sources } = this.#deps;
-    const [census, told] = await Promise.all([sources.census(), this.#told(signal)]);
+    const [census, reported] = await Promise.all([sources.census(), this.#reported(signal)]);
     const [nodeFigures, ...podFigures] = await Promise.all([
       node.reduced(signal),
-      ...shownPods(sources.snapshots()).map((pod) => pods.reduced(pod, { census, told }, signal)),
+      ...shownPods(sources.snapshots()).map((pod) => pods.reduced(pod, { census, reported }, signal)),
     ]);
     return { node: nodeFigures, pods: podFigures };
   }
 
-  async #told(signal: AbortSignal): Promise<ReadonlyMap<string, ContainerStats>> {
+  async #reported(signal: AbortSignal): Promise<ReadonlyMap<string, ContainerStats>> {
     const stats = await this.#deps.sources.containerStats(signal).catch((err: unknown) => {
       throw new KubeletError(
         'unavailable',

@@ -73,14 +73,14 @@ test('rows made from cgroups always show pressure, measured or zero', () => {
 });
 
 const nanos = BigInt(AT) * 1_000_000n;
-const told = (more: Partial<ContainerStats>): ContainerStats => ({
+const reported = (more: Partial<ContainerStats>): ContainerStats => ({
   cpu: { timestamp: nanos, usageCoreNanoSeconds: { value: 18281290 }, usageNanoCores: { value: 7 } },
   memory: { timestamp: nanos, availableBytes: { value: 0 }, workingSetBytes: { value: 524288 } },
   ...more,
 });
 
 test("a container's own figures are the runtime's", () => {
-  assert.deepEqual(json(containerFigures(told({}), undefined, AT, true)), {
+  assert.deepEqual(json(containerFigures(reported({}), undefined, AT, true)), {
     cpu: { time: '2026-11-15T03:09:17Z', usageNanoCores: 7, usageCoreNanoSeconds: 18281290 },
     memory: { time: '2026-11-15T03:09:17Z', availableBytes: 0, workingSetBytes: 524288 },
     io: { time: '2026-11-15T03:09:17Z' },
@@ -90,8 +90,8 @@ test("a container's own figures are the runtime's", () => {
 
 test('a rate the runtime does not have yet comes from our samples', () => {
   const cpu = { timestamp: nanos, usageCoreNanoSeconds: { value: 1 }, usageNanoCores: { value: 0 } };
-  assert.equal(containerFigures(told({ cpu }), reading(BASE), AT, true).cpu.usageNanoCores, 5);
-  assert.equal(containerFigures(told({ cpu }), undefined, AT, true).cpu.usageNanoCores, 0);
+  assert.equal(containerFigures(reported({ cpu }), reading(BASE), AT, true).cpu.usageNanoCores, 5);
+  assert.equal(containerFigures(reported({ cpu }), undefined, AT, true).cpu.usageNanoCores, 0);
 });
 
 test('a container the runtime says nothing about shows zeros', () => {
@@ -105,7 +105,7 @@ test('a container the runtime says nothing about shows zeros', () => {
 test('pressure of a container: told, else measured, else none', () => {
   const psi = { Full: { Total: 1, Avg10: 2, Avg60: 3, Avg300: 4 }, Some: undefined };
   const cpu = { timestamp: nanos, psi };
-  assert.deepEqual(containerFigures(told({ cpu }), undefined, AT, true).cpu.psi?.full, {
+  assert.deepEqual(containerFigures(reported({ cpu }), undefined, AT, true).cpu.psi?.full, {
     total: 1,
     avg10: 2,
     avg60: 3,
@@ -115,12 +115,12 @@ test('pressure of a container: told, else measured, else none', () => {
     { 'cpu.stat': 'usage_usec 1\n', 'cpu.pressure': 'some avg10=1.00 avg60=2.00 avg300=3.00 total=9\n' },
     2,
   );
-  assert.equal(containerFigures(told({}), own, AT, true).cpu.psi?.some.total, 9);
-  assert.equal(containerFigures(told({}), own, AT, false).cpu.psi, undefined);
+  assert.equal(containerFigures(reported({}), own, AT, true).cpu.psi?.some.total, 9);
+  assert.equal(containerFigures(reported({}), own, AT, false).cpu.psi, undefined);
 });
 
 test('a pod without a cgroup is the sum of its containers', () => {
-  const one = containerFigures(told({}), undefined, AT, true);
+  const one = containerFigures(reported({}), undefined, AT, true);
   assert.equal(cpuSum([one.cpu, one.cpu], AT).usageCoreNanoSeconds, 2 * 18281290);
   assert.equal(memorySum([one.memory, one.memory], AT).workingSetBytes, 2 * 524288);
   assert.equal(memorySum([one.memory], AT).rssBytes, undefined);

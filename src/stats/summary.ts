@@ -143,27 +143,27 @@ const momentOf = (nanos: bigint): number => Number(nanos) / 1e6;
 const valueOf = (value: UInt64Value | undefined): number | undefined => value?.value;
 
 /** Where the runtime tells no pressure, the container's cgroup may. */
-function criPsi(told: PsiStats | undefined, measured: Pressure | undefined): Psi | undefined {
-  if (told === undefined) return measured === undefined ? undefined : psiOf(measured);
+function criPsi(reported: PsiStats | undefined, measured: Pressure | undefined): Psi | undefined {
+  if (reported === undefined) return measured === undefined ? undefined : psiOf(measured);
   const line = (of: PsiStats['Full']): PsiLine => ({
     total: of?.Total ?? 0,
     avg10: of?.Avg10 ?? 0,
     avg60: of?.Avg60 ?? 0,
     avg300: of?.Avg300 ?? 0,
   });
-  return { full: line(told.Full), some: line(told.Some) };
+  return { full: line(reported.Full), some: line(reported.Some) };
 }
 
 export function containerFigures(
-  told: ContainerStats | undefined,
+  reported: ContainerStats | undefined,
   own: Reading | undefined,
   nowMs: number,
   psi: boolean,
 ): ContainerFiguresOfRuntime {
   const pressure = psi ? own?.stats.pressure : undefined;
-  const { memory, swap, io } = told ?? {};
+  const { memory, swap, io } = reported ?? {};
   return {
-    cpu: containerCpu(told?.cpu, own, nowMs, psi),
+    cpu: containerCpu(reported?.cpu, own, nowMs, psi),
     memory:
       memory === undefined
         ? { ...EMPTY_MEMORY, time: new Moment(nowMs) }
@@ -205,15 +205,20 @@ const EMPTY_MEMORY: Omit<MemoryFigures, 'time'> = {
 };
 
 /** The runtime's rate is 0 until it was asked twice; then ours, which is sampled anyway, is the better one. */
-function containerCpu(told: CpuUsage | undefined, own: Reading | undefined, nowMs: number, psi: boolean): CpuFigures {
-  if (told === undefined)
+function containerCpu(
+  reported: CpuUsage | undefined,
+  own: Reading | undefined,
+  nowMs: number,
+  psi: boolean,
+): CpuFigures {
+  if (reported === undefined)
     return { time: new Moment(nowMs), usageNanoCores: 0, usageCoreNanoSeconds: 0, psi: undefined };
-  const rate = valueOf(told.usageNanoCores);
+  const rate = valueOf(reported.usageNanoCores);
   return {
-    time: new Moment(momentOf(told.timestamp)),
+    time: new Moment(momentOf(reported.timestamp)),
     usageNanoCores: rate === undefined || rate === 0 ? (own?.nanoCores ?? rate) : rate,
-    usageCoreNanoSeconds: valueOf(told.usageCoreNanoSeconds),
-    psi: psi ? criPsi(told.psi, own?.stats.pressure?.cpu) : undefined,
+    usageCoreNanoSeconds: valueOf(reported.usageCoreNanoSeconds),
+    psi: psi ? criPsi(reported.psi, own?.stats.pressure?.cpu) : undefined,
   };
 }
 

@@ -26,9 +26,9 @@ export type ConditionInput = {
   readonly restartingAll: boolean;
 };
 
-type Verdict = { readonly status: 'True' | 'False'; readonly reason?: string; readonly message?: string };
-const YES: Verdict = { status: 'True' };
-const no = (reason: string, message?: string): Verdict => ({
+type ConditionVerdict = { readonly status: 'True' | 'False'; readonly reason?: string; readonly message?: string };
+const YES: ConditionVerdict = { status: 'True' };
+const no = (reason: string, message?: string): ConditionVerdict => ({
   status: 'False',
   reason,
   ...(message === undefined ? {} : { message }),
@@ -37,7 +37,7 @@ const no = (reason: string, message?: string): Verdict => ({
 /** In the order upstream lists them: networking, initialised, ready, containers ready, scheduled. */
 export function ownedConditions(input: ConditionInput): PodCondition[] {
   const containersReady = containersReadyVerdict(input);
-  const all: [string, Verdict][] = [
+  const all: [string, ConditionVerdict][] = [
     ['PodReadyToStartContainers', sandboxIsReady(input.pod, input.snapshot) ? YES : { status: 'False' }],
     ['Initialized', initializedVerdict(input)],
     ['Ready', readyVerdict(input, containersReady)],
@@ -52,7 +52,7 @@ function restartingCondition({ pod, phase, snapshot, restartingAll }: ConditionI
   if (!mayRestartAll(pod)) return [];
   const names = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((c) => c.name);
   const removing = restartingAll && snapshot.containers.some((c) => names.includes(c.name));
-  const verdict = ((): Verdict => {
+  const verdict = ((): ConditionVerdict => {
     if (phase === 'Succeeded') return no('PodCompleted');
     if (phase === 'Failed') return no('PodFailed');
     if (!removing) return { status: 'False' };
@@ -65,7 +65,7 @@ function restartingCondition({ pod, phase, snapshot, restartingAll }: ConditionI
   return [{ type: ALL_RESTARTING, ...verdict, lastProbeTime: null }];
 }
 
-function condition(pod: Pod, type: string, verdict: Verdict): PodCondition {
+function condition(pod: Pod, type: string, verdict: ConditionVerdict): PodCondition {
   const generation = pod.metadata.generation ?? 0;
   return { type, ...(generation > 0 ? { observedGeneration: generation } : {}), ...verdict, lastProbeTime: null };
 }
@@ -82,7 +82,7 @@ function sandboxIsReady(pod: Pod, snapshot: PodSnapshot): boolean {
 const byName = (statuses: readonly ContainerStatus[], name: string): ContainerStatus | undefined =>
   statuses.find((s) => s.name === name);
 
-function initializedVerdict({ pod, phase, init, main, previous }: ConditionInput): Verdict {
+function initializedVerdict({ pod, phase, init, main, previous }: ConditionInput): ConditionVerdict {
   const containers = pod.spec.initContainers ?? [];
   if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' };
   if (containers.length === 0) return YES;
@@ -110,7 +110,7 @@ const hasStartedMain = (main: readonly ContainerStatus[]): boolean =>
       s.lastState.terminated !== undefined,
   );
 
-function containersReadyVerdict({ pod, phase, init, main }: ConditionInput): Verdict {
+function containersReadyVerdict({ pod, phase, init, main }: ConditionInput): ConditionVerdict {
   if (phase === 'Succeeded') return no('PodCompleted');
   if (phase === 'Failed') return no('PodFailed');
   if (main.length === 0) return no('UnknownContainerStatuses');
@@ -134,7 +134,7 @@ const listMessage = (a: string, as: readonly string[], b: string, bs: readonly s
     .filter((t) => t !== '')
     .join(', ');
 
-function readyVerdict({ pod, previous }: ConditionInput, containersReady: Verdict): Verdict {
+function readyVerdict({ pod, previous }: ConditionInput, containersReady: ConditionVerdict): ConditionVerdict {
   if (containersReady.status !== 'True') return containersReady;
   const messages: string[] = [];
   for (const { conditionType } of pod.spec.readinessGates ?? []) {

@@ -63,15 +63,15 @@ describe('the waterfall of a pod', () => {
 describe('what is kept', () => {
   it('is bounded: finished waterfalls, spans of one, pods under way', async () => {
     const clock = new ManualClock();
-    const told: Waterfall[] = [];
-    const tracer = new PodTracer({ clock, onFinished: (w) => told.push(w) }, { keep: 3, maxSpans: 4 });
+    const reported: Waterfall[] = [];
+    const tracer = new PodTracer({ clock, onFinished: (w) => reported.push(w) }, { keep: 3, maxSpans: 4 });
     for (let i = 0; i < 10; i++) {
       tracer.begin('start', pod(String(i)));
       for (let n = 0; n < 10; n++) await tracer.spanOf(podUid(String(i)), 'try', async () => undefined);
       await clock.advance(i);
       tracer.finish('start', podUid(String(i)));
     }
-    assert.equal(told.length, 10);
+    assert.equal(reported.length, 10);
     assert.deepEqual(
       tracer.all().map((w) => [w.name, w.spans.length]),
       [

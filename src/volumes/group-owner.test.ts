@@ -18,7 +18,7 @@ const HOW = { readOnly: false, changePolicy: 'Always' } as const;
 
 type Slow = {
   clock: ManualClock;
-  told: string[];
+  reported: string[];
   doing: string[];
   file: () => void;
   end: () => void;
@@ -28,11 +28,11 @@ type Slow = {
 /** A change that goes on until it is ended. */
 function slowOwner(): Slow {
   const clock = new ManualClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const end = Promise.withResolvers<void>();
   const slow: Slow = {
     clock,
-    told,
+    reported,
     doing: [],
     file: () => undefined,
     end: end.resolve,
@@ -40,7 +40,7 @@ function slowOwner(): Slow {
       {
         clock,
         events: {
-          pod: (_pod, type, reason, text) => void told.push(`${type} ${reason} ${text}`),
+          pod: (_pod, type, reason, text) => void reported.push(`${type} ${reason} ${text}`),
           node: () => undefined,
         },
       },
@@ -59,17 +59,17 @@ test('a change that takes long is told after half a minute, then every minute wi
   const given = s.owner.give(request, PATH, HOW, signal);
   s.file();
   await s.clock.advance(29_999);
-  assert.deepEqual(s.told, []);
+  assert.deepEqual(s.reported, []);
   await s.clock.advance(1);
   const place = 'U-1/volumes/kubernetes.io~empty-dir/v';
-  assert.deepEqual(s.told, [
+  assert.deepEqual(s.reported, [
     `Warning VolumePermissionChangeInProgress Setting volume ownership for ${place} is taking longer than expected, consider using OnRootMismatch - https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods`,
   ]);
   s.file();
   await s.clock.advance(60_000);
   await s.clock.advance(60_000);
   const more = `Warning VolumePermissionChangeInProgress Setting volume ownership for ${place}, processed 2 files.`;
-  assert.deepEqual(s.told.slice(1), [more, more]);
+  assert.deepEqual(s.reported.slice(1), [more, more]);
   assert.deepEqual(s.doing, ['giving its files to group 2000, 1 so far', 'giving its files to group 2000, 2 so far']);
   s.end();
   await given;
@@ -83,7 +83,7 @@ test('a quick change and a pod without a group tell nothing', async () => {
   s.end();
   await given;
   await s.clock.advance(600_000);
-  assert.deepEqual(s.told, []);
+  assert.deepEqual(s.reported, []);
 });
 
 test('every file, link and directory counts once', async () => {

@@ -214,9 +214,9 @@ describe('bad input', () => {
 
   it('says it where people look', async () => {
     const { items } = await node.client.list(EVENTS, { namespace: 'default' }, never);
-    const told = items.filter((e) => e.reason === 'FailedValidation').map((e) => e.message);
+    const reported = items.filter((e) => e.reason === 'FailedValidation').map((e) => e.message);
     assert.ok(
-      told.some((m) => m?.includes('null-container')),
+      reported.some((m) => m?.includes('null-container')),
       'an event names the broken pod',
     );
   });

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { Logger } from '../../src/lib/logger.ts';
 import type { RuntimeFacts } from '../../src/runtime/facts.ts';
 import type { MountedVolume } from '../../src/runtime/mounts.ts';
-import type { ClusterView, Kit, ResizeRecords, VolumeProvider } from '../../src/runtime/needs.ts';
+import type { ClusterView, Infra, ResizeRecords, VolumeProvider } from '../../src/runtime/needs.ts';
 import { UserNamespaces } from '../../src/runtime/user-namespaces.ts';
 
 export type SeenEvent = {
@@ -39,7 +39,7 @@ export const silentLog: Logger = {
   child: () => silentLog,
 };
 
-export const fakeKit = (clock: Clock, root: string): Kit & { userns: UserNamespaces } => ({
+export const fakeInfra = (clock: Clock, root: string): Infra & { userns: UserNamespaces } => ({
   clock,
   log: silentLog,
   http: { get: async () => '' },

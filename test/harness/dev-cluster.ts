@@ -32,7 +32,7 @@ export class DevCluster {
   /** Starts it, or fails with what it said. */
   async up(...args: string[]): Promise<Ran> {
     const ran = await this.command('up', '--no-install', '--timeout=60', ...args);
-    if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}${await this.#lastWords()}`);
+    if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}${await this.#lastOutput()}`);
     return ran;
   }
 
@@ -62,7 +62,7 @@ export class DevCluster {
     return spawn(binary, ['--kubeconfig', this.kubeconfig, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
-  async #lastWords(): Promise<string> {
+  async #lastOutput(): Promise<string> {
     const tails = ['supervisor', 'kubelet', 'containerd'].map(async (name) => {
       const text = await readFile(join(this.dir, 'logs', `${name}.log`), 'utf8').catch(() => '');
       return `--- ${name}\n${text.split('\n').slice(-15).join('\n')}`;

@@ -144,7 +144,7 @@ class RealApiServer implements TestApiServer {
       }
       await sleep(100);
     }
-    throw new Error(`kube-apiserver is not ready after ${READY_WITHIN_MS} ms: ${await api.lastWords()}`, {
+    throw new Error(`kube-apiserver is not ready after ${READY_WITHIN_MS} ms: ${await api.lastOutput()}`, {
       cause: last,
     });
   }
@@ -166,7 +166,7 @@ class Program {
     closeSync(out);
   }
 
-  async lastWords(): Promise<string> {
+  async lastOutput(): Promise<string> {
     return (await readFile(this.#log, 'utf8').catch(() => '')).slice(-2000);
   }
 
@@ -174,7 +174,7 @@ class Program {
     const { exitCode, signalCode } = this.#child;
     if (this.#failure !== undefined) throw new Error(`${this.#name} cannot be started`, { cause: this.#failure });
     if (exitCode === null && signalCode === null) return;
-    throw new Error(`${this.#name} ended (${exitCode ?? signalCode}): ${await this.lastWords()}`);
+    throw new Error(`${this.#name} ended (${exitCode ?? signalCode}): ${await this.lastOutput()}`);
   }
 
   async stop(): Promise<void> {

@@ -89,8 +89,8 @@ describe('a node whose disk runs full', { skip: process.getuid?.() !== 0 && 'nee
       (await events('EvictionThresholdMet')).some((e) => e.message === 'Attempting to reclaim ephemeral-storage'),
     );
     const evicted = await until('the event is there', async () => {
-      const told = (await events('Evicted')).find((e) => e.involvedObject.uid === metadata.uid);
-      return told ?? false;
+      const reported = (await events('Evicted')).find((e) => e.involvedObject.uid === metadata.uid);
+      return reported ?? false;
     });
     assert.equal(evicted.message, status.message);
     assert.equal(evicted.metadata.annotations?.['starved_resource'], 'ephemeral-storage');

@@ -121,8 +121,8 @@ describe('a node that runs short', () => {
       ['True', 'TerminationByKubelet', status.message],
     );
     const [event] = await until('the event is there', async () => {
-      const told = (await events('Evicted')).filter((e) => e.involvedObject.uid === metadata.uid);
-      return told.length > 0 && told;
+      const reported = (await events('Evicted')).filter((e) => e.involvedObject.uid === metadata.uid);
+      return reported.length > 0 && reported;
     });
     assert.equal(event?.message, status.message);
     assert.equal(event?.metadata.annotations?.['starved_resource'], 'memory');

@@ -84,11 +84,13 @@ async function drive(
       isDeepStrictEqual(status, normalisedStatus(endState(scenario.scenario).status)),
     );
   await until(`${name} looks as recorded`, seen, 15_000).catch(() => undefined);
-  const told = async (): Promise<readonly KubeEvent[]> =>
+  const reported = async (): Promise<readonly KubeEvent[]> =>
     (await node.client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
   // Events are sent behind everything else. What was recorded before the deletion is to be there before ours, too.
   const hasTold = (count: number): Promise<unknown> =>
-    until(`${name} has told ${count} events`, async () => (await told()).length >= count, 5000).catch(() => undefined);
+    until(`${name} has told ${count} events`, async () => (await reported()).length >= count, 5000).catch(
+      () => undefined,
+    );
   const earlier = scenario.events.filter((event) => !isOfDeletion(event));
   await hasTold(earlier.length);
   const kills = earlier.filter(({ reason }) => reason === 'Killing').length;
@@ -105,7 +107,7 @@ async function drive(
     45_000,
   );
   await hasTold(scenario.events.length);
-  return { pod: last, statuses: statuses.get(uid) ?? [], events: await told() };
+  return { pod: last, statuses: statuses.get(uid) ?? [], events: await reported() };
 }
 
 describe('golden scenarios on a whole node', () => {

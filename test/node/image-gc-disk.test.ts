@@ -134,8 +134,8 @@ test('what cannot be freed is said, and nothing in use is taken for it', async (
   const before = await disk();
   await thresholds(usedPercent(before), 5);
   const [text] = await until('the failure is told', async () => {
-    const told = await nodeEvents('FreeDiskSpaceFailed');
-    return told.length > 0 && told;
+    const reported = await nodeEvents('FreeDiskSpaceFailed');
+    return reported.length > 0 && reported;
   });
   assert.match(
     text ?? '',
@@ -144,8 +144,8 @@ test('what cannot be freed is said, and nothing in use is taken for it', async (
   assert.deepEqual(await nodeEvents('ImageGCFailed'), [], 'a first failure is not told twice');
   await thresholds(usedPercent(await disk()), 4);
   const [again] = await until('the second failure is told', async () => {
-    const told = await nodeEvents('ImageGCFailed');
-    return told.length > 0 && told;
+    const reported = await nodeEvents('ImageGCFailed');
+    return reported.length > 0 && reported;
   });
   assert.match(again ?? '', /^Insufficient free disk space/);
   const kept = (await images()).flatMap((i) => i.tags);

@@ -39,18 +39,18 @@ for (const version of VERSIONS) {
         void events.push(`${type} ${reason} ${message}`),
       node: (): void => undefined,
     };
-    const kit = { clock: systemClock, log: silentLogger, registry: new Registry() };
+    const infra = { clock: systemClock, log: silentLogger, registry: new Registry() };
 
     before(async () => {
       await Promise.all([open.start(), closed.start()]);
       containerd = await startContainerd({ version });
       const credentials = new Credentials(
-        { ...kit, serviceAccountOf: async () => undefined },
+        { ...infra, serviceAccountOf: async () => undefined },
         { rootDir: root, workingDir: root, homeDir: undefined, providers: [], providerBinDir: '' },
       );
-      records = new PullRecords(kit, root);
+      records = new PullRecords(infra, root);
       puller = new ImagePuller(
-        { ...kit, images: containerd.images, credentials, records, events: recorder },
+        { ...infra, images: containerd.images, credentials, records, events: recorder },
         {
           serialize: false,
           maxParallel: undefined,
@@ -150,7 +150,7 @@ for (const version of VERSIONS) {
           records,
           disk: async () => ({ capacityBytes: 1000, availableBytes: 0 }),
           events: recorder,
-          kit: { ...kit, registry: new Registry() },
+          infra: { ...infra, registry: new Registry() },
         },
         { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 0, maxAgeMs: 0, keep },
       );

@@ -75,9 +75,9 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
   });
 
   it('describe, events, logs', async () => {
-    const told = await ok(['describe', 'pod', 'app']);
-    assert.match(told, /Successfully assigned default\/app/);
-    assert.match(told, /Started +.*kubelet/);
+    const reported = await ok(['describe', 'pod', 'app']);
+    assert.match(reported, /Successfully assigned default\/app/);
+    assert.match(reported, /Started +.*kubelet/);
     assert.match(await ok(['describe', 'node']), /Allocated resources:/);
     assert.match(await ok(['get', 'events']), /Scheduled/);
     assert.equal(await ok(['logs', 'app']), 'started\n');

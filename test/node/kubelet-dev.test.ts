@@ -49,12 +49,12 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   assert.match(empty.stdout, /Nothing here yet/);
   const first = await cluster.up();
   assert.match(first.stdout, /example pod is Running/);
-  for (const told of [
+  for (const reported of [
     `kubectl --kubeconfig ${cluster.kubeconfig} get pods`,
     'kubectl run mine --image=localhost/busybox:1',
     `bin/kubelet-dev down --dir=${cluster.dir}`,
   ])
-    assert.ok(first.stdout.includes(told), told);
+    assert.ok(first.stdout.includes(reported), reported);
   const { healthzPort } = await cluster.settings();
   assert.ok(first.stdout.includes(`http://127.0.0.1:${healthzPort}/healthz`));
   assert.equal((await fetch(`http://127.0.0.1:${healthzPort}/healthz`)).status, 200);

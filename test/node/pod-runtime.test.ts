@@ -16,7 +16,7 @@ import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from '../harne
 import {
   facts,
   fakeCluster,
-  fakeKit,
+  fakeInfra,
   fakeResizeRecords,
   mountsFromSpec,
   recordingEvents,
@@ -120,7 +120,7 @@ class Node {
         },
         cluster: fakeCluster(),
         events: recordingEvents(this.events),
-        kit: fakeKit(systemClock, root),
+        infra: fakeInfra(systemClock, root),
       },
       { ...facts(root), hugePageSizes: [] },
     );

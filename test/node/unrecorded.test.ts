@@ -23,7 +23,7 @@ const run = (name: string, script: string, more: Partial<Container> = {}): Conta
 });
 
 /** `phase reason; container state; …`, with the pod's own name and UID left out of messages. */
-function told(pod: Pod): string {
+function reported(pod: Pod): string {
   const { phase = '', reason, message, initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const state = (s: ContainerState): string => {
     if (s.running !== undefined) return 'running';
@@ -205,7 +205,7 @@ describe('pods no recording has', () => {
   for (const { name, says, events = [] } of ROWS)
     it(name, async () => {
       let last = '';
-      await until(name, async () => (last = told(await read(name))) === says).catch(() => assert.equal(last, says));
+      await until(name, async () => (last = reported(await read(name))) === says).catch(() => assert.equal(last, says));
       const pod = await read(name);
       const seen = (e: KubeEvent): string => `${e.type} ${e.reason} ${anonymous(e.message ?? '', pod)}`;
       const found = async (): Promise<string[]> =>

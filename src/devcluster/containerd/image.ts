@@ -51,9 +51,9 @@ function busyboxEntries(): readonly TarEntry[] {
 
 /** The libraries a program needs, where it looks for them; none for a static one. */
 export function libraryEntries(program: string): TarEntry[] {
-  const told = spawnSync('ldd', [program], { encoding: 'utf8' });
+  const reported = spawnSync('ldd', [program], { encoding: 'utf8' });
   const paths =
-    told.status === 0 ? [...told.stdout.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)].map((m) => m[1] ?? '') : [];
+    reported.status === 0 ? [...reported.stdout.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)].map((m) => m[1] ?? '') : [];
   const folders = new Set<string>();
   for (const path of paths) for (let at = dirname(path); at !== '/'; at = dirname(at)) folders.add(at.slice(1));
   return [

@@ -7,7 +7,7 @@ import type { Change } from '../api/store.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { resolveCount } from './rollout.ts';
 import { Workload } from './workload.ts';
-import { isActive, isAvailable, isFinished, isReady, templateHash } from './workload-pods.ts';
+import { isActive, isAvailable, isFinished, isPodReady, templateHash } from './workload-pods.ts';
 
 const STORAGE = 'apps/daemonsets';
 const HASH = 'controller-revision-hash';
@@ -102,7 +102,7 @@ export class DaemonSetController implements Controller {
       currentNumberScheduled: pods.length,
       desiredNumberScheduled: nodes.length,
       numberMisscheduled: 0,
-      numberReady: pods.filter(isReady).length,
+      numberReady: pods.filter(isPodReady).length,
       numberAvailable: some(available),
       numberUnavailable: some(nodes.length - available),
       updatedNumberScheduled: some(pods.filter((p) => p.metadata.labels?.[HASH] === hash).length),

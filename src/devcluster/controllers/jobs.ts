@@ -18,7 +18,7 @@ import type { Change } from '../api/store.ts';
 import { systemContext } from '../seed.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { Workload } from './workload.ts';
-import { isActive, isFinished, isReady, withCondition } from './workload-pods.ts';
+import { isActive, isFinished, isPodReady, withCondition } from './workload-pods.ts';
 
 const STORAGE = 'batch/jobs';
 const TRACKING = 'batch.kubernetes.io/job-tracking';
@@ -240,7 +240,7 @@ export class JobController implements Controller {
       ...recordAt(job, 'status'),
       conditions: conditions.length > 0 ? conditions : undefined,
       active: active.length || undefined,
-      ready: active.filter(isReady).length,
+      ready: active.filter(isPodReady).length,
       terminating: pods.filter((p) => p.metadata.deletionTimestamp !== undefined && !isFinished(p)).length,
       startTime: suspended ? undefined : textAt(job, 'status', 'startTime') || now,
       uncountedTerminatedPods: recordAt(job, 'status', 'uncountedTerminatedPods'),

@@ -4,7 +4,7 @@ import { numberAt, recordAt, textAt, type ApiObject } from '../api/objects.ts';
 import type { Change } from '../api/store.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { Workload } from './workload.ts';
-import { isActive, isAvailable, isReady } from './workload-pods.ts';
+import { isActive, isAvailable, isPodReady } from './workload-pods.ts';
 
 const STORAGE = 'apps/replicasets';
 const FAILURE_PAUSE_MS = 1000;
@@ -44,7 +44,7 @@ export class ReplicaSetController implements Controller {
     const now = clock.now();
     const minReady = numberAt(set, 'spec', 'minReadySeconds') ?? 0;
     const pods = this.#workload.owned(set).filter(isActive);
-    const ready = pods.filter(isReady);
+    const ready = pods.filter(isPodReady);
     const available = ready.filter((p) => isAvailable(p, minReady, now));
     if (ready.length > available.length) clock.after(1000, () => this.#wake(key));
     const some = (count: number): number | undefined => (count === 0 ? undefined : count);
@@ -80,7 +80,7 @@ export class ReplicaSetController implements Controller {
 function leastUseful(a: ApiObject, b: ApiObject): number {
   const rank = (pod: ApiObject): number =>
     (textAt(pod, 'spec', 'nodeName') === '' ? 0 : 2) +
-    (isReady(pod) ? 1 : 0) +
+    (isPodReady(pod) ? 1 : 0) +
     (Object.keys(recordAt(pod, 'status')).length > 0 ? 0.1 : 0);
   return rank(a) - rank(b) || parseTimeMs(b.metadata.creationTimestamp) - parseTimeMs(a.metadata.creationTimestamp);
 }

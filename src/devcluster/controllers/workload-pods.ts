@@ -8,7 +8,7 @@ export const isActive = (pod: ApiObject): boolean => !isFinished(pod) && pod.met
 
 const readyCondition = (pod: ApiObject): Json | undefined =>
   recordsAt(pod, 'status', 'conditions').find((c) => c['type'] === 'Ready' && c['status'] === 'True');
-export const isReady = (pod: ApiObject): boolean => readyCondition(pod) !== undefined;
+export const isPodReady = (pod: ApiObject): boolean => readyCondition(pod) !== undefined;
 /** Ready for at least `minSeconds`. */
 export function isAvailable(pod: ApiObject, minSeconds: number, nowMs: number): boolean {
   const ready = readyCondition(pod);

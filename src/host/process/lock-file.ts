@@ -23,8 +23,8 @@ export async function acquireLockFile(path: string, clock: Clock, log: Logger, s
     });
   }
   try {
-    for (let told = false; !(await tryLock(fd)); told = true) {
-      if (!told) log.warn('the lock file is held by another process, waiting', { path });
+    for (let reported = false; !(await tryLock(fd)); reported = true) {
+      if (!reported) log.warn('the lock file is held by another process, waiting', { path });
       await clock.sleep(RETRY_MS, signal);
       signal.throwIfAborted();
     }

@@ -129,11 +129,11 @@ describe('on the embedded API server', () => {
     );
     assert.match(lease.spec?.renewTime ?? '', /\.\d{6}Z$/);
     assert.equal(lease.spec?.holderIdentity, NAME);
-    const told = await until('events', async () => {
+    const reported = await until('events', async () => {
       const list = await admin.main.list(EVENTS, { namespace: 'default' }, signal);
       return list.items.some((e) => e.reason === 'NodeReady') ? list.items : undefined;
     });
-    assert.ok(told.some((e: KubeEvent) => e.reason === 'NodeHasSufficientMemory' && e.source?.host === NAME));
+    assert.ok(reported.some((e: KubeEvent) => e.reason === 'NodeHasSufficientMemory' && e.source?.host === NAME));
   });
 
   it('pods come in, statuses go out, deletion ends with the object gone', async () => {
@@ -248,8 +248,8 @@ describe('on the embedded API server', () => {
     assert.equal((await cache.get('default', 's', signal)).data?.['k'], 'MQ==');
     const from = Date.now();
     await admin.main.patch(SECRETS, { ...where, name: 's' }, { data: { k: 'Mg==' } }, signal);
-    const told = await until('change heard', () => heard.find((h) => h.value === 'Mg=='));
-    assert.ok(told.at - from < 500, `${told.at - from} ms`);
+    const reported = await until('change heard', () => heard.find((h) => h.value === 'Mg=='));
+    assert.ok(reported.at - from < 500, `${reported.at - from} ms`);
     cache.unregister(podUid(pod.metadata.uid ?? ''));
   });
 

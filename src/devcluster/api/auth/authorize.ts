@@ -6,9 +6,9 @@ import type { User } from '../strategy.ts';
 import { isNode, nodeMay } from './node-authorizer.ts';
 import { rolesAllow } from './rbac.ts';
 
-export type Verdict = { readonly allowed: boolean; readonly reason: string };
+export type AuthorizerDecision = { readonly allowed: boolean; readonly reason: string };
 
-export function authorize(store: ObjectStore, user: User, info: RequestInfo): Verdict {
+export function authorize(store: ObjectStore, user: User, info: RequestInfo): AuthorizerDecision {
   if (user.groups.includes('system:masters')) return { allowed: true, reason: '' };
   if (isNode(user)) {
     const verdict = nodeMay(store, user, info);

@@ -11,10 +11,10 @@ const PREFIX = 'system:node:';
 export const isNode = (user: User): boolean => user.groups.includes('system:nodes') && user.name.startsWith(PREFIX);
 export const nodeNameOf = (user: User): string => user.name.slice(PREFIX.length);
 
-type Verdict = { readonly allowed: boolean; readonly reason: string };
-const YES: Verdict = { allowed: true, reason: '' };
-const no = (reason: string): Verdict => ({ allowed: false, reason });
-const when = (condition: boolean, reason: string): Verdict => (condition ? YES : no(reason));
+type AuthorizerDecision = { readonly allowed: boolean; readonly reason: string };
+const YES: AuthorizerDecision = { allowed: true, reason: '' };
+const no = (reason: string): AuthorizerDecision => ({ allowed: false, reason });
+const when = (condition: boolean, reason: string): AuthorizerDecision => (condition ? YES : no(reason));
 
 const READ = ['get', 'list', 'watch'];
 
@@ -39,7 +39,7 @@ const PLAIN: Readonly<Record<string, readonly string[]>> = {
   '/nodes/status': ['update', 'patch'],
 };
 
-export function nodeMay(store: ObjectStore, user: User, info: RequestInfo): Verdict {
+export function nodeMay(store: ObjectStore, user: User, info: RequestInfo): AuthorizerDecision {
   if (!info.isResource) return no('');
   const node = nodeNameOf(user);
   const path = `${info.group}/${info.resource}${info.subresource === '' ? '' : `/${info.subresource}`}`;
@@ -71,12 +71,12 @@ export function nodeMay(store: ObjectStore, user: User, info: RequestInfo): Verd
 
 const noRelation = (node: string): string => `no relationship found between node '${node}' and this object`;
 
-function nodeObject(info: RequestInfo, node: string): Verdict {
+function nodeObject(info: RequestInfo, node: string): AuthorizerDecision {
   if (info.subresource !== '') return no('');
   return when(READ.includes(info.verb) && info.name === node, 'node cannot read all nodes, only its own Node object');
 }
 
-function pods(store: ObjectStore, info: RequestInfo, node: string): Verdict {
+function pods(store: ObjectStore, info: RequestInfo, node: string): AuthorizerDecision {
   if (info.subresource !== '') return no('');
   if (info.verb === 'get') {
     const pod = store.get('pods', keyOf(info.namespace, info.name));
@@ -87,7 +87,7 @@ function pods(store: ObjectStore, info: RequestInfo, node: string): Verdict {
   return when(own, 'can only list/watch pods with spec.nodeName field selector');
 }
 
-function lease(info: RequestInfo, node: string): Verdict {
+function lease(info: RequestInfo, node: string): AuthorizerDecision {
   const verbs = ['get', 'create', 'update', 'patch', 'delete'];
   if (!verbs.includes(info.verb)) return no('can only get, create, update, patch, or delete a node lease');
   if (info.namespace !== 'kube-node-lease')
@@ -98,7 +98,7 @@ function lease(info: RequestInfo, node: string): Verdict {
   );
 }
 
-function slices(info: RequestInfo, node: string): Verdict {
+function slices(info: RequestInfo, node: string): AuthorizerDecision {
   if (
     info.verb === 'create' ||
     info.verb === 'get' ||
@@ -112,7 +112,7 @@ function slices(info: RequestInfo, node: string): Verdict {
 }
 
 /** Which requests it may create is decided by the rules of admission. */
-function certificateRequests(store: ObjectStore, info: RequestInfo, node: string): Verdict {
+function certificateRequests(store: ObjectStore, info: RequestInfo, node: string): AuthorizerDecision {
   if (info.subresource !== '') return no('nodes may not access the status subresource of PodCertificateRequests');
   if (info.verb === 'create') return YES;
   if (info.verb === 'get') {
@@ -124,7 +124,7 @@ function certificateRequests(store: ObjectStore, info: RequestInfo, node: string
   return when(own, 'can only list/watch podcertificaterequests with nodeName field selector');
 }
 
-function referenced(store: ObjectStore, info: RequestInfo, node: string): Verdict {
+function referenced(store: ObjectStore, info: RequestInfo, node: string): AuthorizerDecision {
   if (!isReferenceKind(info.resource) || (info.group !== '' && info.group !== 'resource.k8s.io')) return no('');
   const isToken = info.resource === 'serviceaccounts' && info.subresource === 'token' && info.verb === 'create';
   const canWatch = info.resource === 'secrets' || info.resource === 'configmaps';
