@@ -1,6 +1,6 @@
 // The embedded API server as one call: keys, storage, the world it starts with, controllers, kubeconfigs. Used by
 // `kubelet-dev` and by the tests of everything that talks to an API server.
-import { mkdir } from 'node:fs/promises';
+import { chmod, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
@@ -71,17 +71,31 @@ const addressesOf = (options: StartOptions, host: string): string[] => [
   ]),
 ];
 
+/** All Secrets are in this file: nobody else may read it, nor what SQLite puts beside it with the same mode. */
+async function privateDatabase(dir: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await chmod(dir, 0o700);
+  const path = join(dir, 'cluster.db');
+  const file = await open(path, 'a', 0o600);
+  try {
+    await file.chmod(0o600);
+  } finally {
+    await file.close();
+  }
+  return path;
+}
+
 export async function startApiServer(options: StartOptions): Promise<RunningApiServer> {
   const clock = options.clock ?? systemClock;
   const log = (options.log ?? silentLogger).child({ component: 'api-server' });
   const host = options.host ?? '127.0.0.1';
-  await mkdir(options.dir, { recursive: true });
+  const database = await privateDatabase(options.dir);
   const pki = await openPki(clock, {
     directory: join(options.dir, 'pki'),
     dnsNames: [...OWN_NAMES, ...(options.dnsNames ?? [])],
     ipAddresses: addressesOf(options, host),
   });
-  const store = new ObjectStore(join(options.dir, 'cluster.db'));
+  const store = new ObjectStore(database);
   const server = new ApiServer(
     { store, pki, clock, log, ...(options.observe === undefined ? {} : { observe: options.observe }) },
     {

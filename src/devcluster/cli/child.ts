@@ -91,5 +91,5 @@ function openLog(path: string): number {
   } catch {
     // There is none yet.
   }
-  return openSync(path, 'a', 0o640);
+  return openSync(path, 'a', 0o600);
 }

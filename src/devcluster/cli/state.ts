@@ -28,8 +28,8 @@ const supervisors = (paths: Paths): Promise<number[]> => processesWith(`${SUPERV
 export async function startSupervisor(paths: Paths): Promise<boolean> {
   if ((await supervisors(paths)).length > 0) return false;
   await rm(paths.supervisor, { force: true });
-  await mkdir(paths.logs, { recursive: true });
-  const out = openSync(paths.log('supervisor'), 'a', 0o640);
+  await mkdir(paths.logs, { recursive: true, mode: 0o700 });
+  const out = openSync(paths.log('supervisor'), 'a', 0o600);
   const child = spawn(process.execPath, [SUPERVISOR, paths.directory], {
     detached: true,
     stdio: ['ignore', out, out],

@@ -58,7 +58,11 @@ async function prepare(
   }
   await mkdir(paths.directory, { recursive: true });
   await chmod(paths.directory, 0o711);
-  for (const directory of [paths.logs, paths.manifests, paths.podLogs]) await mkdir(directory, { recursive: true });
+  await mkdir(paths.podLogs, { recursive: true });
+  for (const directory of [paths.logs, paths.manifests]) {
+    await mkdir(directory, { recursive: true });
+    await chmod(directory, 0o700);
+  }
   const known = await readSettings(paths);
   const installed = [...new Set([...(known?.installed ?? []), ...missing])];
   if (known === undefined) await writeSettings(paths, await newSettings(await machineBefore(), installed));
