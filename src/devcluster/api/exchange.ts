@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse } from 'yaml';
 import { messageOf } from '../../lib/errors.ts';
 import { ApiError, badRequest, internal, unsupportedMediaType } from './api-error.ts';
-import { isJson, type Json } from './objects.ts';
+import { draftOf, isJson, type Json } from './objects.ts';
 import { decodeProtobuf, PROTOBUF_TYPE } from './protobuf-body.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RequestContext, User } from './strategy.ts';
@@ -43,9 +43,12 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
 
 export function parseDocument(text: string, type: string): unknown {
   try {
-    return type === 'application/yaml' || type === 'application/apply-patch+yaml'
-      ? (parse(text, { schema: 'yaml-1.1', merge: true }) as unknown)
-      : (JSON.parse(text) as unknown);
+    const document =
+      type === 'application/yaml' || type === 'application/apply-patch+yaml'
+        ? (parse(text, { schema: 'yaml-1.1', merge: true }) as unknown)
+        : (JSON.parse(text) as unknown);
+    // A copy has no fields called `__proto__`. An escape may spell the name, too.
+    return text.includes('__proto__') || text.includes('\\') ? draftOf(document) : document;
   } catch (err) {
     throw badRequest(`couldn't parse the body of the request: ${messageOf(err)}`);
   }

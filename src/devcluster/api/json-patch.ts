@@ -1,13 +1,13 @@
 // RFC 6902 (JSON Patch) and RFC 7386 (JSON Merge Patch) on drafts.
 import { ApiError, badRequest } from './api-error.ts';
-import { draftOf, isJson, sameJson, type Json } from './objects.ts';
+import { draftOf, isJson, sameJson, setField, type Json } from './objects.ts';
 
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isJson(patch)) return patch;
   const result: Json = isJson(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key];
-    else result[key] = mergePatch(result[key], value);
+    else setField(result, key, mergePatch(own(result, key), value));
   }
   return result;
 }
@@ -71,12 +71,15 @@ function read(document: unknown, path: readonly string[]): unknown {
   let current = document;
   for (const key of path) {
     if (Array.isArray(current)) current = (current as unknown[])[Number(key)];
-    else if (isJson(current)) current = current[key];
+    else if (isJson(current)) current = own(current, key);
     else throw missing(path);
     if (current === undefined) throw missing(path);
   }
   return current;
 }
+
+/** Only what the document has itself: `__proto__` and `constructor` lead out of it, to what all objects share. */
+const own = (object: Json, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined);
 
 type Container = Json | unknown[];
 
@@ -96,7 +99,7 @@ function change(
 }
 
 function insert(parent: Container, key: string, value: unknown): void {
-  if (!Array.isArray(parent)) parent[key] = value;
+  if (!Array.isArray(parent)) setField(parent, key, value);
   else if (key === '-') parent.push(value);
   else if (/^\d+$/.test(key) && Number(key) <= parent.length) parent.splice(Number(key), 0, value);
   else throw missing([key]);
@@ -104,7 +107,7 @@ function insert(parent: Container, key: string, value: unknown): void {
 
 function assign(parent: Container, key: string, value: unknown): void {
   if (Array.isArray(parent)) parent[Number(key)] = value;
-  else parent[key] = value;
+  else setField(parent, key, value);
 }
 
 function drop(parent: Container, key: string): void {
@@ -112,7 +115,7 @@ function drop(parent: Container, key: string): void {
     if (!/^\d+$/.test(key) || Number(key) >= parent.length) throw missing([key]);
     parent.splice(Number(key), 1);
   } else {
-    if (!(key in parent)) throw missing([key]);
+    if (!Object.hasOwn(parent, key)) throw missing([key]);
     delete parent[key];
   }
 }

@@ -76,9 +76,16 @@ export function draftOf<T>(value: T): T {
   if (Array.isArray(value)) return value.map(draftOf) as T;
   if (!isJson(value)) return value;
   const copy: Json = {};
-  // A body may have a key of this name; as a property it would become the prototype. No API type has such a field.
-  for (const key of Object.keys(value)) if (key !== '__proto__') copy[key] = draftOf(value[key]);
+  for (const key of Object.keys(value)) setField(copy, key, draftOf(value[key]));
   return copy as T;
+}
+
+/**
+ * Sets a field whose name came with a request. `__proto__` is left out: as a property it would become the prototype, and
+ * no API type has such a field.
+ */
+export function setField(object: Json, key: string, value: unknown): void {
+  if (key !== '__proto__') object[key] = value;
 }
 
 /** Equality of JSON values; an absent key equals an undefined one, key order does not matter. */
@@ -89,7 +96,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
   }
   if (!isJson(a) || !isJson(b)) return false;
   for (const key of Object.keys(a)) if (!sameJson(a[key], b[key])) return false;
-  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
+  for (const key of Object.keys(b)) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false;
   return true;
 }
 

@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { ApiError } from './api-error.ts';
 import { jsonPatch, mergePatch } from './json-patch.ts';
 import { mergeSchemaOf } from './merge-schema.ts';
+import { parseDocument } from './exchange.ts';
+import { sameJson } from './objects.ts';
 import { strategicMerge } from './strategic-merge.ts';
 
 const pod = (spec: unknown, status: unknown = {}): unknown => ({ spec, status });
@@ -155,6 +157,49 @@ test('JSON patch operations', () => {
     { op: 'add', path: 'a' },
   ])
     assert.throws(() => run({ a: 1 }, operation), ApiError);
+});
+
+/** JSON text, because in a literal `__proto__` is the prototype and in a body it is a field. */
+const HOSTILE: [string, (target: unknown, patch: unknown) => unknown, string][] = [
+  ['merge patch', mergePatch, '{"__proto__": {"polluted": 1}, "metadata": {"__proto__": {"polluted": 1}}}'],
+  ['merge patch with an escape', mergePatch, String.raw`{"\u005f_proto__": {"polluted": 1}}`],
+  ['strategic merge', merge, '{"__proto__": {"polluted": 1}, "spec": {"__proto__": {"polluted": 1}}}'],
+  ['strategic replace', merge, '{"spec": {"$patch": "replace", "__proto__": {"polluted": 1}}}'],
+  ['strategic order', merge, '{"$setElementOrder/__proto__": ["polluted"], "$deleteFromPrimitiveList/__proto__": [1]}'],
+  ['JSON patch, add', jsonPatch, '[{"op": "add", "path": "/metadata/__proto__/polluted", "value": 1}]'],
+  ['JSON patch, replace', jsonPatch, '[{"op": "replace", "path": "/__proto__", "value": {"polluted": 1}}]'],
+  ['JSON patch, the field itself', jsonPatch, '[{"op": "add", "path": "/__proto__", "value": {"polluted": 1}}]'],
+  ['JSON patch, constructor', jsonPatch, '[{"op": "add", "path": "/constructor/prototype/polluted", "value": 1}]'],
+  ['JSON patch, remove', jsonPatch, '[{"op": "remove", "path": "/metadata/__proto__/toString"}]'],
+  ['JSON patch, move', jsonPatch, '[{"op": "move", "from": "/metadata", "path": "/__proto__/polluted"}]'],
+  ['JSON patch, copy', jsonPatch, '[{"op": "copy", "from": "/__proto__", "path": "/metadata/polluted"}]'],
+  ['JSON patch, value', jsonPatch, '[{"op": "add", "path": "/spec", "value": {"__proto__": {"polluted": 1}}}]'],
+];
+
+for (const [name, apply, text] of HOSTILE)
+  test(`a patch cannot reach what all objects share: ${name}`, () => {
+    for (const patch of [JSON.parse(text) as unknown, parseDocument(text, 'application/json')]) {
+      let result: unknown = {};
+      try {
+        result = apply({ metadata: {}, spec: {}, status: {} }, patch);
+      } catch (err) {
+        assert.ok(err instanceof ApiError);
+      }
+      assert.equal(({} as { polluted?: unknown }).polluted, undefined);
+      assert.equal(typeof {}.toString, 'function');
+      const parts = [result, ...Object.values(result as object)] as { polluted?: unknown }[];
+      for (const part of parts) assert.equal(part.polluted, undefined, JSON.stringify(result));
+    }
+  });
+
+test('a YAML body has no prototype either', () => {
+  const parsed = parseDocument('metadata: {__proto__: {polluted: 1}}', 'application/yaml') as { metadata: object };
+  assert.equal((parsed.metadata as { polluted?: unknown }).polluted, undefined);
+});
+
+test('a label named as something all objects have is a difference', () => {
+  assert.equal(sameJson({}, { constructor: 'x' }), false);
+  assert.equal(sameJson({ constructor: 'x' }, {}), false);
 });
 
 test('patches never change what they are applied to', () => {

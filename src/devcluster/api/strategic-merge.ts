@@ -24,6 +24,7 @@ function mergeMaps(original: Json, patch: Json, schema: MergeSchema): Json {
       delete result[key];
       continue;
     }
+    if (key === '__proto__') continue; // no API type has it, and as a property it is the prototype
     const field = schema.fields?.[key] ?? {};
     if (Array.isArray(value)) result[key] = mergeLists(result[key], value, field, patch[ORDER + key]);
     else if (isJson(value)) {
@@ -41,6 +42,7 @@ const asMap = (value: unknown): Json => (isJson(value) ? value : {});
 /** Directives for lists that the patch itself does not carry. */
 function applyListDirectives(result: Json, patch: Json, schema: MergeSchema): void {
   for (const [directive, value] of Object.entries(patch)) {
+    if (directive.endsWith('/__proto__')) continue;
     if (directive.startsWith(DELETE_FROM)) {
       const key = directive.slice(DELETE_FROM.length);
       const current = result[key];
@@ -109,7 +111,7 @@ function ordered(items: unknown[], order: unknown, schema: MergeSchema, patch: r
 function withoutDirectives(patch: Json): Json {
   return Object.fromEntries(
     Object.entries(patch)
-      .filter(([key]) => !key.startsWith('$'))
+      .filter(([key]) => !key.startsWith('$') && key !== '__proto__')
       .map(([key, value]) => [key, clean(value)]),
   );
 }
