@@ -14,6 +14,9 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   e2fsprogs: ['/usr/sbin/mkfs.ext4', '/sbin/mkfs.ext4'],
   'kubernetes-client': ['/usr/bin/kubectl', '/usr/local/bin/kubectl'],
   'qemu-system-x86': ['/usr/bin/qemu-system-x86_64'],
+  systemd: ['/usr/lib/systemd/systemd', '/lib/systemd/systemd'],
+  'dbus-daemon': ['/usr/bin/dbus-daemon'],
+  'dbus-system-bus-common': ['/usr/share/dbus-1/system.conf'],
   patchelf: ['/usr/bin/patchelf'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };

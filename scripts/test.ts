@@ -1,14 +1,17 @@
-// `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and run all at once. Tests that need a
-// real runtime, kernel features or a whole node are in test/: most of them wait more than they work, so two files run side
-// by side; those that measure run alone. A file that fails is run once more at the end, alone, because two cores that are
-// busy with something else can make any of them late, and is named as unsteady if it then passes. Arguments name files to
-// run instead of everything, without a second try.
-import { spawn } from 'node:child_process';
-import { globSync } from 'node:fs';
+// `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and share two processes. Tests that need
+// a real runtime, kernel features or a whole node are in test/: most of them wait more than they work, so two files run side
+// by side; those that measure run alone. A file that fails is run once more at the end, alone, to tell a defect from a race:
+// the second result is printed as a diagnosis, and the run has failed either way.
+//   npm test -- <file>…      some files
+//   npm run test:fast        the checks and all unit tests, for the inner loop
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { traces } from './left-behind.ts';
 import { ensurePackages } from './system-packages.ts';
+import { report, summary, type Outcome } from './test-report.ts';
+import { MINUTE, runCommand, runTests } from './test-run.ts';
 
-const MINUTE = 60_000;
 const SIDE_BY_SIDE = 2;
 /** What is measured in them would be wrong beside others. */
 const ALONE: readonly string[] = ['test/contracts/api-server/load.test.ts', 'test/node/probes.test.ts'];
@@ -22,84 +25,59 @@ const LONG: readonly string[] = [
   'test/faults/volumes-killed.test.ts',
   'test/node/golden-node.test.ts',
 ];
-
-type Outcome = { readonly name: string; readonly ok: boolean; readonly output: string; readonly tookMs: number };
-
-/** Runs a command to its end, or to its limit: a test that never ends must not hold up everything for ever. */
-function run(name: string, command: string, args: readonly string[], limitMs: number): Promise<Outcome> {
-  const from = performance.now();
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs, killSignal: 'SIGKILL' });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  return new Promise((resolve) => {
-    child.once('close', (code, signal) => {
-      if (signal !== null) output += `\nended by ${signal}; the limit is ${limitMs / MINUTE} minutes\n`;
-      resolve({ name, ok: code === 0, output, tookMs: performance.now() - from });
-    });
-  });
-}
-
-const test = (name: string, files: readonly string[], limitMs: number): Promise<Outcome> =>
-  run(
-    name,
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', '--test', `--test-timeout=${5 * MINUTE}`, ...files],
-    limitMs,
-  );
-
-/** Node's own count leaves out suites that are skipped as a whole. */
-const SKIPPED = /^\s*﹣ .*$/gm;
-const count = ({ output }: Outcome, what: 'pass' | 'fail'): number =>
-  Number(new RegExp(`^ℹ ${what} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
-
-/** One line for what went well, with what was skipped and measured; everything for what did not. */
-function report(outcome: Outcome): Outcome {
-  const { name, ok, output, tookMs } = outcome;
-  const tests = count(outcome, 'pass') + count(outcome, 'fail');
-  const seconds = (tookMs / 1000).toFixed(1).padStart(6);
-  console.log(`${ok ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}${tests > 0 ? ` (${tests} tests)` : ''}`);
-  if (!ok) console.log(output.replace(/^/gm, '  | '));
-  else for (const [line] of output.matchAll(/^(\s*﹣ .*|\s+ℹ .*)$/gm)) console.log(`  ${line.trim()}`);
-  return outcome;
-}
+/** These change what belongs to their whole process, the umask for one. */
+const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
 async function testFiles(files: readonly string[], lanes: number): Promise<Outcome[]> {
   const waiting = [...files];
   const outcomes: Outcome[] = [];
   const lane = async (): Promise<void> => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
-      outcomes.push(report(await test(file, [file], 10 * MINUTE)));
+      outcomes.push(report(await runTests(file, [file], 'own process', 10 * MINUTE)));
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return outcomes;
 }
 
+/** All unit tests: starting a process for each file would cost more than the tests themselves. */
+async function unitTests(): Promise<Outcome[]> {
+  const shared = globSync('src/**/*.test.ts')
+    .sort()
+    .filter((file) => !OWN_PROCESS.includes(file));
+  const half = (rest: number): string[] => shared.filter((_, i) => i % 2 === rest);
+  return Promise.all([
+    runTests('unit tests, first half', half(0), 'shared process', 10 * MINUTE).then(report),
+    runTests('unit tests, second half', half(1), 'shared process', 10 * MINUTE).then(report),
+    runTests('unit tests, own process', OWN_PROCESS, 'own process', 10 * MINUTE).then(report),
+  ]);
+}
+
+const fast = async (): Promise<Outcome[]> => [
+  report(await runCommand('checks', 'sh', ['scripts/run', 'check'], 10 * MINUTE)),
+  ...(await unitTests()),
+];
+
 async function everything(): Promise<Outcome[]> {
-  const outcomes = [report(await run('checks', 'sh', ['scripts/run', 'check'], 10 * MINUTE))];
-  outcomes.push(report(await test('unit tests', globSync('src/**/*.test.ts').sort(), 20 * MINUTE)));
+  const first = await fast();
   const found = globSync('test/**/*.test.ts').sort();
   const rest = found.filter((file) => !ALONE.includes(file) && !LONG.includes(file));
   const whole = [...(await testFiles([...LONG, ...rest], SIDE_BY_SIDE)), ...(await testFiles(ALONE, 1))];
   const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);
-  if (failed.length > 0) console.log('\nonce more, alone:');
-  const again = await testFiles(failed, 1);
-  for (const { name, ok } of again) if (ok) console.log(`unsteady, passed the second time: ${name}`);
-  return [...outcomes, ...whole.filter(({ ok }) => ok), ...again];
+  if (failed.length > 0) console.log('\nonce more, alone, as a diagnosis:');
+  for (const { name, ok } of await testFiles(failed, 1))
+    console.log(ok ? `UNSTEADY ${name}: failed, then passed alone` : `BROKEN ${name}: failed twice`);
+  return [...first, ...whole];
 }
 
 const named = process.argv.slice(2);
 if (named.length === 0) await ensurePackages();
+// Nothing that an earlier run left in the temporary folder can help or hurt this one.
+const folder = mkdtempSync(join(tmpdir(), 'kts-run-'));
+process.env['TMPDIR'] = folder;
 const tracesBefore = traces();
 const begun = performance.now();
-const outcomes = named.length > 0 ? await testFiles(named, 1) : await everything();
-const failed = outcomes.filter(({ ok }) => !ok);
-const sum = (what: 'pass' | 'fail'): number => outcomes.reduce((n, o) => n + count(o, what), 0);
-const skipped = outcomes.flatMap(({ output }) => output.match(SKIPPED) ?? []).length;
+const outcomes =
+  named[0] === '--fast' ? await fast() : named.length > 0 ? await testFiles(named, 1) : await everything();
 for (const trace of traces()) if (!tracesBefore.has(trace)) console.log(`left behind: ${trace}`);
-console.log(`\ntook ${((performance.now() - begun) / MINUTE).toFixed(1)} minutes`);
-for (const { name } of failed) console.log(`FAILED ${name}`);
-// What fails without a failed test (the checks, a file that did not end) counts as one.
-const failures = Math.max(sum('fail'), failed.length);
-console.log(`${sum('pass')} passed, ${failures} failed, ${skipped} skipped`);
-process.exit(failed.length === 0 ? 0 : 1);
+rmSync(folder, { recursive: true, force: true });
+process.exit(summary(outcomes, performance.now() - begun) ? 0 : 1);

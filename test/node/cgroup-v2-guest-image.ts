@@ -1,29 +1,60 @@
 // Builds what a QEMU guest needs to run our tests on a machine with nothing but cgroup v2: the distribution's cloud
 // kernel, and an initramfs of busybox, Node, the sources and (for the systemd driver) the host's systemd and dbus.
-import { execFileSync } from 'node:child_process';
-import { closeSync, existsSync, globSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-const CACHE = join(tmpdir(), 'kubelet-ts-guest');
+const CACHE = join(homedir(), '.cache', 'kubelet-ts');
 const PROJECT = join(import.meta.dirname, '..', '..');
 const DIRECTORY = 0o040755;
 const FILE = 0o100755;
 const LINK = 0o120777;
 
-/** The newest cloud kernel of this distribution, downloaded once and kept in the temporary directory. */
+/** The newest cloud kernel of this distribution, downloaded once and kept in the cache. */
 export function cloudKernel(): string {
+  const name = cloudKernelPackage();
+  const kernel = join(CACHE, name, 'boot', name.replace('linux-image-', 'vmlinuz-'));
+  if (existsSync(kernel)) return kernel;
   mkdirSync(CACHE, { recursive: true });
-  const depends = execFileSync('apt-cache', ['depends', 'linux-image-cloud-amd64'], { encoding: 'utf8' });
-  const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
-  if (name === undefined) throw new Error('linux-image-cloud-amd64 is not in the package lists');
-  const kernel = join(CACHE, 'x', 'boot', name.replace('linux-image-', 'vmlinuz-'));
-  if (!existsSync(kernel)) {
-    execFileSync('apt-get', ['download', name], { cwd: CACHE, stdio: 'ignore' });
-    const [deb] = globSync(join(CACHE, `${name}_*.deb`));
-    execFileSync('dpkg-deb', ['-x', deb ?? '', join(CACHE, 'x')]);
+  const work = mkdtempSync(join(CACHE, 'download-'));
+  try {
+    execFileSync('apt-get', ['download', name], { cwd: work, stdio: 'ignore' });
+    const [deb] = globSync(join(work, `${name}_*.deb`));
+    if (deb === undefined) throw new Error(`apt-get download ${name} brought no package`);
+    execFileSync('dpkg-deb', ['-x', deb, join(work, 'unpacked')]);
+    rmSync(join(CACHE, name), { recursive: true, force: true });
+    // Complete or not there at all: a download that is cut off leaves nothing that looks like a kernel.
+    renameSync(join(work, 'unpacked'), join(CACHE, name));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
   }
   return kernel;
+}
+
+function cloudKernelPackage(): string {
+  const listed = (): string | undefined => {
+    const depends = spawnSync('apt-cache', ['depends', 'linux-image-cloud-amd64'], { encoding: 'utf8' });
+    return /Depends: (linux-image-\S+)/.exec(depends.stdout)?.[1];
+  };
+  const known = listed();
+  if (known !== undefined) return known;
+  execFileSync('apt-get', ['-qq', 'update'], { stdio: 'ignore' });
+  const name = listed();
+  if (name === undefined) throw new Error('linux-image-cloud-amd64 is not in the package lists');
+  return name;
 }
 
 /** An archive in the "newc" format the kernel unpacks into its root. */
@@ -92,8 +123,8 @@ const TESTS =
 const END = 'echo "guest: tests ended with $?"; echo o > /proc/sysrq-trigger; sleep 10';
 
 /** Runs the resource and statistics tests as the machine's first process would start them; prints TAP on the console. */
-export function buildImage(driver: 'cgroupfs' | 'systemd'): string {
-  const path = join(CACHE, `${driver}-${process.pid}.cpio`);
+export function buildImage(driver: 'cgroupfs' | 'systemd', folder: string): string {
+  const path = join(folder, `${driver}.cpio`);
   const archive = new Archive(path);
   archive.copy('/bin/busybox', '/usr/bin/busybox');
   for (const name of ['sh', 'mount', 'sleep', 'echo', 'cat', 'mkdir', 'ls']) archive.link(`usr/bin/${name}`, 'busybox');

@@ -2,7 +2,9 @@
 // Needs qemu-system-x86_64 and the distribution's package lists; software emulation is enough.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildImage, cloudKernel, hasSystemd } from './cgroup-v2-guest-image.ts';
 
@@ -39,8 +41,9 @@ for (const [version, driver] of [
     `resource tests on cgroup v${version}, driver ${driver}`,
     { skip, timeout: 3 * GIVE_UP_MS + 30_000 },
     async (t) => {
-      const image = buildImage(driver);
+      const folder = mkdtempSync(join(tmpdir(), 'kubelet-ts-guest-'));
       try {
+        const image = buildImage(driver, folder);
         const start = performance.now();
         let output = await boot(cloudKernel(), image, version);
         // Software emulation now and then crashes compiled JavaScript; that says nothing about cgroups.
@@ -54,7 +57,7 @@ for (const [version, driver] of [
         const passed = /^# pass (\d+)/m.exec(output)?.[1];
         assert.ok(Number(passed) >= 13, `${passed} tests passed`);
       } finally {
-        rmSync(image);
+        rmSync(folder, { recursive: true });
       }
     },
   );
