@@ -5,6 +5,7 @@ import type { ClusterPort } from './assembly/cluster-port.ts';
 import { buildEviction } from './assembly/eviction.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
+import { buildPlugins } from './assembly/plugins.ts';
 import { buildPodLife, type PodLife } from './assembly/pod-life.ts';
 import { buildPodRuntime } from './assembly/pod-runtime.ts';
 import { buildCgroupTree, buildPodCgroups } from './assembly/pod-cgroups.ts';
@@ -192,6 +193,7 @@ async function buildNode(
   const known = { base, edge, cluster, store, statuses, sources, active };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
+  const plugins = buildPlugins(base, []);
   return {
     prepare: async (stop) => {
       cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
@@ -218,6 +220,7 @@ async function buildNode(
         edge.health,
         tree,
         volumes.manager,
+        plugins,
         probes,
         ...stats.parts,
         ...shutdown.parts,
