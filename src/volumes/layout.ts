@@ -37,6 +37,24 @@ export class VolumeLayout {
     return join(this.pluginVolumesDir(uid, plugin), element(name));
   }
 
+  /** Links to the block devices of a pod. */
+  volumeDevicesDir(uid: string): string {
+    return join(this.podDir(uid), 'volumeDevices');
+  }
+
+  pluginVolumeDevicesDir(uid: string, plugin: string): string {
+    return join(this.volumeDevicesDir(uid), escapePlugin(plugin));
+  }
+
+  deviceLink(uid: string, plugin: string, name: string): string {
+    return join(this.pluginVolumeDevicesDir(uid, plugin), element(name));
+  }
+
+  /** What a plugin keeps of volumes that pods share: `plugins/kubernetes.io/csi`. */
+  sharedPluginDir(plugin: string): string {
+    return join(this.#root, 'plugins', ...plugin.split('/').map(element));
+  }
+
   pluginsDir(uid: string): string {
     return join(this.podDir(uid), 'plugins');
   }
@@ -59,7 +77,7 @@ export class VolumeLayout {
   }
 }
 
-const escapePlugin = (plugin: string): string => plugin.replaceAll('/', '~');
+export const escapePlugin = (plugin: string): string => plugin.replaceAll('/', '~');
 export const unescapePlugin = (directory: string): string => directory.replaceAll('~', '/');
 
 /** The argument, if it is one plain path element; a fault otherwise. */

@@ -57,13 +57,8 @@ export class PodDirs {
   }
 
   /** `<plugin dir>/<volume>` of every volume directory a pod still has. */
-  async volumeDirs(uid: string): Promise<string[]> {
-    const found: string[] = [];
-    const volumes = this.#layout.volumesDir(uid);
-    for (const plugin of await namesIn(volumes)) {
-      for (const name of await namesIn(join(volumes, plugin))) found.push(`${plugin}/${name}`);
-    }
-    return found;
+  volumeDirs(uid: string): Promise<string[]> {
+    return namesOfVolumesIn(this.#layout.volumesDir(uid));
   }
 
   /**
@@ -89,8 +84,20 @@ export class PodDirs {
         throw new KubeletError('conflict', `pod directory ${path} still has the volume ${dir}`, { cause: err });
       }
     }
+    // A link that is left stands for a bind and a loop device elsewhere, which somebody must still remove.
+    const [device] = await namesOfVolumesIn(this.#layout.volumeDevicesDir(uid));
+    if (device !== undefined)
+      throw new KubeletError('conflict', `pod directory ${path} still has the block volume ${device}`);
     await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
   }
+}
+
+async function namesOfVolumesIn(dir: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const plugin of await namesIn(dir)) {
+    for (const name of await namesIn(join(dir, plugin))) found.push(`${plugin}/${name}`);
+  }
+  return found;
 }
 
 async function namesIn(path: string): Promise<string[]> {

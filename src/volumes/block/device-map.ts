@@ -1,0 +1,121 @@
+// A block device handed to a pod: bound at `<global map>/<pod uid>`, kept from vanishing by a loop device over that bind,
+// and linked from the pod's `volumeDevices`. The bind comes first and goes last, so that whatever is left of an attempt
+// can be found by its path.
+import { mkdir, open, readdir, readlink, rm, rmdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { deviceNumber } from '../../host/block/device-facts.ts';
+import type { LoopDevices } from '../../host/block/loop-devices.ts';
+import type { Mounter } from '../../host/mounts/mounter.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { element, type VolumeLayout } from '../layout.ts';
+
+/** Not in Node's constants: names a device node without opening the device. */
+const O_PATH = 0o10000000;
+const PRIVATE = 0o750;
+
+export type DeviceMapDeps = {
+  readonly layout: VolumeLayout;
+  readonly mounter: Pick<Mounter, 'bindDescriptor' | 'unmount' | 'table'>;
+  readonly loops: Pick<LoopDevices, 'attach' | 'detach'>;
+};
+
+export type DeviceMapPlace = {
+  /** The directory with one bind per pod that uses the volume. */
+  readonly globalMapDir: string;
+  readonly uid: string;
+  readonly plugin: string;
+  readonly specName: string;
+};
+
+export class DeviceMap {
+  readonly #deps: DeviceMapDeps;
+
+  constructor(deps: DeviceMapDeps) {
+    this.#deps = deps;
+  }
+
+  /** Maps the device for the pod and returns the path that containers are given. Maps again what points elsewhere. */
+  async map(place: DeviceMapPlace, devicePath: string, signal: AbortSignal): Promise<string> {
+    const { layout, loops } = this.#deps;
+    const number = await deviceNumber(devicePath);
+    if (number === undefined) throw new KubeletError('invalid', `${devicePath} is not a block device`);
+    const bind = bindOf(place);
+    await mkdir(place.globalMapDir, { recursive: true, mode: PRIVATE });
+    await this.#bind(bind, devicePath, number, signal);
+    await mkdir(layout.pluginVolumeDevicesDir(place.uid, place.plugin), { recursive: true, mode: PRIVATE });
+    const link = layout.deviceLink(place.uid, place.plugin, place.specName);
+    await replaceLink(link, devicePath);
+    await loops.attach(bind, signal);
+    return link;
+  }
+
+  /** Undoes `map`, or the part of it that happened. The device must still be there: its driver takes it away later. */
+  async unmap(place: DeviceMapPlace, signal: AbortSignal): Promise<void> {
+    const { layout, loops } = this.#deps;
+    const bind = bindOf(place);
+    await loops.detach(bind, signal);
+    await rm(layout.deviceLink(place.uid, place.plugin, place.specName), { force: true });
+    await this.#release(bind, signal);
+  }
+
+  /** Pods that a volume's global map has a bind for. */
+  async users(globalMapDir: string): Promise<string[]> {
+    try {
+      return await readdir(globalMapDir);
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT') return [];
+      throw err;
+    }
+  }
+
+  /** Removes the directory of a volume's binds. Its last user must be gone. */
+  async removeGlobalMap(globalMapDir: string): Promise<void> {
+    const users = await this.users(globalMapDir);
+    if (users.length > 0)
+      throw new KubeletError(
+        'conflict',
+        `the device "${globalMapDir}" is still referenced from other Pods [${users.join(' ')}]`,
+      );
+    try {
+      await rmdir(globalMapDir);
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+    }
+  }
+
+  async #bind(bind: string, devicePath: string, number: string, signal: AbortSignal): Promise<void> {
+    const { mounter, loops } = this.#deps;
+    const bound = await deviceNumber(bind);
+    if (bound === number) return;
+    if (bound !== undefined) {
+      // The driver came back with another device.
+      await loops.detach(bind, signal);
+      await this.#release(bind, signal);
+    }
+    await (await open(bind, 'a', PRIVATE)).close();
+    const device = await open(devicePath, O_PATH);
+    try {
+      await mounter.bindDescriptor(device.fd, bind, signal);
+    } finally {
+      await device.close();
+    }
+  }
+
+  async #release(bind: string, signal: AbortSignal): Promise<void> {
+    // A device node lives in memory, so that its unmount needs no disk.
+    await this.#deps.mounter.unmount(bind, { inMemory: true }, signal);
+    await rm(bind, { force: true });
+  }
+}
+
+const bindOf = ({ globalMapDir, uid }: DeviceMapPlace): string => join(globalMapDir, element(uid));
+
+async function replaceLink(path: string, target: string): Promise<void> {
+  try {
+    if ((await readlink(path)) === target) return;
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT' && errnoOf(err) !== 'EINVAL') throw err;
+  }
+  await rm(path, { force: true });
+  await symlink(target, path);
+}
