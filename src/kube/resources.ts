@@ -16,6 +16,8 @@ export type Resource<T> = {
   /** `/api/v1` or `/apis/GROUP/VERSION`. */
   readonly base: string;
   readonly plural: string;
+  /** Nodes may get single objects of this kind; the node authorizer lets them neither list nor watch it. */
+  readonly getOnly?: true;
   /** Never set: carries the object's type. */
   readonly object?: T;
 };
@@ -33,6 +35,9 @@ const group = <T>(name: string, plural: string, version = 'v1'): Resource<T> => 
   base: `/apis/${name}/${version}`,
   plural,
 });
+
+/** For kinds that nodes may neither list nor watch: claims, volumes, attachments, resource claims. */
+export const getOnly = <T>(resource: Resource<T>): Resource<T> => ({ ...resource, getOnly: true });
 
 /** Path and query of a request, every piece escaped. Query keys are sorted. */
 export function targetOf(resource: Resource<unknown>, where: Where): string {
