@@ -27,6 +27,7 @@ const kindOf = (code: number, reason: string | undefined): Fault => {
   return KIND_OF[code] ?? 'internal';
 };
 
+const TOO_LARGE = 'ResourceVersionTooLarge';
 const MAX_PLAIN_BODY = 1024;
 
 const asStatus = (body: string): Status | undefined => {
@@ -56,7 +57,11 @@ export function replyError(what: string, code: number, body: string, retryAfterS
 /** The error for a Status object inside a watch stream. */
 export const statusError = (status: Status): KubeletError =>
   new KubeletError(kindOf(status.code ?? 500, status.reason), status.message ?? 'the watch reported an error', {
-    detail: { status: status.code ?? 500, ...(status.reason === undefined ? {} : { reason: status.reason }) },
+    detail: {
+      status: status.code ?? 500,
+      ...(status.reason === undefined ? {} : { reason: status.reason }),
+      ...(status.details === undefined ? {} : { details: status.details }),
+    },
   });
 
 /** The error for a request that got no answer. An abort keeps its own reason. */
@@ -76,6 +81,13 @@ export function transportError(what: string, err: unknown, signal: AbortSignal):
 export const isGone = (err: unknown): boolean =>
   isFault(err) &&
   (err.detail['status'] === 410 || err.detail['reason'] === 'Expired' || err.detail['reason'] === 'Gone');
+
+/** The server has not got as far as the resource version asked for: it lags behind, or its storage was restored. */
+export const isTooLargeVersion = (err: unknown): boolean => {
+  const details = isFault(err) ? (err.detail['details'] as Status['details']) : undefined;
+  const causes: unknown = details?.['causes'];
+  return Array.isArray(causes) && causes.some((c: { reason?: unknown } | null) => c?.reason === TOO_LARGE);
+};
 
 /** True when the request never got an answer from an API server. */
 export const isUnreachable = (err: unknown): boolean =>

@@ -6,7 +6,7 @@ import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
-import { replyError, retryAfterMs, transportError } from './api-error.ts';
+import { isTooLargeVersion, replyError, retryAfterMs, transportError } from './api-error.ts';
 import { targetOf, type Resource, type Where } from './resources.ts';
 import type { HttpRequest, Transport } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch.ts';
@@ -136,7 +136,8 @@ export class KubeClient {
         if (signal.aborted) throw err;
         const unauthorized = isFault(err, 'denied') && err.detail['status'] === 401;
         if (unauthorized && attempt === 0 && transport.refused()) continue;
-        const waitMs = retryAfterMs(err);
+        // Whoever asks for a version has something better to do than to wait for it.
+        const waitMs = isTooLargeVersion(err) ? undefined : retryAfterMs(err);
         if (waitMs === undefined || attempt >= MAX_REPEATS) throw err;
         await clock.sleep(Math.min(waitMs, MAX_RETRY_AFTER_MS), signal);
         signal.throwIfAborted();

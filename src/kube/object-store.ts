@@ -42,6 +42,7 @@ export class ObjectStore<T extends KubeObject> {
     if (namesake !== undefined && namesake !== uid) {
       const other = this.#byUid.get(namesake);
       if (other !== undefined && !isNewer(object, other)) return [];
+      this.#gone.set(namesake, true);
       changes.push(...this.#remove(namesake));
     }
     this.#byUid.set(uid, object);
@@ -56,13 +57,17 @@ export class ObjectStore<T extends KubeObject> {
     return this.#remove(uid);
   }
 
-  /** The whole truth after a list: whatever it lacks is gone. */
+  /**
+   * The whole truth after a list: whatever it lacks is gone, whatever it has is there. What it lacks may come back by an
+   * event: events after a list are newer than the list, and a list can have been made by a server that lags behind.
+   */
   replace(objects: readonly T[]): readonly Change<T>[] {
     const listed = new Set(objects.map((o) => o.metadata.uid ?? ''));
     const changes: Change<T>[] = [];
-    for (const [uid, object] of this.#byUid) if (!listed.has(uid)) changes.push(...this.delete(object));
+    for (const uid of this.#byUid.keys()) if (!listed.has(uid)) changes.push(...this.#remove(uid));
     for (const object of objects) {
       const uid = object.metadata.uid ?? '';
+      this.#gone.delete(uid);
       const before = this.#byUid.get(uid);
       if (before !== undefined && before.metadata.resourceVersion === object.metadata.resourceVersion) continue;
       this.#byUid.set(uid, object);
@@ -75,7 +80,6 @@ export class ObjectStore<T extends KubeObject> {
   #remove(uid: string): readonly Change<T>[] {
     const before = this.#byUid.get(uid);
     if (before === undefined) return [];
-    this.#gone.set(uid, true);
     this.#byUid.delete(uid);
     if (this.#uidByName.get(nameKey(before)) === uid) this.#uidByName.delete(nameKey(before));
     return [{ uid, before }];

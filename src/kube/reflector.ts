@@ -1,20 +1,20 @@
 // Keeps an ObjectStore equal to what the API server has: list, replace, watch, for ever. 410, an ERROR event, a broken
 // line or an early end lead to a new watch or a new list. Changes are hints; whoever hears one reads the store.
-import type { KubeList, KubeObject } from '../core/meta.ts';
+import type { KubeObject } from '../core/meta.ts';
 import { abortable, childScope } from '../lib/abort.ts';
 import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { isGone, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import { isGone, isTooLargeVersion, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import { freshList, isOlder, type ListClient } from './fresh-list.ts';
 import { compareVersions, ObjectStore, type Change } from './object-store.ts';
 import type { Query, Resource, Where } from './resources.ts';
 import type { WatchEvent } from './watch.ts';
 
 /** The part of KubeClient a reflector uses. */
-export interface ListWatchClient {
-  list<T>(resource: Resource<T>, where: Where, signal: AbortSignal): Promise<KubeList<T>>;
+export interface ListWatchClient extends ListClient {
   watch<T>(
     resource: Resource<T>,
     where: Where,
@@ -42,7 +42,6 @@ const TIMEOUT_SECONDS = [300, 600] as const;
 const IDLE_MS = 150_000;
 /** A pod created the moment the server is back must be seen within a second. */
 const BACKOFF = { unreachable: 750, refused: 5000 };
-const PAGE = 500;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A server that ignores `sendInitialEvents` never says that the list is over. */
 const INITIAL_SILENCE_MS = 10_000;
@@ -57,7 +56,10 @@ export class Reflector<T extends KubeObject> implements Runnable {
   readonly #listeners = new Set<ChangeListener<T>>();
   readonly #waiting = new Set<() => void>();
   readonly #backoffs: { unreachable: Backoff; refused: Backoff };
+  /** Where the next watch goes on; empty when a list has to come first. */
   #version = '';
+  /** The newest version there was: no list may be older. */
+  #seen = '';
   #synced = false;
   #connected = false;
   #streamingList = true;
@@ -149,6 +151,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
           continue;
         }
         if (event.type === 'BOOKMARK' && isInitialEnd(event.object)) {
+          this.#refuseOlder(event.object.metadata.resourceVersion ?? '');
           this.#replace(initial, event.object.metadata.resourceVersion ?? '');
           initial = undefined;
           continue;
@@ -173,26 +176,10 @@ export class Reflector<T extends KubeObject> implements Runnable {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const items: T[] = [];
-    let query: Query = { limit: PAGE, resourceVersion: '0' };
-    for (;;) {
-      let page: KubeList<T>;
-      try {
-        page = await this.#deps.client.list(this.#o.resource, this.#where(query), signal);
-      } catch (err) {
-        if (!isGone(err) || query['limit'] === undefined) throw err;
-        items.length = 0; // a page or the version is no longer served: everything at once, as it is now
-        query = {};
-        continue;
-      }
-      items.push(...page.items);
-      const next = page.metadata.continue ?? '';
-      if (next === '') {
-        this.#replace(items, page.metadata.resourceVersion ?? '');
-        return;
-      }
-      query = { limit: PAGE, continue: next };
-    }
+    const { client } = this.#deps;
+    const where = (query: Query): Where => this.#where(query);
+    const { items, version } = await freshList(client, this.#o.resource, where, this.#seen, signal);
+    this.#replace(items, version);
   }
 
   async *#watch(query: Query, idleMs: number, signal: AbortSignal): AsyncGenerator<WatchEvent<T>, void, undefined> {
@@ -205,6 +192,13 @@ export class Reflector<T extends KubeObject> implements Runnable {
     }
   }
 
+  /** The next attempt asks for a list with the version it must have. */
+  #refuseOlder(version: string): void {
+    if (!isOlder(version, this.#seen)) return;
+    this.#failures = FAILURES_BEFORE_LIST;
+    throw new KubeletError('unavailable', `${this.name}: the server's list is older than what was seen`);
+  }
+
   #apply(event: WatchEvent<T>): void {
     if (event.type === 'ERROR') throw statusError(event.object);
     if (event.type !== 'BOOKMARK' && !this.#isWhole(event.object)) return;
@@ -212,11 +206,11 @@ export class Reflector<T extends KubeObject> implements Runnable {
     this.#succeeded();
     if (event.type === 'DELETED') this.#tell(this.store.delete(event.object));
     else if (event.type !== 'BOOKMARK') this.#tell(this.store.set(event.object));
-    if (version !== '' && compareVersions(version, this.#version) > 0) this.#version = version;
+    if (version !== '' && compareVersions(version, this.#version) > 0) this.#version = this.#seen = version;
   }
 
   #replace(objects: readonly T[], version: string): void {
-    this.#version = version;
+    this.#version = this.#seen = version;
     this.#succeeded();
     const changes = this.store.replace(objects.filter((object) => this.#isWhole(object)));
     const first = !this.#synced;
@@ -265,7 +259,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
       return this.#jittered(this.#backoffs.unreachable.failed(now));
     }
     this.#failures++;
-    if (isGone(failure)) {
+    if (isGone(failure) || isTooLargeVersion(failure)) {
       this.#version = '';
       return this.#failures === 1 ? 0 : this.#jittered(this.#backoffs.refused.failed(now));
     }

@@ -9,6 +9,7 @@ import { Reflector, type ReflectorOptions } from '../../../src/kube/reflector.ts
 import { Transport } from '../../../src/kube/transport.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { until } from '../../harness/until.ts';
 import { TokenBucket } from '../../../src/lib/token-bucket.ts';
 import {
   bookmark,
@@ -21,6 +22,7 @@ import {
   streamThenEnd,
   streamThenReset,
   thing,
+  tooLarge,
   type Step,
 } from './scripted-server.ts';
 
@@ -94,14 +96,15 @@ describe('reflector', () => {
     await settles(h, 'A@1 B@2 C@9');
     assert.deepEqual(
       h.server.requests.slice(1).map((r) => `${r.query.get('resourceVersion')} ${r.query.get('continue')}`),
-      ['0 null', 'null next', '7 null'],
+      ['null null', 'null next', '7 null'],
     );
   });
 
-  test('a list version that is too old is asked for again without a version', async () => {
-    const h = await open([failure(422, 'Invalid'), failure(410, 'Expired'), list(7, [A1]), stream()]);
+  test('a page that is too old leads to one list of everything', async () => {
+    const refused = failure(422, 'Invalid');
+    const h = await open([refused, list(7, [B2], 'next'), failure(410, 'Expired'), list(7, [A1]), stream()]);
     await settles(h, 'A@1');
-    assert.equal(h.server.requests[2]?.query.get('resourceVersion'), null);
+    assert.equal(h.server.requests[3]?.query.get('limit'), null);
   });
 
   test('the usual end of a watch continues from the last version, bookmarks included', async () => {
@@ -189,6 +192,57 @@ describe('reflector', () => {
     await new Promise((resolve) => setTimeout(resolve, 1500));
     assert.ok(h.server.requests.length < 12, `${h.server.requests.length} requests in 1.5 s`);
     assert.equal(uids(h), 'A@1 B@2');
+  });
+
+  /** Version 9 was seen, the watch is over, and the next answers come from a server that is behind. */
+  const ahead = [...start, line('ADDED', C9), expired];
+  const versions = ({ server }: Harness, from: number, to: number): string[] =>
+    server.requests
+      .slice(from, to)
+      .map(({ query }) => `${query.get('resourceVersion')} ${query.get('resourceVersionMatch')} ${query.get('watch')}`);
+
+  test('a streaming list that is older than what was seen changes nothing and is asked for again', async () => {
+    const lagging = stream(line('ADDED', A1), bookmark(4, true));
+    const h = await open([stream(...ahead), lagging, list(9, [A1, C9]), stream()]);
+    await settles(h, 'A@1 C@9');
+    assert.deepEqual(h.heard, ['+A', '+B', '+C', '-B'], 'C was never lost');
+    assert.deepEqual(versions(h, 2, 4), ['9 NotOlderThan null', '9 null true']);
+  });
+
+  test('a server that cannot catch up gives a consistent list at once', async () => {
+    const lagging = stream(line('ADDED', A1), bookmark(4, true));
+    const from = Date.now();
+    const h = await open([stream(...ahead), lagging, tooLarge, list(10, [A1, C9]), stream()]);
+    await settles(h, 'A@1 C@9');
+    assert.ok(Date.now() - from < 1000, 'without waiting as Retry-After says');
+    assert.deepEqual(versions(h, 2, 4), ['9 NotOlderThan null', 'null null null']);
+  });
+
+  test('a list that is older in spite of being asked not to be is not believed', async () => {
+    const refused = failure(422, 'Invalid');
+    const first = list(9, [A1, C9]);
+    const h = await open([refused, first, stream(expired), list(4, [A1]), list(12, [A1, C9]), stream()]);
+    await settles(h, 'A@1 C@9');
+    await until('the watch after the second list', () => h.server.requests.length >= 6);
+    assert.deepEqual(h.heard, ['+A', '+C']);
+    assert.deepEqual(versions(h, 3, 6), ['9 NotOlderThan null', 'null null null', '12 null true']);
+  });
+
+  test('storage that was restored from a backup is believed, deleted objects included', async () => {
+    const refused = failure(422, 'Invalid');
+    const gone = line('DELETED', thing('c', 'C', 12));
+    const restored = list(4, [A1, C9]);
+    const h = await open([refused, list(9, [A1, C9]), stream(gone, expired), tooLarge, restored, stream()]);
+    await until('C to be back', () => h.heard.length >= 4);
+    assert.deepEqual(h.heard, ['+A', '+C', '-C', '+C']);
+    await until('the watch', () => h.server.requests.length >= 6);
+    assert.deepEqual(versions(h, 5, 6), ['4 null true']);
+  });
+
+  test('what a list lacks comes back by an event', async () => {
+    const again = stream(line('ADDED', A1), bookmark(9, true), line('ADDED', thing('c', 'C', 10)));
+    const h = await open([stream(...ahead), again]);
+    await settles(h, 'A@1 C@10');
   });
 
   test('back within a second after an outage, whatever its length', async () => {

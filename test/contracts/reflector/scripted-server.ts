@@ -103,6 +103,14 @@ export const failure =
     res.end(JSON.stringify({ kind: 'Status', status: 'Failure', message: `${reason}!`, reason, code }));
   };
 
+/** As a server answers that has not got as far as the version asked for. */
+export const tooLarge: Step = (res) => {
+  const details = { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] };
+  const message = 'Timeout: Too large resource version: 9, current: 4';
+  res.writeHead(504, { 'Content-Type': 'application/json', 'Retry-After': '1' });
+  res.end(JSON.stringify({ kind: 'Status', status: 'Failure', message, reason: 'Timeout', code: 504, details }));
+};
+
 export const list =
   (version: number, items: readonly unknown[], next?: string): Step =>
   (res) => {
