@@ -1,32 +1,29 @@
 // The allocations of all pods, kept in `<root>/allocated_pods_state` in upstream's format: a pod that was admitted keeps
 // what it was granted over a restart of the agent.
-import { formatState, parseState } from '../core/go-json.ts';
 import type { PodUid } from '../core/ids.ts';
-import { uidOf, type Pod, type ResourceRequirements } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
+import { formatPodResourceState, parsePodResourceState } from '../core/pod-resource-state.ts';
 import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
 import { allocationOf, differs, withAllocation, type Allocation } from './allocation.ts';
 
-type Entry = {
-  readonly ContainerResources?: Readonly<Record<string, ResourceRequirements>>;
-  readonly PodLevelResources?: ResourceRequirements;
-};
-
 export class AllocationState {
+  readonly #deps: LatestFileDeps;
+  readonly #path: string;
   readonly #file: LatestFile;
   readonly #pods = new Map<string, Allocation>();
 
   constructor(deps: LatestFileDeps, options: { readonly file: string }) {
-    this.#file = new LatestFile(deps, { path: options.file, content: () => formatAllocations(this.#pods) });
+    this.#deps = deps;
+    this.#path = options.file;
+    this.#file = new LatestFile(deps, { path: options.file, content: () => formatPodResourceState(this.#pods) });
   }
 
   /** Reads what an earlier run left. */
   load(): Promise<void> {
     return this.#file.load((text) => {
-      for (const [uid, { ContainerResources = {}, PodLevelResources }] of Object.entries(parseState<Entry>(text)))
-        this.#pods.set(uid, {
-          containers: ContainerResources,
-          ...(PodLevelResources !== undefined && { pod: PodLevelResources }),
-        });
+      const { pods, damaged } = parsePodResourceState(text);
+      for (const [uid, allocation] of pods) this.#pods.set(uid, allocation);
+      for (const entry of damaged) this.#deps.log.warn('state entry left out', { path: this.#path, ...entry });
     });
   }
 
@@ -60,11 +57,4 @@ export class AllocationState {
   flush(): Promise<void> {
     return this.#file.flush();
   }
-}
-
-export function formatAllocations(pods: ReadonlyMap<string, Allocation>): string {
-  const entries: Record<string, Entry> = {};
-  for (const [uid, { containers, pod }] of pods)
-    entries[uid] = { ContainerResources: containers, ...(pod !== undefined && { PodLevelResources: pod }) };
-  return formatState(entries);
 }

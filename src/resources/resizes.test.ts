@@ -6,13 +6,14 @@ import { test } from 'node:test';
 import { parseState } from '../core/go-json.ts';
 import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
+import { formatPodResourceState } from '../core/pod-resource-state.ts';
 import { podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
-import { AllocationState, formatAllocations } from './allocation-state.ts';
+import { AllocationState } from './allocation-state.ts';
 import { allocationOf, differs, withAllocation } from './allocation.ts';
 import { resizeMetrics } from './resize-metrics.ts';
 import { Resizes } from './resizes.ts';
@@ -77,9 +78,12 @@ test('allocations survive a restart, broken files do not hurt', async () => {
 });
 
 test('the record has the form others read', () => {
-  const text = formatAllocations(new Map([['u', allocationOf(pod('u', '1'))]]));
+  const text = formatPodResourceState(new Map([['u', allocationOf(pod('u', '1'))]]));
   const { data } = JSON.parse(text) as { data: string };
-  assert.equal(data, '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"1","example.com/x":"1"}}}}}}');
+  assert.equal(
+    data,
+    '{"entries":{"u":{"ContainerResources":{"c":{"requests":{"cpu":"1","example.com/x":"1"}}},"PodLevelResources":null}}}',
+  );
   assert.throws(() => parseState(text.replace('"cpu', '"CPU')), /checksum|JSON/);
 });
 

@@ -1,35 +1,34 @@
 // What pods and containers really run with: written when one starts or is resized, read by the planner and the status code, and
 // kept in `<root>/actuated_pods_state` so that a resize in progress survives a restart of the agent.
-import { formatState, parseState } from '../core/go-json.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ResourceRequirements } from '../core/pod.ts';
+import { formatPodResourceState, parsePodResourceState, type PodResourceEntry } from '../core/pod-resource-state.ts';
 import type { Actuated } from '../core/pod-resources.ts';
 import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
 
-type Entry = {
-  readonly ContainerResources?: Readonly<Record<string, ResourceRequirements>>;
-  readonly PodLevelResources?: ResourceRequirements;
-};
 type InForce = { readonly containers: Map<string, ResourceRequirements>; readonly pod?: ResourceRequirements };
 
 const NOTHING: Actuated = { containers: new Map() };
 
 export class ActuatedState {
+  readonly #deps: LatestFileDeps;
+  readonly #path: string;
   readonly #file: LatestFile;
   readonly #pods = new Map<string, InForce>();
 
   constructor(deps: LatestFileDeps, opts: { readonly file: string }) {
+    this.#deps = deps;
+    this.#path = opts.file;
     this.#file = new LatestFile(deps, { path: opts.file, content: () => this.#format() });
   }
 
   /** Reads what an earlier run left. */
   load(): Promise<void> {
     return this.#file.load((text) => {
-      for (const [uid, { ContainerResources = {}, PodLevelResources }] of Object.entries(parseState<Entry>(text)))
-        this.#pods.set(uid, {
-          containers: new Map(Object.entries(ContainerResources)),
-          ...(PodLevelResources !== undefined && { pod: PodLevelResources }),
-        });
+      const { pods, damaged } = parsePodResourceState(text);
+      for (const [uid, { containers, ...rest }] of pods)
+        this.#pods.set(uid, { containers: new Map(Object.entries(containers)), ...rest });
+      for (const entry of damaged) this.#deps.log.warn('state entry left out', { path: this.#path, ...entry });
     });
   }
 
@@ -69,12 +68,10 @@ export class ActuatedState {
   }
 
   #format(): string {
-    const entries: Record<string, Entry> = {};
-    for (const [uid, { containers, pod }] of this.#pods)
-      entries[uid] = {
-        ContainerResources: Object.fromEntries(containers),
-        ...(pod !== undefined && { PodLevelResources: pod }),
-      };
-    return formatState(entries);
+    const entry = ({ containers, ...rest }: InForce): PodResourceEntry => ({
+      containers: Object.fromEntries(containers),
+      ...rest,
+    });
+    return formatPodResourceState(new Map([...this.#pods].map(([uid, inForce]) => [uid, entry(inForce)])));
   }
 }
