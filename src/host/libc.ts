@@ -75,7 +75,12 @@ const IN_DELETE_SELF = 0x400;
 /** A descriptor that becomes readable, without blocking, once somebody opens or deletes the file. */
 export function watchOpens(path: string): number {
   const fd = call('inotify_init1', IN_NONBLOCK | IN_CLOEXEC);
-  call('inotify_add_watch', fd, Buffer.from(`${path}\0`), IN_OPEN | IN_DELETE_SELF);
+  try {
+    call('inotify_add_watch', fd, Buffer.from(`${path}\0`), IN_OPEN | IN_DELETE_SELF);
+  } catch (err) {
+    call('close', fd);
+    throw err;
+  }
   return fd;
 }
 

@@ -43,7 +43,10 @@ export function childScope(parent: AbortSignal): Scope {
 
 /** Settles with `promise`, or rejects when `signal` aborts. For waiting on something that cannot be cancelled itself. */
 export function abortable<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  if (signal.aborted) return Promise.reject(reasonOf(signal));
+  if (signal.aborted) {
+    promise.catch(() => undefined); // nobody waits for it any more
+    return Promise.reject(reasonOf(signal));
+  }
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => reject(reasonOf(signal));
     signal.addEventListener('abort', onAbort, { once: true });

@@ -17,7 +17,12 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, m
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
+  try {
+    await rename(temporary, path);
+  } catch (err) {
+    await rm(temporary, { force: true });
+    throw err;
+  }
   const directory = await open(dirname(path), 'r');
   try {
     await directory.sync();

@@ -21,10 +21,18 @@ export interface Clock {
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
+const NANOS_PER_MS = 1_000_000n;
+
+/**
+ * The wall clock's millisecond with the monotonic clock's fraction: stamps made in the same millisecond stay apart, and a
+ * step of the wall clock is followed. `performance.timeOrigin` would not: it is the wall time at which the process started.
+ */
+export const wallNanos = (wallMs: number, monotonicMs: number): bigint =>
+  BigInt(wallMs) * NANOS_PER_MS + BigInt(Math.floor((monotonicMs % 1) * 1e6));
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  nowNanos: () => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e3)) * 1000n,
+  nowNanos: () => wallNanos(Date.now(), performance.now()),
   monotonic: () => performance.now(),
   random: () => Math.random(),
   after(ms, fn) {

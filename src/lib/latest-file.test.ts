@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -72,14 +72,29 @@ describe('a file that follows a value', () => {
     assert.deepEqual(written, [1, 2]);
   });
 
-  it('tells of a write that fails and goes on', async () => {
-    const path = join(root, 'missing', 'file');
-    const { errors, file, change } = setup(path);
+  it('tells of a write that fails once, and tries again until it succeeds', async () => {
+    const folder = join(root, 'missing');
+    const { clock, errors, written, file, change } = setup(join(folder, 'file'));
+    change();
+    await rested(clock);
+    await clock.advance(999);
+    assert.deepEqual(written, [1]);
+    await clock.advance(1);
+    await rested(clock);
+    assert.deepEqual([written, errors], [[1, 1], ['state file was not written, trying again']]);
+    mkdirSync(folder);
+    await clock.advance(2000);
+    await rested(clock);
+    assert.equal(readFileSync(join(folder, 'file'), 'utf8'), '1');
+    await file.flush();
+    assert.deepEqual([written, clock.pending], [[1, 1, 1], 0]);
+  });
+
+  it('tries once more for somebody who waits for the disk, not for ever', async () => {
+    const { errors, written, file, change } = setup(join(root, 'never', 'file'));
     change();
     await file.flush();
-    change();
-    await file.flush();
-    assert.deepEqual(errors, ['state file was not written', 'state file was not written']);
-    assert.ok(!readdirSync(root).includes('missing'));
+    assert.deepEqual([written, errors.length], [[1], 1]);
+    assert.ok(!readdirSync(root).includes('never'));
   });
 });

@@ -32,6 +32,7 @@ export class TokenBucket {
     this.#tokens -= 1;
     const waitMs = this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+    if (signal.aborted) this.#tokens += 1; // nobody uses it
     signal.throwIfAborted();
     return waitMs;
   }

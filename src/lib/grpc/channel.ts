@@ -32,7 +32,23 @@ export type CallOptions = {
 };
 
 const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
+const MAX_TIMEOUT_VALUE = 99_999_999;
 const WINDOW_BYTES = 8 * 1024 * 1024;
+
+/** The wire allows eight digits and a unit: milliseconds reach 27 hours, seconds three years, hours further than anybody waits. */
+export function grpcTimeout(ms: number): string {
+  const units = [
+    ['m', 1],
+    ['S', 1000],
+    ['M', 60_000],
+    ['H', 3_600_000],
+  ] as const;
+  for (const [unit, size] of units) {
+    const value = Math.max(1, Math.ceil(ms / size));
+    if (value <= MAX_TIMEOUT_VALUE) return `${value}${unit}`;
+  }
+  return `${MAX_TIMEOUT_VALUE}H`;
+}
 
 export class GrpcChannel {
   readonly #clock: Clock;
@@ -110,7 +126,7 @@ export class GrpcChannel {
       te: 'trailers',
       'user-agent': this.#o.userAgent ?? 'kubelet-ts',
     };
-    if (deadlineMs !== undefined) headers['grpc-timeout'] = `${Math.max(1, Math.ceil(deadlineMs))}m`;
+    if (deadlineMs !== undefined) headers['grpc-timeout'] = grpcTimeout(deadlineMs);
     try {
       return session.request(headers);
     } catch (err) {

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { abortable } from './abort.ts';
+import { writeFileAtomic } from './atomic-file.ts';
+import { systemClock, wallNanos } from './clock.ts';
+import { grpcTimeout } from './grpc/channel.ts';
+import { ManualClock } from './manual-clock.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'lib-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+describe('the clock', () => {
+  it('follows a step of the wall clock to the millisecond and keeps stamps of one millisecond apart', () => {
+    assert.equal(wallNanos(1_700_000_000_123, 55.25), 1_700_000_000_123_250_000n);
+    assert.equal(wallNanos(1_600_000_000_000, 55.75) - wallNanos(1_600_000_000_000, 55.25), 500_000n);
+    assert.equal(wallNanos(1_600_000_000_000, 99.999999), 1_600_000_000_000_999_999n);
+  });
+
+  it('says the same in nanoseconds as in milliseconds', () => {
+    const before = systemClock.now();
+    const nanos = systemClock.nowNanos();
+    assert.ok(nanos / 1_000_000n >= BigInt(before) && nanos / 1_000_000n <= BigInt(systemClock.now()));
+  });
+});
+
+describe('grpc-timeout', () => {
+  for (const [ms, header] of [
+    [0.2, '1m'],
+    [5000, '5000m'],
+    [99_999_999, '99999999m'],
+    [100_000_000, '100000S'],
+    [28 * 3_600_000, '100800S'],
+    [Number.MAX_SAFE_INTEGER, '99999999H'],
+  ] as const)
+    it(`${ms} ms is ${header}: eight digits at most`, () => assert.equal(grpcTimeout(ms), header));
+});
+
+describe('a token bucket', () => {
+  it('gets the token back from a wait that was called off', async () => {
+    const clock = new ManualClock();
+    const bucket = new TokenBucket(clock, 1, 1);
+    const signal = new AbortController().signal;
+    assert.equal(await bucket.take(signal), 0);
+    const stop = new AbortController();
+    const waits = bucket.take(stop.signal);
+    stop.abort();
+    await assert.rejects(waits);
+    const next = bucket.take(signal);
+    await clock.advance(1000);
+    assert.equal(await next, 1000);
+  });
+});
+
+describe('an atomic file', () => {
+  it('leaves nothing beside a target that cannot be replaced', async () => {
+    const target = join(root, 'folder');
+    mkdirSync(join(target, 'full'), { recursive: true });
+    await assert.rejects(writeFileAtomic(target, 'x', 0o600));
+    assert.deepEqual(readdirSync(root), ['folder']);
+  });
+});
+
+describe('abortable', () => {
+  it('handles the failure of what nobody waits for any more', async () => {
+    const unhandled: unknown[] = [];
+    const listen = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', listen);
+    try {
+      await assert.rejects(abortable(AbortSignal.abort(new Error('gone')), Promise.reject(new Error('late'))), /gone/);
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(unhandled, []);
+    } finally {
+      process.off('unhandledRejection', listen);
+    }
+  });
+});
