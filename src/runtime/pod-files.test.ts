@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -75,17 +76,21 @@ describe('the hosts file', () => {
 
 describe('a termination message file', () => {
   it('is new and open to all, in a directory that is not', async () => {
-    const [first, second] = [await files.newTerminationLog('u', 'c'), await files.newTerminationLog('u', 'c')];
-    assert.notEqual(first, second);
-    assert.match(first, /\/pods\/u\/containers\/c\/[0-9a-f]{8}$/);
-    assert.equal(statSync(first).mode & 0o777, 0o666);
+    const [first, second] = [files.newTerminationLog('u', 'c'), files.newTerminationLog('u', 'c')];
+    assert.notEqual(first.path, second.path);
+    assert.match(first.path, /\/pods\/u\/containers\/c\/[0-9a-f]{8}$/);
+    assert.ok(!existsSync(first.path), 'only named so far');
+    await first.create();
+    assert.equal(statSync(first.path).mode & 0o777, 0o666);
     assert.equal(statSync(own('containers', 'c')).mode & 0o777, 0o750);
+    await first.remove();
+    assert.deepEqual(readdirSync(own('containers', 'c')), []);
   });
 
   for (const at of [['containers'], ['containers', 'c']])
     it(`is not made behind a link at ${at.join('/')}`, async () => {
       mkdirSync(own(...at.slice(0, -1)), { recursive: true });
       symlinkSync(victim, own(...at));
-      await assert.rejects(files.newTerminationLog('u', 'c'), { code: 'ENOTDIR' });
+      await assert.rejects(files.newTerminationLog('u', 'c').create(), { code: 'ENOTDIR' });
     });
 });

@@ -8,6 +8,13 @@ import { errnoOf } from '../lib/errors.ts';
 
 const PRIVATE = 0o750;
 
+/** The file a container's termination message is read from, writable by whoever the container runs as. */
+export type TerminationLog = {
+  readonly path: string;
+  create(): Promise<void>;
+  remove(): Promise<void>;
+};
+
 export class PodFiles {
   readonly #podsDir: string;
 
@@ -21,11 +28,16 @@ export class PodFiles {
     return join(this.#podsDir, uid, 'etc-hosts');
   }
 
-  /** A fresh file for each start, writable by whoever the container runs as. Returns its path. */
-  async newTerminationLog(uid: string, container: string): Promise<string> {
+  /** A name for a fresh file for each start. Nothing is made yet: a container that is refused leaves no file behind. */
+  newTerminationLog(uid: string, container: string): TerminationLog {
     const name = randomBytes(4).toString('hex');
-    await this.#inside(uid, ['containers', container], (dir) => dir.createFile(name, Buffer.alloc(0), 0o666));
-    return join(this.#podsDir, uid, 'containers', container, name);
+    const inside = (work: (dir: OpenDir) => Promise<void>): Promise<void> =>
+      this.#inside(uid, ['containers', container], work);
+    return {
+      path: join(this.#podsDir, uid, 'containers', container, name),
+      create: () => inside((dir) => dir.createFile(name, Buffer.alloc(0), 0o666)),
+      remove: () => inside((dir) => dir.removeTree(name)),
+    };
   }
 
   /**

@@ -1,6 +1,6 @@
 // What a sync does when something fails: reasons, events, and what still happens.
 import assert from 'node:assert/strict';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -163,6 +163,25 @@ describe('a container that cannot start', () => {
       assert.deepEqual(bench.reported, reported);
       assert.match(result.failure?.message ?? '', new RegExp(`^failed to "StartContainer" for "a" with ${reason}: `));
     });
+
+  it('leaves no termination message file, however often it is tried', async () => {
+    const refused = podOf({
+      containers: [
+        box('a', { terminationMessagePath: '/dev/termination-log', securityContext: { runAsNonRoot: true } }),
+      ],
+    });
+    const failing = podOf({ containers: [box('a', { terminationMessagePath: '/dev/termination-log' })] });
+    for (const [pod, options, reason] of [
+      [refused, {}, 'CreateContainerConfigError'],
+      [failing, { fail: { createContainer: broken } }, 'CreateContainerError'],
+    ] as const) {
+      const bench = new Bench(pod, options);
+      for (let tries = 0; tries < 3; tries++)
+        assert.equal((await bench.sync(pod)).startErrors.get('a')?.reason, reason);
+      const files = await readdir(join(root, 'pods', 'u', 'containers', 'a')).catch(() => []);
+      assert.deepEqual(files, [], reason);
+    }
+  });
 
   it('image: the event names the reason, the status has the text, the retry its time', async () => {
     const pod = podOf();

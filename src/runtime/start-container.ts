@@ -29,7 +29,7 @@ import { podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
 import type { ClusterView, EnsuredImage, Infra, ResourceManager, VolumeProvider } from './needs.ts';
-import { PodFiles } from './pod-files.ts';
+import { PodFiles, type TerminationLog } from './pod-files.ts';
 import type { ContainerStopper } from './stop-container.ts';
 import type { SyncContext } from './sync-context.ts';
 
@@ -51,7 +51,11 @@ type Attempt = {
   readonly containerId?: string;
 };
 
-type Made = { readonly config: Partially<ContainerConfig>; readonly restartCount: number };
+type Made = {
+  readonly config: Partially<ContainerConfig>;
+  readonly restartCount: number;
+  readonly terminationLog: TerminationLog | undefined;
+};
 
 export class ContainerStarter {
   readonly #deps: StarterDeps;
@@ -127,9 +131,15 @@ export class ContainerStarter {
     const { pod, entry, signal } = at;
     const owner = { uid: pod.metadata.uid ?? '', name: entry.container.name, attempt: made.restartCount };
     const request = { podSandboxId: context.sandboxId, config: made.config, sandboxConfig: context.config };
-    const { containerId } = await this.#step(at, 'CreateContainerError', () =>
-      withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal),
-    );
+    const { containerId } = await this.#step(at, 'CreateContainerError', async () => {
+      try {
+        return await withFreeContainerName(cri, owner, () => cri.createContainer(request, signal), signal);
+      } catch (err) {
+        // The next try has a file of its own. One that cannot be removed goes with the pod's directory.
+        await made.terminationLog?.remove().catch(() => undefined);
+        throw err;
+      }
+    });
     await this.#step(
       { ...at, containerId },
       'PreStartHookError',
@@ -152,11 +162,10 @@ export class ContainerStarter {
     const mounted = volumes.mountsOf(uidOf(pod));
     const images = imagesFor(container, context);
     const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable() };
-    const [restartCount, env, hosts, terminationLog] = await Promise.all([
+    const [restartCount, env, hosts] = await Promise.all([
       this.#restartCount(container, context),
       envReader.read(pod, container, mounted, facts, signal),
       this.#hostsFile(context),
-      this.#terminationLog(container, context),
       mkdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name), { recursive: true, mode: 0o755 }),
     ]);
     const subPaths = await this.#subPaths(container, env, images, context, signal);
@@ -168,6 +177,7 @@ export class ContainerStarter {
       },
     );
     const targetId = targetOf(entry, context);
+    const terminationLog = this.#terminationLog(container, context);
     const uid = ensured.image?.uid?.value;
     const config = containerConfig(
       {
@@ -180,14 +190,16 @@ export class ContainerStarter {
         volumes: mounted,
         volumeMounts: mounts,
         hostsFile: hosts,
-        terminationLog,
+        terminationLog: terminationLog?.path,
         additions,
         userns,
         ...(targetId === undefined ? {} : { targetId }),
       },
       this.#facts,
     );
-    return { config, restartCount };
+    // After everything that can refuse the container.
+    await terminationLog?.create();
+    return { config, restartCount, terminationLog };
   }
 
   async #restartCount(container: Container, { pod, snapshot }: SyncContext): Promise<number> {
@@ -211,7 +223,7 @@ export class ContainerStarter {
     return this.#files.writeHosts(uidOf(pod), text);
   }
 
-  async #terminationLog(container: Container, { pod }: SyncContext): Promise<string | undefined> {
+  #terminationLog(container: Container, { pod }: SyncContext): TerminationLog | undefined {
     if (!container.terminationMessagePath) return undefined;
     return this.#files.newTerminationLog(uidOf(pod), container.name);
   }

@@ -10,7 +10,7 @@ import {
   type LifecycleHandler,
   type Pod,
 } from '../core/pod.ts';
-import { withDeadline } from '../lib/abort.ts';
+import { childScope } from '../lib/abort.ts';
 import { isFault } from '../lib/errors.ts';
 import type { HookRunner } from './hooks.ts';
 import type { Infra } from './needs.ts';
@@ -92,25 +92,37 @@ export class ContainerStopper {
 
   async stop(request: ContainerStopRequest, signal: AbortSignal): Promise<void> {
     const { pod, container, order } = request;
-    const { events, infra, cri } = this.#deps;
+    const { events, infra } = this.#deps;
     const fieldPath = fieldPathOf(request);
     events.pod(pod, 'Normal', 'Killing', request.message || `Stopping container ${container.name}`, { fieldPath });
     let grace = request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason);
     const preStop = container.lifecycle?.preStop;
-    if (preStop !== undefined && grace > 0)
-      grace -= await this.#wholeSeconds(() => this.#preStop(preStop, request, grace, signal));
-    if (order !== undefined && grace > 0)
-      grace -= await this.#wholeSeconds(() => this.#within(grace, () => order.turnOf(container.name), signal));
-    const timeout = Math.max(grace, MIN_GRACE_SECONDS);
-    infra.log.debug('stopping container', { pod: podRef(pod), container: container.name, graceSeconds: timeout });
+    // A hook that outlasts the grace period goes on until its container is gone.
+    const hook = childScope(signal);
     try {
-      await cri.stopContainer({ containerId: request.containerId, timeout }, signal);
-    } catch (err) {
-      if (!isFault(err, 'notFound')) throw err;
+      if (preStop !== undefined && grace > 0)
+        grace -= await this.#wholeSeconds(() => this.#preStop(preStop, request, grace, hook.signal));
+      if (order !== undefined && grace > 0)
+        grace -= await this.#wholeSeconds(() => this.#within(grace, () => order.turnOf(container.name), signal));
+      const timeout = Math.max(grace, MIN_GRACE_SECONDS);
+      infra.log.debug('stopping container', { pod: podRef(pod), container: container.name, graceSeconds: timeout });
+      await this.#stopContainer(request.containerId, timeout, signal);
+    } finally {
+      hook.abort();
+      hook.release();
     }
     order?.stopped(container.name);
   }
 
+  async #stopContainer(containerId: string, timeout: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.cri.stopContainer({ containerId, timeout }, signal);
+    } catch (err) {
+      if (!isFault(err, 'notFound')) throw err;
+    }
+  }
+
+  /** Waits for the hook, but no longer than the grace period. */
   async #preStop(
     handler: LifecycleHandler,
     request: ContainerStopRequest,
@@ -118,24 +130,22 @@ export class ContainerStopper {
     signal: AbortSignal,
   ): Promise<void> {
     const { pod, container } = request;
-    const { clock } = this.#deps.infra;
-    const from = clock.monotonic();
-    try {
-      await withDeadline(clock, signal, grace * 1000, (s) => this.#deps.hooks.run(handler, request, s));
-    } catch (err) {
-      signal.throwIfAborted();
-      if (clock.monotonic() - from >= grace * 1000) {
-        this.#deps.infra.log.warn('pre-stop hook outlasted the grace period', {
-          pod: podRef(pod),
-          container: container.name,
+    const { log } = this.#deps.infra;
+    const fields = { pod: podRef(pod), container: container.name };
+    let ended = false;
+    const run = this.#deps.hooks.run(handler, request, signal).then(
+      () => (ended = true),
+      (err: unknown) => {
+        if (signal.aborted) return;
+        ended = true;
+        log.warn('pre-stop hook failed', { ...fields, err });
+        this.#deps.events.pod(pod, 'Warning', 'FailedPreStopHook', 'PreStopHook failed', {
+          fieldPath: fieldPathOf(request),
         });
-        return;
-      }
-      this.#deps.infra.log.warn('pre-stop hook failed', { pod: podRef(pod), container: container.name, err });
-      this.#deps.events.pod(pod, 'Warning', 'FailedPreStopHook', 'PreStopHook failed', {
-        fieldPath: fieldPathOf(request),
-      });
-    }
+      },
+    );
+    await this.#within(grace, async () => void (await run), signal);
+    if (!ended) log.warn('pre-stop hook outlasted the grace period', fields);
   }
 
   /** Waits for `turn`, but no longer than the grace that is left. */

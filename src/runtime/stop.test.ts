@@ -39,6 +39,7 @@ class Bench {
   readonly clock = new ManualClock();
   readonly events: SeenEvent[] = [];
   readonly calls: string[] = [];
+  readonly cutShort: string[] = [];
   /** Milliseconds a command or a stop takes. */
   readonly takes = new Map<string, number>();
   readonly fails = new Map<string, Error>();
@@ -49,6 +50,7 @@ class Bench {
     const act = async (what: string, signal: AbortSignal): Promise<void> => {
       this.calls.push(`${this.clock.monotonic() / 1000}s ${what}`);
       await this.clock.sleep(this.takes.get(what.replace(/ \d+$/, '')) ?? 0, signal);
+      if (signal.aborted) this.cutShort.push(`${this.clock.monotonic() / 1000}s ${what}`);
       signal.throwIfAborted();
       const fault = this.fails.get(what.replace(/ \d+$/, ''));
       if (fault !== undefined) throw fault;
@@ -138,12 +140,14 @@ describe('stopping a pod', () => {
   it('a hook that lasts too long leaves two seconds and no event', async () => {
     const bench = new Bench();
     bench.takes.set('exec slow', 60_000);
+    bench.takes.set('stop a', 2000);
     const pod = podOf({
       containers: [{ name: 'a', lifecycle: { preStop: { exec: { command: ['slow'] } } } }],
       terminationGracePeriodSeconds: 5,
     });
     await bench.kill(pod, snapshotOf(seen('a')));
     assert.deepEqual(bench.calls.slice(0, 2), ['0s exec slow', '5s stop a 2']);
+    assert.deepEqual(bench.cutShort, ['7s exec slow'], 'it goes on until its container is gone');
     assert.deepEqual(
       bench.events.map((e) => e.reason),
       ['Killing'],

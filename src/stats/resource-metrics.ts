@@ -33,7 +33,6 @@ const START_TIME = gauge(
   '[STABLE] Start time of the container since unix epoch in seconds',
 );
 const ERROR_HELP = '1 if there was an error while getting container metrics, 0 otherwise';
-const SCRAPE_ERROR = gauge('scrape_error', `[ALPHA] (Deprecated since 1.29.0) ${ERROR_HELP}`);
 const RESOURCE_SCRAPE_ERROR = gauge('resource_scrape_error', `[STABLE] ${ERROR_HELP}`);
 
 /** `undefined`: the summary could not be made. */
@@ -43,9 +42,7 @@ export function resourceMetricsText(summary: Summary | undefined): string {
     add(page, NODE, {}, summary.node);
     for (const pod of summary.pods) addPod(page, pod);
   }
-  const failed = summary === undefined ? 1 : 0;
-  page.add(SCRAPE_ERROR, {}, failed);
-  page.add(RESOURCE_SCRAPE_ERROR, {}, failed);
+  page.add(RESOURCE_SCRAPE_ERROR, {}, summary === undefined ? 1 : 0);
   return page.text();
 }
 

@@ -214,8 +214,8 @@ test('while the runtime does not answer, the node is still known', async () => {
 test('resource metrics say that they failed', async () => {
   const { provider } = setup({ containers: new Error('down') });
   const text = await provider.resourceMetrics(never);
-  assert.deepEqual([...parseExposition(text).keys()], ['resource_scrape_error', 'scrape_error']);
-  assert.match(text, /^scrape_error 1$/m);
+  assert.deepEqual([...parseExposition(text).keys()], ['resource_scrape_error']);
+  assert.match(text, /^resource_scrape_error 1$/m);
 });
 
 for (const [page, reference] of [
