@@ -8,6 +8,7 @@ const SIGNATURES = {
   flock: { arguments: ['i32', 'i32'], return: 'i32' },
   socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
   sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
+  recv: { arguments: ['i32', 'buffer', 'u64', 'i32'], return: 'i64' },
   close: { arguments: ['i32'], return: 'i32' },
   inotify_init1: { arguments: ['i32'], return: 'i32' },
   inotify_add_watch: { arguments: ['i32', 'buffer', 'u32'], return: 'i32' },
@@ -126,6 +127,47 @@ export function sendUnixDatagram(path: string, payload: string): void {
   } finally {
     call('close', fd);
   }
+}
+
+const AF_NETLINK = 16;
+const SOCK_RAW = 3;
+const NETLINK_ROUTE = 0;
+const NETLINK_BUFFER_BYTES = 64 * 1024;
+const NLMSG_DONE = 3;
+
+/**
+ * Asks the kernel over a route netlink socket and returns its answers until `NLMSG_DONE`. A dump is answered from memory, so
+ * the calls do not wait.
+ */
+export function netlinkDump(request: Uint8Array): Buffer[] {
+  const fd = call('socket', AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  try {
+    const kernel = Buffer.alloc(12);
+    kernel.writeUInt16LE(AF_NETLINK, 0);
+    call('sendto', fd, request, BigInt(request.length), 0, kernel, kernel.length);
+    const answers: Buffer[] = [];
+    for (;;) {
+      const buffer = Buffer.alloc(NETLINK_BUFFER_BYTES);
+      const length = call('recv', fd, buffer, BigInt(buffer.length), MSG_DONTWAIT);
+      const answer = buffer.subarray(0, length);
+      answers.push(answer);
+      if (endsDump(answer)) return answers;
+    }
+  } finally {
+    call('close', fd);
+  }
+}
+
+/** Whether the last message in it says that the dump is over, well or with an error. */
+function endsDump(answer: Buffer): boolean {
+  for (let at = 0; at + 16 <= answer.length;) {
+    const length = answer.readUInt32LE(at);
+    const type = answer.readUInt16LE(at + 4);
+    if (type === NLMSG_DONE || type === 2) return true;
+    if (length < 16) return true;
+    at += (length + 3) & ~3;
+  }
+  return answer.length === 0;
 }
 
 const cString = (text: string): Buffer => {

@@ -2,8 +2,8 @@
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { BlockList, isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import type { NodeAddress } from '../core/node.ts';
+import { interfaceAddresses } from '../host/interface-addresses.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -131,11 +131,12 @@ const resolveName = (nodeName: string): Promise<readonly string[]> =>
   );
 
 async function hostNetwork(resolved: readonly string[]): Promise<HostNetwork> {
-  const interfaces = networkInterfaces();
-  const local = Object.values(interfaces).flatMap((list) => (list ?? []).map((entry) => entry.address));
+  const interfaces = interfaceAddresses();
+  const local = interfaces.map(({ address }) => address);
   const addressOf = (device: string | undefined, family: Family): string | undefined =>
-    (device === undefined ? [] : (interfaces[device] ?? []))
-      .map((entry) => entry.address)
+    interfaces
+      .filter((entry) => entry.device === device)
+      .map(({ address }) => address)
       .find((ip) => familyOf(ip) === family && whyNotNodeIp(ip, local) === undefined);
   const v4 = addressOf(defaultDevice4(await readFile('/proc/net/route', 'utf8').catch(() => '')), 4);
   const v6 = addressOf(defaultDevice6(await readFile('/proc/net/ipv6_route', 'utf8').catch(() => '')), 6);
