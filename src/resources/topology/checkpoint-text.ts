@@ -1,0 +1,45 @@
+// What the state files of the CPU and the memory manager have in common. Pure.
+import { goJson } from '../../core/go-json.ts';
+import { KubeletError } from '../../lib/errors.ts';
+
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const checkpointProblem = (message: string): KubeletError => new KubeletError('invalid', message);
+
+/** The text's object. Fails with Go's words for the commonest damage, a file that was cut off. */
+export function parseCheckpoint(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (err) {
+    const isCut = text.trim() === '' || /end of JSON|Unterminated string/.test(String(err));
+    throw checkpointProblem(isCut ? 'unexpected end of JSON input' : 'the content is not JSON');
+  }
+  if (!isRecord(value)) throw checkpointProblem('the content is not a JSON object');
+  return value;
+}
+
+/** Entries by key in text order, as Go writes maps. */
+export const sorted = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] =>
+  [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+
+/** Says which file has to go before the kubelet can start. */
+export const restoreProblem = (manager: string, path: string, problem: string): KubeletError =>
+  new KubeletError(
+    'invalid',
+    `could not restore state from checkpoint: ${problem}, please drain this node and delete the ${manager} manager ` +
+      `checkpoint file "${path}" before restarting Kubelet`,
+  );
+
+/** A map as Go encodes it in JSON. Not through an object: that would put keys like `10` and `2` in another order. */
+export const mapJson = <T>(map: ReadonlyMap<string, T>, format: (value: T) => string): string =>
+  `{${sorted(map)
+    .map(([key, value]) => `${goJson(key)}:${format(value)}`)
+    .join(',')}}`;
+
+/** A map as Go prints it for a checksum. */
+export const mapText = <T>(map: ReadonlyMap<string, T>, format: (value: T) => string): string =>
+  `map[${sorted(map)
+    .map(([key, value]) => `${key}:${format(value)}`)
+    .join(' ')}]`;
