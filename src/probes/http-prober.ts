@@ -1,19 +1,15 @@
 // An HTTP probe is healthy on 200–399. Redirects are followed on the same host only: a container must not send its node
 // elsewhere. Certificates are not checked, connections are not kept, at most 10 KiB of the answer are read.
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { HttpGetAction } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
+import { httpExchange, HttpError, type HttpReply, type HttpTarget } from '../lib/http/exchange.ts';
+import type { HeaderFields } from '../lib/http/header-fields.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
 import { hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
 
 const MAX_REDIRECTS = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-
-type Url = { readonly scheme: string; readonly host: string; readonly port: number; readonly path: string };
-type Headers = Readonly<Record<string, string | string[]>>;
-type Reply = { readonly status: number; readonly location: string | undefined; readonly body: string };
 
 export const httpProber =
   (clock: Clock, userAgent: string): Prober =>
@@ -25,7 +21,7 @@ export const httpProber =
     for (let hops = 0; ; hops++) {
       const outcome = await exchange(clock, url, headers, until - clock.monotonic(), signal);
       if (typeof outcome === 'string') return failure(`Get "${textOf(url)}": ${outcome}`);
-      const next = REDIRECTS.has(outcome.status) ? redirectOf(url, outcome.location) : undefined;
+      const next = REDIRECTS.has(outcome.status) ? redirectOf(url, outcome.headers.location) : undefined;
       if (next === undefined || next.host !== url.host) return judge(outcome);
       url = next;
       if (hops + 1 === MAX_REDIRECTS) return failure(`Get "${textOf(url)}": stopped after 10 redirects`);
@@ -34,15 +30,16 @@ export const httpProber =
 
 const failure = (output: string): Answer => ({ result: 'failure', output });
 
-function judge({ status, body }: Reply): Answer {
+function judge({ status, body: bytes }: HttpReply): Answer {
+  const body = bytes.toString('utf8');
   if (status < 200 || status >= 400) return failure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return { result: 'success', output: body };
   return { result: 'warning', output: `Probe terminated redirects, Response body: ${body}` };
 }
 
-function urlOf(action: HttpGetAction, port: number, podIp: string): Url {
+function urlOf(action: HttpGetAction, port: number, podIp: string): HttpTarget {
   return {
-    scheme: (action.scheme ?? 'HTTP').toLowerCase(),
+    scheme: action.scheme?.toUpperCase() === 'HTTPS' ? 'https' : 'http',
     host: hostOf(action.host, podIp),
     port,
     path: escapedPath(action.path ?? '/'),
@@ -50,13 +47,16 @@ function urlOf(action: HttpGetAction, port: number, podIp: string): Url {
 }
 
 function escapedPath(path: string): string {
-  const plain = path.replace(/#.*$/s, '').replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, (c) => encodeURIComponent(c));
+  const plain = path.replace(/#.*$/s, '').replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, percentEncoded);
   return plain.startsWith('/') || plain === '' ? plain : `/${plain}`;
 }
 
-const textOf = (url: Url): string => `${url.scheme}://${hostPort(url.host, url.port)}${url.path}`;
+const percentEncoded = (text: string): string =>
+  [...Buffer.from(text, 'utf8')].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
-function redirectOf(from: Url, location: string | undefined): Url | undefined {
+const textOf = (url: HttpTarget): string => `${url.scheme}://${hostPort(url.host, url.port)}${url.path}`;
+
+function redirectOf(from: HttpTarget, location: string | undefined): HttpTarget | undefined {
   if (location === undefined || !URL.canParse(location, textOf(from))) return undefined;
   const to = new URL(location, textOf(from));
   const scheme = to.protocol.slice(0, -1);
@@ -66,8 +66,8 @@ function redirectOf(from: Url, location: string | undefined): Url | undefined {
 }
 
 /** The probe's own headers; `Host` is passed on, an empty `Accept` leaves it out. */
-function headersOf(action: HttpGetAction, userAgent: string): Headers {
-  const headers: Record<string, string | string[]> = {};
+function headersOf(action: HttpGetAction, userAgent: string): HeaderFields {
+  const headers = Object.create(null) as Record<string, string | string[]>;
   for (const { name, value } of action.httpHeaders ?? []) {
     const key = name.toLowerCase();
     const old = headers[key];
@@ -82,86 +82,32 @@ function headersOf(action: HttpGetAction, userAgent: string): Headers {
 }
 
 /** The reply, or in words why there is none. Rejects when a reply began and could not be read. */
-function exchange(
+async function exchange(
   clock: Clock,
-  url: Url,
-  headers: Headers,
+  target: HttpTarget,
+  headers: HeaderFields,
   leftMs: number,
   signal: AbortSignal,
-): Promise<Reply | string> {
-  return new Promise((resolve, reject) => {
-    let replied = false;
-    let settled = false;
-    const settle = (fn: () => void): void => {
-      if (settled) return;
-      settled = true;
-      timer.cancel();
-      signal.removeEventListener('abort', onAbort);
-      request.destroy();
-      fn();
-    };
-    const onAbort = (): void => settle(() => reject(signal.reason as Error));
-    const timer = clock.after(leftMs, () =>
-      settle(() =>
-        replied
-          ? reject(
-              new KubeletError(
-                'deadline',
-                'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
-              ),
-            )
-          : resolve('context deadline exceeded (Client.Timeout exceeded while awaiting headers)'),
-      ),
+): Promise<HttpReply | string> {
+  const asked = { target, headers, deadlineMs: leftMs, verifyCertificate: false, maxBodyBytes: MAX_OUTPUT_BYTES };
+  try {
+    return await httpExchange(clock, asked, signal);
+  } catch (err) {
+    if (!(err instanceof HttpError)) throw err;
+    if (err.stage === 'request') return `net/http: ${err.message}`;
+    if (err.kind !== 'deadline') {
+      if (err.stage === 'body') throw err;
+      return requestErrorText(err.cause ?? err, target, err.connected);
+    }
+    if (err.stage === 'head') return 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
+    throw new KubeletError(
+      'deadline',
+      'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
     );
-    const send = url.scheme === 'https' ? httpsRequest : httpRequest;
-    const request = send(optionsOf(url, headers));
-    request.on('response', (response) => {
-      replied = true;
-      readBody(
-        response,
-        (body) => settle(() => resolve(replyOf(response, body))),
-        (err) => settle(() => reject(err)),
-      );
-    });
-    request.on('error', (err) =>
-      settle(() => resolve(requestErrorText(err, url, request.socket?.localPort !== undefined))),
-    );
-    signal.addEventListener('abort', onAbort, { once: true });
-    request.end();
-  });
+  }
 }
 
-const optionsOf = (url: Url, headers: Headers): RequestOptions & { readonly autoSelectFamily: boolean } => ({
-  host: url.host,
-  port: url.port,
-  path: url.path || '/',
-  headers,
-  agent: false,
-  autoSelectFamily: false,
-  rejectUnauthorized: false,
-  maxHeaderSize: 64 * 1024,
-});
-
-const replyOf = (response: IncomingMessage, body: string): Reply => ({
-  status: response.statusCode ?? 0,
-  location: response.headers.location,
-  body,
-});
-
-function readBody(response: IncomingMessage, done: (body: string) => void, failed: (err: Error) => void): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const finish = (): void => done(Buffer.concat(chunks).subarray(0, MAX_OUTPUT_BYTES).toString('utf8'));
-  response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= MAX_OUTPUT_BYTES) finish();
-  });
-  response.on('end', finish);
-  response.on('error', () => failed(new KubeletError('unavailable', 'unexpected EOF')));
-}
-
-function requestErrorText(err: Error, url: Url, connected: boolean): string {
+function requestErrorText(err: unknown, url: HttpTarget, connected: boolean): string {
   const code = errnoOf(err) ?? '';
   if (code === 'ECONNRESET' && connected)
     return messageOf(err) === 'socket hang up'

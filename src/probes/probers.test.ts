@@ -88,6 +88,28 @@ test('http: headers', async () => {
   assert.deepEqual(seen, { host: 'example.test', 'user-agent': 'mine', 'x-a': '1, 2', connection: 'close' });
 });
 
+test('http: what HTTP forbids in a header is a failed probe, other text is sent as UTF-8', async () => {
+  let seen: Record<string, unknown> = {};
+  const port = await http((req, res) => {
+    seen = req.headers;
+    res.end();
+  });
+  const asked = (name: string, value: string): Promise<Answer> =>
+    ask({ timeoutSeconds: 1, httpGet: { port, httpHeaders: [{ name, value }] } });
+  for (const value of ['a\u0000b', 'a\r\nX: y', '\u007f'])
+    assert.deepEqual(await asked('X-A', value), {
+      result: 'failure',
+      output: `Get "http://127.0.0.1:${port}/": net/http: invalid header field value for "x-a"`,
+    });
+  assert.match((await asked('a b', 'x')).output, /invalid header field name "a b"/);
+  assert.equal((await asked('X-A', '€')).result, 'success');
+  assert.equal(Buffer.from(String(seen['x-a']), 'latin1').toString('utf8'), '€');
+  // The probe says how long its message is, not the pod.
+  for (const name of ['Content-Length', 'Transfer-Encoding', 'Trailer', '__proto__', 'constructor'])
+    assert.equal((await asked(name, '5')).result, 'success', name);
+  assert.equal((await ask({ httpGet: { port, path: '/\ud800' } })).result, 'success');
+});
+
 test('a probed server sees an orderly end, never a reset', async () => {
   const ends: string[] = [];
   const port = await listen(
