@@ -71,7 +71,7 @@ export async function buildPodRuntime(
         },
       },
       events: cluster.events,
-      infra: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp, userns },
+      infra: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp(clock), userns },
     },
     await runtimeFacts(base, edge),
   );

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readCommand, type Configuration } from './configure.ts';
 import { toVersionedJson } from './convert.ts';
-import { maskConfig, maskUrl } from './mask.ts';
+import { maskUrl } from '../lib/http/mask-url.ts';
+import { maskConfig } from './mask.ts';
 import { mergePatch } from './merge-patch.ts';
 import { applyLive, diffConfig } from './reload.ts';
 

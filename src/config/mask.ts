@@ -1,7 +1,6 @@
 // Hides what may be a credential before the configuration is logged or served.
+import { MASK, maskUrl } from '../lib/http/mask-url.ts';
 import type { Json, JsonObject } from './schema.ts';
-
-const MASK = '<masked>';
 
 /** The v1beta1 form with the values of static pod URL headers and the user information of URLs hidden. */
 export function maskConfig(json: JsonObject): JsonObject {
@@ -13,7 +12,3 @@ export function maskConfig(json: JsonObject): JsonObject {
   if (typeof url === 'string') out['staticPodURL'] = maskUrl(url);
   return out;
 }
-
-/** `https://user:secret@host/?token=x` → `https://<masked>@host/?<masked>`: both places are used for credentials. */
-export const maskUrl = (url: string): string =>
-  url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@?#]*@/i, `$1${MASK}@`).replace(/\?[^#]+/, `?${MASK}`);

@@ -3,13 +3,12 @@
 import type { HttpGetAction } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
-import { httpExchange, HttpError, type HttpReply, type HttpTarget } from '../lib/http/exchange.ts';
+import { httpExchange, type HttpReply } from '../lib/http/exchange.ts';
 import type { HeaderFields } from '../lib/http/header-fields.ts';
+import { HttpError, type HttpTarget } from '../lib/http/open.ts';
+import { MAX_REDIRECTS, redirectTarget } from '../lib/http/redirects.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
 import { hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
-
-const MAX_REDIRECTS = 10;
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 export const httpProber =
   (clock: Clock, userAgent: string): Prober =>
@@ -21,7 +20,7 @@ export const httpProber =
     for (let hops = 0; ; hops++) {
       const outcome = await exchange(clock, url, headers, until - clock.monotonic(), signal);
       if (typeof outcome === 'string') return failure(`Get "${textOf(url)}": ${outcome}`);
-      const next = REDIRECTS.has(outcome.status) ? redirectOf(url, outcome.headers.location) : undefined;
+      const next = redirectTarget(url, outcome);
       if (next === undefined || next.host !== url.host) return judge(outcome);
       url = next;
       if (hops + 1 === MAX_REDIRECTS) return failure(`Get "${textOf(url)}": stopped after 10 redirects`);
@@ -55,15 +54,6 @@ const percentEncoded = (text: string): string =>
   [...Buffer.from(text, 'utf8')].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 
 const textOf = (url: HttpTarget): string => `${url.scheme}://${hostPort(url.host, url.port)}${url.path}`;
-
-function redirectOf(from: HttpTarget, location: string | undefined): HttpTarget | undefined {
-  if (location === undefined || !URL.canParse(location, textOf(from))) return undefined;
-  const to = new URL(location, textOf(from));
-  const scheme = to.protocol.slice(0, -1);
-  if (scheme !== 'http' && scheme !== 'https') return undefined;
-  const port = to.port === '' ? (scheme === 'https' ? 443 : 80) : Number(to.port);
-  return { scheme, host: to.hostname.replace(/^\[(.*)\]$/, '$1'), port, path: to.pathname + to.search };
-}
 
 /** The probe's own headers; `Host` is passed on, an empty `Accept` leaves it out. */
 function headersOf(action: HttpGetAction, userAgent: string): HeaderFields {

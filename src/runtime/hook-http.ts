@@ -1,29 +1,24 @@
-// The HTTP client of lifecycle hooks: one request, no keep-alive, certificates not verified, redirects not followed.
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+// The HTTP client of lifecycle hooks: no keep-alive, certificates not verified, redirects not followed. The answer's body
+// is read up to 10 KiB and thrown away; a body that breaks off is no failure of the hook.
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import { httpExchange } from '../lib/http/exchange.ts';
+import { HttpError } from '../lib/http/open.ts';
+import { targetOf } from '../lib/http/redirects.ts';
 import type { HookHttp } from './needs.ts';
 
 const MAX_BODY = 10 * 1024;
 
-export const hookHttp: HookHttp = {
-  get: (url, headers, signal) =>
-    new Promise<string>((resolve, reject) => {
-      const options = { headers, signal, agent: false, method: 'GET' };
-      const request =
-        url.protocol === 'https:'
-          ? httpsRequest(url, { ...options, rejectUnauthorized: false })
-          : httpRequest(url, options);
-      request.on('error', reject);
-      request.on('response', (response) => {
-        let body = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          body += chunk;
-          if (body.length >= MAX_BODY) response.destroy();
-        });
-        response.on('close', () => resolve(body.slice(0, MAX_BODY)));
-        response.on('error', () => resolve(body));
-      });
-      request.end();
-    }),
-};
+export const hookHttp = (clock: Clock): HookHttp => ({
+  async get(url, headers, signal) {
+    const target = targetOf(url);
+    if (target === undefined) throw new KubeletError('invalid', `unsupported protocol scheme "${url.protocol}"`);
+    try {
+      const asked = { target, headers, verifyCertificate: false, maxBodyBytes: MAX_BODY };
+      return (await httpExchange(clock, asked, signal)).body.toString('utf8');
+    } catch (err) {
+      if (err instanceof HttpError && err.stage === 'body') return '';
+      throw err;
+    }
+  },
+});

@@ -32,7 +32,7 @@ const runner = (exitCode = 0): HookRunner => {
   const cri = {
     execSync: async () => ({ stdout: Buffer.from('out'), stderr: Buffer.from('err'), exitCode }),
   } as unknown as CriRuntime;
-  const infra = { ...fakeInfra(clock, '/r'), http: hookHttp };
+  const infra = { ...fakeInfra(clock, '/r'), http: hookHttp(clock) };
   return new HookRunner(
     { cri, events: recordingEvents(events), infra, nodeIps: () => ['127.0.0.1'] },
     { kubernetesVersion: '1.36' },

@@ -4,7 +4,7 @@ import type { CriRuntime } from '../cri/services.ts';
 import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { podRef, type Container, type HttpGetAction, type LifecycleHandler, type Pod } from '../core/pod.ts';
-import { KubeletError, messageOf } from '../lib/errors.ts';
+import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Infra } from './needs.ts';
 
 export type HookTarget = {
@@ -105,7 +105,7 @@ export class HookRunner {
 }
 
 const spokePlainHttp = (err: unknown): boolean =>
-  err instanceof Error && 'code' in err && PLAIN_HTTP_CODES.includes(String(err.code));
+  err instanceof Error && PLAIN_HTTP_CODES.includes(errnoOf(err.cause) ?? '');
 
 function hookUrl(action: HttpGetAction, container: Container, ips: readonly string[]): URL {
   const host = action.host || ips[0];
