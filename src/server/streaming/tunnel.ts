@@ -17,14 +17,13 @@ export async function serveTunnel(deps: StreamDeps, exchange: Exchange, url: str
     connection: 'Upgrade',
     upgrade: 'SPDY/3.1',
     'x-stream-protocol-version': tunnelled(protocol),
-    'content-length': '0',
   };
   const dialled = await dialRuntime(deps.clock, { url, method: 'POST', headers }, signal);
   const { socket } = upgrade;
   response.detachSocket(socket as Socket);
-  if (!dialled.upgraded) return passAnswer(dialled.head, socket);
+  if (dialled.upgraded === undefined) return passAnswer(deps.clock, dialled, socket, signal);
   socket.write(handshakeAnswer(request, protocol));
-  const runtime = dialled.socket;
+  const { socket: runtime, first } = dialled.upgraded;
   const over = Promise.withResolvers<void>();
   const destroy = (): void => {
     socket.destroy();
@@ -54,7 +53,7 @@ export async function serveTunnel(deps: StreamDeps, exchange: Exchange, url: str
     client.close();
     over.resolve();
   });
-  if (dialled.first.length > 0) toClient(dialled.first);
+  if (first.length > 0) toClient(first);
   stop.addEventListener('abort', destroy, { once: true });
   client.start(upgrade.head);
   await over.promise;

@@ -86,17 +86,16 @@ class V5Session {
       connection: 'Upgrade',
       upgrade: 'SPDY/3.1',
       'x-stream-protocol-version': RUNTIME_PROTOCOL,
-      'content-length': '0',
     };
     const dialled = await dialRuntime(this.#deps.clock, { url, method: 'POST', headers }, signal);
-    if (!dialled.upgraded) {
-      dialled.head.destroy();
+    if (dialled.upgraded === undefined) {
+      dialled.destroy();
       throw new Error(`unable to upgrade connection: ${dialled.head.statusCode} ${dialled.head.statusMessage}`);
     }
-    const runtime = new SpdyClient(dialled.socket, this.#deps.clock);
+    const runtime = new SpdyClient(dialled.upgraded.socket, this.#deps.clock);
     this.#runtime = runtime;
     this.#openStreams(runtime);
-    runtime.start(dialled.first);
+    runtime.start(dialled.upgraded.first);
   }
 
   #openStreams(runtime: SpdyClient): void {
