@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
@@ -81,6 +81,63 @@ describe('http source', () => {
     } finally {
       stopper.abort();
       await running;
+    }
+  });
+
+  it('shows no credential of its URL, and gives its headers to nobody else', async () => {
+    const seen: IncomingHttpHeaders[] = [];
+    const elsewhere = createServer((request, response) => {
+      seen.push(request.headers);
+      response.end(podText('moved'));
+    });
+    await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+    const home = createServer((request, response) => {
+      seen.push(request.headers);
+      response.writeHead(302, { location: `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/` }).end();
+    });
+    await new Promise<void>((resolve) => home.listen(0, '127.0.0.1', resolve));
+    const port = (home.address() as AddressInfo).port;
+    const ask = async (url: string): Promise<{ problems: readonly FoundProblem[]; pods: readonly Pod[] }> => {
+      const stop = new AbortController();
+      let problems: readonly FoundProblem[] = [];
+      let pods: readonly Pod[] = [];
+      const source = new HttpSource(
+        {
+          clock: systemClock,
+          log: silentLogger,
+          decoder: new Decoder(systemClock),
+          emit: (found) => {
+            pods = found;
+            stop.abort();
+          },
+          report: (found) => {
+            problems = found;
+            if (found.length > 0) stop.abort();
+          },
+        },
+        { url, headers: { 'X-Token': ['planted'] }, nodeName: 'n1', pollMs: 10 },
+      );
+      await source.run(stop.signal);
+      return { problems, pods };
+    };
+    try {
+      assert.equal((await ask(`http://me:planted@127.0.0.1:${port}/?token=planted`)).pods.length, 1);
+      assert.deepEqual(
+        seen.map((headers) => [headers['x-token'], headers.authorization]),
+        [
+          ['planted', `Basic ${Buffer.from('me:planted').toString('base64')}`],
+          [undefined, undefined],
+        ],
+      );
+      home.close();
+      for (const url of [`http://me:planted@127.0.0.1:${port}/?token=planted`, 'ftp://h/?planted']) {
+        const { problems } = await ask(url);
+        assert.equal(problems.length, 1);
+        assert.doesNotMatch(JSON.stringify(problems), /planted/);
+      }
+    } finally {
+      home.close();
+      elsewhere.close();
     }
   });
 });

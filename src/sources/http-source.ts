@@ -1,7 +1,11 @@
-// Pods from a URL, polled. A failed poll changes nothing; an empty answer means no pods.
-import { withDeadline } from '../lib/abort.ts';
+// Pods from a URL, polled. A failed poll changes nothing; an empty answer means no pods. The URL is shown without what may
+// be a credential in it.
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
+import type { WholeRequest } from '../lib/http/exchange.ts';
+import { maskUrl } from '../lib/http/mask-url.ts';
+import type { HttpTarget } from '../lib/http/open.ts';
+import { httpFollow, targetOf } from '../lib/http/redirects.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -17,7 +21,6 @@ export type HttpSourceDeps = {
   readonly decoder: Decoder;
   readonly emit: (pods: readonly Pod[]) => void;
   readonly report: (problems: readonly FoundProblem[]) => void;
-  readonly fetch?: typeof globalThis.fetch;
 };
 export type HttpSourceOptions = {
   readonly url: string;
@@ -25,6 +28,8 @@ export type HttpSourceOptions = {
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly nodeName: string;
   readonly pollMs: number;
+  /** For one poll, redirects included; 10 s unless said otherwise. */
+  readonly timeoutMs?: number;
 };
 
 const TIMEOUT_MS = 10_000;
@@ -47,10 +52,10 @@ export class HttpSource implements Runnable {
   }
 
   async #poll(signal: AbortSignal): Promise<void> {
-    const where = this.#opts.url;
+    const where = maskUrl(this.#opts.url);
     let text: string;
     try {
-      text = await withDeadline(this.#deps.clock, signal, TIMEOUT_MS, (s) => this.#get(s));
+      text = await this.#get(signal);
     } catch (err) {
       if (signal.aborted) return;
       return this.#deps.report([{ where, severity: 'error', message: messageOf(err) }]);
@@ -74,22 +79,33 @@ export class HttpSource implements Runnable {
   }
 
   async #get(signal: AbortSignal): Promise<string> {
-    const headers = new Headers();
-    for (const [name, values] of Object.entries(this.#opts.headers))
-      for (const value of values) headers.append(name, value);
-    const response = await (this.#deps.fetch ?? fetch)(this.#opts.url, { headers, signal });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw new KubeletError('unavailable', `answered ${response.status} ${response.statusText}`.trim());
-    }
-    const chunks: Uint8Array[] = [];
-    let length = 0;
-    for await (const chunk of response.body ?? []) {
-      length += chunk.byteLength;
-      if (length > MAX_MANIFEST_BYTES)
-        throw new KubeletError('invalid', `answer is larger than ${MAX_MANIFEST_BYTES / 1024 / 1024} MiB`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    const asked = requestOf(this.#opts);
+    const reply = await httpFollow(this.#deps.clock, asked, redirected, signal);
+    if (reply.status !== 200)
+      throw new KubeletError('unavailable', `answered ${reply.status} ${reply.statusText}`.trim());
+    if (reply.cut) throw new KubeletError('invalid', `answer is larger than ${MAX_MANIFEST_BYTES / 1024 / 1024} MiB`);
+    return reply.body.toString('utf8');
   }
+}
+
+function requestOf({ url, headers, timeoutMs }: HttpSourceOptions): WholeRequest {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const target = parsed === undefined ? undefined : targetOf(parsed);
+  if (parsed === undefined || target === undefined) throw new KubeletError('invalid', 'not a URL of http or https');
+  const user = [parsed.username, parsed.password].map(decodeURIComponent).join(':');
+  const basic = user === ':' ? {} : { Authorization: `Basic ${Buffer.from(user).toString('base64')}` };
+  return {
+    target,
+    headers: { ...basic, ...headers },
+    verifyCertificate: true,
+    deadlineMs: timeoutMs ?? TIMEOUT_MS,
+    maxBodyBytes: MAX_MANIFEST_BYTES,
+  };
+}
+
+/** The configured headers are for the configured server, and for nobody else. */
+function redirected(asked: WholeRequest, to: HttpTarget): WholeRequest {
+  const { scheme, host, port } = asked.target;
+  const same = to.scheme === scheme && to.host === host && to.port === port;
+  return { ...asked, target: to, headers: same ? asked.headers : {} };
 }
