@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { tryParseDuration } from '../core/duration.ts';
-import { withDeadline } from '../lib/abort.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Counter, Histogram } from '../lib/metrics.ts';
@@ -69,7 +69,7 @@ export class ProviderPlugin {
       run = this.#ask(image, question).finally(() => this.#running.delete(key));
       this.#running.set(key, run);
     }
-    return run;
+    return abortable(signal, run);
   }
 
   /** What to send; undefined when the plugin wants a service account that this pod cannot offer. */

@@ -3,7 +3,9 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { messageOf } from '../../lib/errors.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { KubeletError, messageOf } from '../../lib/errors.ts';
+import { httpExchange } from '../../lib/http/exchange.ts';
 import { ApiError, badRequest, internal, notFound, unavailable } from './api-error.ts';
 import { sendError, type Exchange } from './exchange.ts';
 import { keyOf, numberAt, recordsAt, textAt, type ApiObject } from './objects.ts';
@@ -22,15 +24,19 @@ const HOP_HEADERS = new Set([
   'te',
   'trailer',
 ]);
-const CONNECT_TIMEOUT_MS = 10_000;
+const FETCH_TIMEOUT_MS = 10_000;
+const MAX_FETCHED_BYTES = 64 * 1024 * 1024;
 
 export class KubeletProxy {
   readonly #store: ObjectStore;
+  readonly #client: Credential;
   readonly #agent: Agent;
+  readonly #closing = new AbortController();
 
   /** The kubelet's serving certificate is its own affair (it may be self-signed): as by default upstream, not checked. */
   constructor(store: ObjectStore, client: Credential) {
     this.#store = store;
+    this.#client = client;
     this.#agent = new Agent({
       cert: client.certificatePem,
       key: client.keyPem,
@@ -41,26 +47,28 @@ export class KubeletProxy {
   }
 
   close(): void {
+    this.#closing.abort(new KubeletError('cancelled', 'the server is being closed'));
     this.#agent.destroy();
   }
 
   /** A GET to the kubelet of `node`, read whole. */
-  fetch(node: string, path: string): Promise<{ status: number; body: string }> {
-    const target = this.#kubelet(node, path);
-    return new Promise((resolve, reject) => {
-      const outgoing = this.#request(target, { method: 'GET', timeout: CONNECT_TIMEOUT_MS });
-      outgoing.once('timeout', () => outgoing.destroy(new Error('no answer from the kubelet')));
-      outgoing.once('error', reject);
-      outgoing.once('response', (incoming: IncomingMessage) => {
-        const chunks: Buffer[] = [];
-        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-        incoming.once('error', reject);
-        incoming.once('end', () =>
-          resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
-        );
-      });
-      outgoing.end();
-    });
+  async fetch(node: string, path: string): Promise<{ status: number; body: string }> {
+    const { host, port, path: asked } = this.#kubelet(node, path);
+    const { certificatePem: cert, keyPem: key } = this.#client;
+    const reply = await httpExchange(
+      systemClock,
+      {
+        target: { scheme: 'https', host, port, path: asked },
+        headers: {},
+        verifyCertificate: false,
+        client: { cert, key },
+        deadlineMs: FETCH_TIMEOUT_MS,
+        maxBodyBytes: MAX_FETCHED_BYTES,
+      },
+      this.#closing.signal,
+    );
+    if (reply.cut) throw new KubeletError('exhausted', `the answer is larger than ${MAX_FETCHED_BYTES} bytes`);
+    return { status: reply.status, body: reply.body.toString() };
   }
 
   serve(exchange: Exchange, type: ResourceType): Promise<void> {
@@ -83,6 +91,8 @@ export class KubeletProxy {
         else response.destroy();
         resolve();
       });
+      // Nobody asked for another protocol; without this the answer would be waited for without end.
+      outgoing.once('upgrade', () => outgoing.destroy(new Error('the kubelet switched protocols')));
       outgoing.once('response', (incoming: IncomingMessage) => {
         void answer(incoming, exchange, target).then(resolve);
       });
@@ -97,6 +107,7 @@ export class KubeletProxy {
     const headers = { ...forwarded(request), connection: 'Upgrade', upgrade: request.headers.upgrade ?? '' };
     const outgoing = this.#request(target, { method: request.method ?? 'GET', headers, agent: false });
     client.once('error', () => outgoing.destroy());
+    client.once('close', () => outgoing.destroy());
     outgoing.once('error', (err) => refuseUpgrade(client, dialError(target, err)));
     outgoing.once('response', (incoming: IncomingMessage) => {
       client.write(statusLine(incoming));
