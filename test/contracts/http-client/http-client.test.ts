@@ -1,7 +1,13 @@
 // The clients of the agent, against peers that misbehave.
+import { silentLogger } from '../../../src/lib/logger.ts';
 import { httpProber } from '../../../src/probes/http-prober.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { httpExchange } from '../../../src/lib/http/exchange.ts';
+import { readReply } from '../../../src/lib/http/exchange.ts';
+import { hookHttp } from '../../../src/runtime/hook-http.ts';
+import { dialRuntime } from '../../../src/server/streaming/runtime-dial.ts';
+import { Decoder } from '../../../src/sources/decoder.ts';
+import { HttpSource } from '../../../src/sources/http-source.ts';
 import { httpClientContract } from './contract.ts';
 
 const DEADLINE_MS = 300;
@@ -43,3 +49,43 @@ for (const scheme of ['HTTP', 'HTTPS'] as const)
     }),
     { deadlineMs: DEADLINE_MS, maxBytes: 64 * 1024 },
   );
+
+httpClientContract(
+  'lifecycle hook',
+  (port) => ({
+    ask: (signal) => hookHttp(systemClock).get(new URL(`http://127.0.0.1:${port}/`), { 'X-A': 'b' }, signal),
+  }),
+  // A hook has as long as its pod's grace period: the signal.
+  { maxBytes: 64 * 1024 },
+);
+
+httpClientContract(
+  'static pod URL',
+  (port) => ({
+    ask: async (signal) => {
+      const own = new AbortController();
+      const stop = (): void => own.abort();
+      signal.addEventListener('abort', stop);
+      if (signal.aborted) stop();
+      const source = new HttpSource(
+        { clock: systemClock, log: silentLogger, decoder: new Decoder(systemClock), emit: stop, report: stop },
+        { url: `http://127.0.0.1:${port}/`, headers: {}, nodeName: 'n', pollMs: 60_000, timeoutMs: DEADLINE_MS },
+      );
+      await source.run(own.signal);
+    },
+  }),
+  { deadlineMs: DEADLINE_MS, maxBytes: 10 * 1024 * 1024 },
+);
+
+httpClientContract(
+  'stream of the runtime',
+  (port) => ({
+    ask: async (signal) => {
+      const asked = { url: `http://127.0.0.1:${port}/`, method: 'POST', headers: { upgrade: 'SPDY/3.1' } };
+      const reply = await dialRuntime(systemClock, asked, signal);
+      if (reply.upgraded !== undefined) return reply.destroy();
+      await readReply(systemClock, reply, { maxBodyBytes: 1024, deadlineMs: DEADLINE_MS }, signal);
+    },
+  }),
+  { maxBytes: 64 * 1024 },
+);
