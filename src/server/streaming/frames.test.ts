@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { statusOf } from './exec-status.ts';
 import { dataHead, FrameType, HeaderWriter, SpdyDecoder, SpdyError, type SpdyEvent } from './spdy-frames.ts';
+import { WebSocketConnection } from './websocket.ts';
 import { FrameDecoder, frameOf, Opcode, WebSocketError, type FrameEvent } from './websocket-frames.ts';
 
 function masked(opcode: number, payload: Buffer, fin = true): Buffer {
@@ -192,4 +194,19 @@ describe('how a command ended', () => {
     ['something else', '{"status":"Odd"}', /unknown error/],
   ];
   for (const [what, said, want] of table) it(what, () => assert.match(JSON.stringify(statusOf(said)), want));
+});
+
+describe('a WebSocket client that does not read', () => {
+  it('is not sent pong after pong', () => {
+    const socket = new Duplex({
+      read: () => undefined,
+      writableHighWaterMark: 64,
+      // It never takes anything.
+      write: () => undefined,
+    });
+    const client = new WebSocketConnection(socket, { piece: () => undefined, closed: () => undefined });
+    client.start(Buffer.concat(Array.from({ length: 10_000 }, () => masked(Opcode.ping, Buffer.alloc(100)))));
+    assert.ok(socket.writableLength <= 64 + 2 * 102, `${socket.writableLength} bytes wait for the client`);
+    socket.destroy();
+  });
 });

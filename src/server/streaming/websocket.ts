@@ -49,6 +49,8 @@ export class WebSocketConnection {
   readonly #handlers: WebSocketHandlers;
   readonly #decoder = new FrameDecoder();
   #closing = false;
+  /** The newest ping that could not be answered yet. */
+  #unanswered: Buffer | undefined;
 
   constructor(socket: Duplex, handlers: WebSocketHandlers) {
     this.#socket = socket;
@@ -106,11 +108,23 @@ export class WebSocketConnection {
   #on(event: FrameEvent): void {
     if (this.#closing) return;
     if (event.kind === 'data') this.#handlers.piece(event);
-    else if (event.kind === 'ping') this.#socket.write(frameOf(Opcode.pong, event.payload));
+    else if (event.kind === 'ping') this.#pong(event.payload);
     else if (event.kind === 'close') {
       this.close(NORMAL);
       this.#handlers.closed();
     }
+  }
+
+  /** A client that does not read gets no pong; of the pings that came meanwhile the newest is answered (RFC 6455, 5.5.3). */
+  #pong(payload: Buffer): void {
+    if (!this.#socket.writableNeedDrain) return void this.#socket.write(frameOf(Opcode.pong, payload));
+    if (this.#unanswered === undefined)
+      this.#socket.once('drain', () => {
+        const newest = this.#unanswered;
+        this.#unanswered = undefined;
+        if (newest !== undefined && !this.#closing && !this.#socket.destroyed) this.#pong(newest);
+      });
+    this.#unanswered = payload;
   }
 
   #gone(): void {
