@@ -105,8 +105,9 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
   it('profiles in the formats of Node', async () => {
     const profile = JSON.parse((await get('/debug/pprof/profile?seconds=1')).body) as { nodes: unknown[] };
     assert.ok(profile.nodes.length > 0);
-    const heap = JSON.parse((await get('/debug/pprof/heap')).body) as { snapshot: object };
-    assert.ok('meta' in heap.snapshot);
+    const heap = JSON.parse((await get('/debug/pprof/heap?seconds=1')).body) as { head: object; strings?: unknown };
+    assert.ok('callFrame' in heap.head);
+    assert.ok(!('strings' in heap), 'no values of the heap');
     assert.match((await get('/debug/pprof/cmdline')).body, /main\.ts/);
     assert.equal((await get('/debug/pprof/nosuch')).status, 404);
     assert.equal((await get('/debug/pprof/profile?seconds=x')).status, 400);

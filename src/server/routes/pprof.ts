@@ -1,8 +1,7 @@
-// GET /debug/pprof/{name}: profiles of this process, in Node's own formats: CPU profiles (.cpuprofile), heap snapshots
-// (.heapsnapshot), sampled allocations (.heapprofile). One at a time; a heap snapshot stops the process while it is made.
+// GET /debug/pprof/{name}: profiles of this process, in Node's own formats: CPU profiles (.cpuprofile) and sampled
+// allocations (.heapprofile). One at a time. Like Go's heap profile they name functions and sizes and hold no value: a V8
+// heap snapshot would hand tokens and Secrets to whoever may read, and is not served.
 import type { Session } from 'node:inspector/promises';
-import { pipeline } from 'node:stream/promises';
-import { getHeapSnapshot } from 'node:v8';
 import type { Clock } from '../../lib/clock.ts';
 import { reply } from '../replies.ts';
 import type { Endpoint, Exchange } from '../router.ts';
@@ -24,7 +23,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   cmdline: (_seconds, { response }) =>
     Promise.resolve(reply(response, 200, process.argv.join('\0'), { nosniff: true })),
   profile: cpuProfile,
-  heap: heapSnapshot,
+  heap: allocations,
   allocs: allocations,
 };
 
@@ -100,9 +99,4 @@ async function allocations(seconds: number, { response, signal }: Exchange, { cl
   } finally {
     session.disconnect();
   }
-}
-
-async function heapSnapshot(_seconds: number, { response, signal }: Exchange): Promise<void> {
-  attach(response, 'kubelet.heapsnapshot');
-  await pipeline(getHeapSnapshot(), response, { signal });
 }
