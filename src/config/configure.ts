@@ -7,7 +7,7 @@ import { kubeletFlags, parseFlags, printFlags, type KubeletFlags } from './flags
 import { applyFlags, legacyDefaults, loadConfigFile, mergeDropIns } from './load.ts';
 import { settleConfig, type MachineFacts } from './start-checks.ts';
 import { validateConfig } from './validate.ts';
-import { validateFlags } from './validate-flags.ts';
+import { validateFlags, validateTogether } from './validate-flags.ts';
 
 export type Configuration = {
   readonly config: KubeletConfig;
@@ -60,6 +60,7 @@ async function configure(
   const gates = FeatureGates.fromKnown(config.featureGates);
   const path = flags.config === '' ? '' : `, path: ${flags.config}`;
   refuse('failed to validate kubelet configuration, error: ', validateConfig(config, gates, machine), path);
+  refuse('failed to validate kubelet flags: ', validateTogether(flags, config), '');
   return {
     config: settleConfig(config, machine),
     published: config,

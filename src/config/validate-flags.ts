@@ -1,6 +1,7 @@
 // The rules of the flags that no configuration field carries.
 import { isIP } from 'node:net';
 import { labelValue, qualifiedName } from '../core/names.ts';
+import type { KubeletConfig } from './config-fields.ts';
 import type { KubeletFlags } from './flags.ts';
 
 /** Labels of the reserved namespaces that a kubelet may set on its own node. */
@@ -48,6 +49,15 @@ export function validateFlags(flags: KubeletFlags, given: ReadonlyMap<string, un
   const nodeIp = nodeIpError(flags.nodeIp);
   if (nodeIp !== undefined) errors.push(nodeIp);
   return errors;
+}
+
+/** Flags that a configuration makes dangerous. */
+export function validateTogether(flags: KubeletFlags, config: KubeletConfig): string[] {
+  const open = config.authentication.anonymous.enabled && config.authorization.mode === 'AlwaysAllow';
+  if (!flags.enableManifestApi || !open) return [];
+  return [
+    '--enable-manifest-api lets anybody who reaches the port run privileged pods while anonymous requests are allowed everything: set --anonymous-auth=false or --authorization-mode=Webhook',
+  ];
 }
 
 /** The addresses of --node-ip, in order; entries that are none are left out. */

@@ -7,7 +7,8 @@ import { FeatureGates } from './feature-gates.ts';
 import { kubeletFlags, parseFlags } from './flags.ts';
 import type { JsonObject } from './schema.ts';
 import { settleConfig } from './start-checks.ts';
-import { isAllowedNodeLabel, parseNodeIps, validateFlags } from './validate-flags.ts';
+import { applyFlags, legacyDefaults } from './load.ts';
+import { isAllowedNodeLabel, parseNodeIps, validateFlags, validateTogether } from './validate-flags.ts';
 import { validateConfig } from './validate.ts';
 
 const IC = 'invalid configuration: ';
@@ -415,6 +416,22 @@ test('node labels, node addresses, cloud provider, lock file', () => {
   assert.match(why('--cloud-provider=aws'), /unknown cloud provider "aws"/);
   assert.match(why('--exit-on-lock-contention'), /cannot exit on lock file contention: no lock file specified/);
   assert.match(why('--hostname-override= '), /empty hostname is invalid/);
+});
+
+test('a manifest API that strangers could use', () => {
+  const why = (anonymous: boolean, mode: string, ...argv: string[]): number => {
+    const { given } = parseFlags(argv);
+    const config = applyFlags(
+      legacyDefaults(),
+      parseFlags([`--anonymous-auth=${anonymous}`, `--authorization-mode=${mode}`]).given,
+    );
+    return validateTogether(kubeletFlags(given), config).length;
+  };
+  assert.equal(why(true, 'AlwaysAllow', '--enable-manifest-api'), 1);
+  assert.equal(why(true, 'Webhook', '--enable-manifest-api'), 0);
+  assert.equal(why(false, 'AlwaysAllow', '--enable-manifest-api'), 0);
+  assert.equal(why(true, 'AlwaysAllow'), 0);
+  assert.equal(validateTogether(kubeletFlags(parseFlags(['--enable-manifest-api']).given), legacyDefaults()).length, 1);
 });
 
 test('what is found only on this machine', () => {
