@@ -113,7 +113,7 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
     parts.push(
       new Listener(
         { endpoint: joined([...shared, debuggingDisabled]), log, observe: metrics.observer('readonly') },
-        { name: 'read-only-server', address: config.address, port: config.readOnlyPort },
+        { name: 'read-only-server', address, port: config.readOnlyPort },
       ),
     );
   return { parts };
@@ -173,12 +173,13 @@ function servingFor({ base, cluster }: ServerDeps, onChange: () => void): Promis
   );
 }
 
-const accessOptions = ({ config, nodeName }: Foundation): AccessOptions => ({
+const accessOptions = ({ config, flags, nodeName }: Foundation): AccessOptions => ({
   nodeName,
   clientCa: config.authentication.x509.clientCAFile !== '',
   webhookAuthentication: config.authentication.webhook.enabled,
   anonymous: config.authentication.anonymous.enabled,
   mode: config.authorization.mode,
+  strictStreams: flags.strictStreamAuthorization,
 });
 
 function reviews(

@@ -207,6 +207,12 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     false,
     'Keep the last known pods of the API server with what they need (secrets and tokens too, for root only) on disk, and start them after a reboot even while the API server cannot be reached.',
   ),
+  own(
+    'strict-stream-authorization',
+    'bool',
+    false,
+    'Ask for the verb create on nodes/proxy before exec, attach, port-forward and run, whatever the HTTP method. Without it who may get nodes/proxy may run commands in every container, as upstream. Always on without an API server.',
+  ),
 ];
 
 export const MISC_FLAGS: readonly FlagDef[] = [

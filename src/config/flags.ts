@@ -140,6 +140,7 @@ export type KubeletFlags = {
   readonly globalHousekeepingIntervalMs: number;
   readonly enableManifestApi: boolean;
   readonly podCheckpoint: boolean;
+  readonly strictStreamAuthorization: boolean;
 };
 
 export function kubeletFlags(given: ReadonlyMap<string, unknown>): KubeletFlags {

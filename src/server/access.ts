@@ -11,6 +11,8 @@ export type AccessOptions = {
   readonly anonymous: boolean;
   /** `authorization.mode` */
   readonly mode: string;
+  /** --strict-stream-authorization; always so without an API server. */
+  readonly strictStreams: boolean;
 };
 export type AccessDeps = {
   readonly nowMs: () => number;
@@ -26,7 +28,7 @@ export function buildGuard(deps: AccessDeps, o: AccessOptions): Guard {
   const standalone = deps.cluster === undefined;
   return new Guard(
     { authenticators: authenticatorsFor(deps, o), authorizer: authorizerFor(deps, o.mode) },
-    { nodeName: o.nodeName, anonymous: o.anonymous, strictStreams: standalone },
+    { nodeName: o.nodeName, anonymous: o.anonymous, strictStreams: standalone || o.strictStreams },
   );
 }
 

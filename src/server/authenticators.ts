@@ -20,7 +20,8 @@ export const clientCertificate =
       throw new KubeletError('denied', 'the client certificate has expired');
     if (!socket.authorized) throw new KubeletError('denied', 'the client certificate is not of the client CA');
     onLifetime(Date.parse(certificate.valid_to) - nowMs());
-    const commonName = first(certificate.subject?.CN);
+    // Of several the last counts, as in Go's certificates: the API server must not see another user than we do.
+    const commonName = list(certificate.subject?.CN).at(-1);
     if (commonName === undefined || commonName === '') return undefined;
     return {
       username: commonName,
@@ -35,7 +36,6 @@ export const clientCertificate =
 
 const list = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
-const first = (value: string | string[] | undefined): string | undefined => list(value)[0];
 
 export const TOKEN_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 

@@ -4,12 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { TLSSocket } from 'node:tls';
 import type { Pod } from '../core/pod.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { buildGuard, loopbackOnly } from './access.ts';
+import { clientCertificate } from './authenticators.ts';
 import { answerHealth } from './health-checks.ts';
 import { Listener } from './listener.ts';
 import { logContainerOf } from './log-container.ts';
@@ -21,7 +23,7 @@ import { byteRange } from './routes/log-files.ts';
 import { localRoot } from './standalone-access.ts';
 import { forwardedHeaders } from './streaming/pass-through.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
-import { findSocket } from './tcp-peer.ts';
+import { findSocket, tcpPeer } from './tcp-peer.ts';
 import { tlsSettings } from './tls-settings.ts';
 
 const stopped = new AbortController().signal;
@@ -278,7 +280,11 @@ describe('small decisions', () => {
 
   it('TLS names', () => {
     const none = { minVersion: '', cipherSuites: [], curves: [] };
-    assert.deepEqual(tlsSettings(none), { minVersion: 'TLSv1.2' });
+    assert.equal(tlsSettings(none).minVersion, 'TLSv1.2');
+    const weak = (tlsSettings(none).ciphers ?? '')
+      .split(':')
+      .filter((name) => !/^TLS_|^ECDHE-.*(GCM|POLY1305)/.test(name));
+    assert.deepEqual(weak, [], 'only forward secrecy and authenticated encryption');
     const some = tlsSettings({
       minVersion: 'VersionTLS13',
       cipherSuites: ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'],
@@ -295,7 +301,14 @@ describe('small decisions', () => {
       access: { authorize: async () => ({ allowed: false }) },
     };
     const nowMs = (): number => 0;
-    const o = { nodeName: 'n', clientCa: false, webhookAuthentication: false, anonymous: false, mode: 'Webhook' };
+    const o = {
+      nodeName: 'n',
+      clientCa: false,
+      webhookAuthentication: false,
+      anonymous: false,
+      mode: 'Webhook',
+      strictStreams: false,
+    };
     assert.throws(() => buildGuard({ nowMs, cluster }, o), /^KubeletError: no authentication method configured$/);
     assert.throws(
       () => buildGuard({ nowMs, cluster }, { ...o, anonymous: true, mode: '' }),
@@ -331,9 +344,36 @@ describe('small decisions', () => {
     ];
     for (const [remoteAddress, uid, contained, isRoot] of table) {
       const request = { socket: { remoteAddress, remotePort: 1 } } as IncomingMessage;
-      const user = await localRoot(async () => ({ uid, contained }))(request, stopped);
+      const user = await localRoot(async () => ({ uid, contained, agent: false }))(request, stopped);
       assert.equal(user?.username, isRoot ? 'system:local-root' : undefined, `${remoteAddress} ${uid} ${contained}`);
     }
+  });
+
+  it('a probe that a container sends back to us is not root of this machine', async () => {
+    const server = createServer();
+    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+    const ours = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    try {
+      const [socket] = (await once(server, 'connection')) as [Socket];
+      assert.deepEqual((await tcpPeer(socket.remoteAddress ?? '', socket.remotePort ?? 0))?.agent, true);
+      assert.equal(await localRoot()({ socket } as IncomingMessage, stopped), undefined);
+    } finally {
+      ours.destroy();
+      server.close();
+    }
+  });
+
+  it('the last of several common names counts, as in Go', async () => {
+    const socket = Object.assign(Object.create(TLSSocket.prototype) as TLSSocket, {
+      getPeerCertificate: () => ({
+        raw: Buffer.from('x'),
+        valid_to: 'Jan  1 00:00:00 2100 GMT',
+        subject: { CN: ['a', 'b'] },
+      }),
+    });
+    Object.defineProperty(socket, 'authorized', { value: true });
+    const user = await clientCertificate(() => 0)({ socket } as unknown as IncomingMessage, stopped);
+    assert.equal(user?.username, 'b');
   });
 });
 

@@ -13,6 +13,8 @@ export type LocalPeer = {
   readonly uid: number;
   /** In a mount namespace of its own, as containers are: root in there is not root of this machine. */
   readonly contained: boolean;
+  /** This very process: a probe or hook that a container sent here. */
+  readonly agent: boolean;
 };
 export type PeerOf = (address: string, port: number) => Promise<LocalPeer | undefined>;
 
@@ -22,7 +24,7 @@ export function localRoot(peerOf: PeerOf = tcpPeer): Authenticator {
   const identify = async ({ remoteAddress = '', remotePort = 0 }: Socket): Promise<UserInfo | undefined> => {
     if (!LOOPBACK.test(remoteAddress)) return undefined;
     const peer = await peerOf(remoteAddress, remotePort);
-    return peer?.uid === 0 && !peer.contained ? LOCAL_ROOT : undefined;
+    return peer?.uid === 0 && !peer.contained && !peer.agent ? LOCAL_ROOT : undefined;
   };
   return ({ socket }) => {
     const before = known.get(socket);

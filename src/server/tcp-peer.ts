@@ -7,12 +7,16 @@ export async function tcpPeer(address: string, port: number): Promise<LocalPeer 
   const found = findSocket(`${ipv4 ?? ''}\n${ipv6 ?? ''}`, address, port);
   if (found === undefined) return undefined;
   // Other users are refused anyway: no need to look for their process.
-  if (found.uid !== 0) return { uid: found.uid, contained: false };
+  if (found.uid !== 0) return { uid: found.uid, contained: false, agent: false };
   const holders = await holdersOf(found.inode);
   const own = await readlink('/proc/self/ns/mnt');
   const spaces = await Promise.all(holders.map((pid) => readlink(`/proc/${pid}/ns/mnt`).catch(() => '')));
   // A socket that nobody seems to hold, or that anybody in a container holds, is not root's own.
-  return { uid: found.uid, contained: spaces.length === 0 || spaces.some((space) => space !== own) };
+  return {
+    uid: found.uid,
+    contained: spaces.length === 0 || spaces.some((space) => space !== own),
+    agent: holders.includes(String(process.pid)),
+  };
 }
 
 // Without IPv6 there is no such table.

@@ -42,6 +42,16 @@ const SUITES: Readonly<Record<string, string>> = {
 /** The suites of TLS 1.3 are not up for choice, here as upstream. */
 const TLS13_SUITES = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
 
+/** Forward secrecy and authenticated encryption. What is weaker must be asked for by name. */
+const DEFAULT_SUITES = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+];
+
 /** By the numbers of the TLS registry, which is how the configuration names them. */
 const CURVES: Readonly<Record<number, string>> = {
   23: 'prime256v1',
@@ -70,7 +80,7 @@ export function tlsSettings(choice: TlsChoice): Pick<TlsSettings, 'minVersion' |
   const curves = choice.curves.map((id) => known(CURVES, id, 'curve'));
   return {
     minVersion: choice.minVersion === '' ? 'TLSv1.2' : known(VERSIONS, choice.minVersion, 'unknown tls version'),
-    ...(suites.length === 0 ? {} : { ciphers: [...new Set([...TLS13_SUITES, ...suites])].join(':') }),
+    ciphers: [...new Set([...TLS13_SUITES, ...(suites.length === 0 ? DEFAULT_SUITES : suites)])].join(':'),
     ...(curves.length === 0 ? {} : { ecdhCurve: curves.join(':') }),
   };
 }
