@@ -75,6 +75,16 @@ describe('CRI connection', () => {
     cri.close();
   });
 
+  it('takes no more of what a command printed than upstream does', async () => {
+    const path = newSocket();
+    const answer = { stdout: Buffer.alloc(17 * 1024 * 1024), stderr: Buffer.alloc(0), exitCode: 0 };
+    const server = await serve(path, (s) => s.unary(RuntimeService.execSync, async () => answer));
+    const cri = connect(path);
+    await assert.rejects(cri.runtime.execSync({ containerId: 'x', timeout: 1 }, forever), /larger than max/);
+    cri.close();
+    await server.close();
+  });
+
   it('gives up after the verb’s deadline and tells the runtime', async () => {
     const path = newSocket();
     const cancelled = Promise.withResolvers<void>();

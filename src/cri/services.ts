@@ -31,6 +31,9 @@ const deadlines = (timeoutMs: number): Record<string, Deadline> => ({
   pullImage: undefined,
 });
 
+/** What a command printed comes whole, and a pod decides how much that is: as much as runtimes keep, and upstream takes. */
+const MAX_RECEIVE_BYTES: Readonly<Record<string, number>> = { execSync: 16 * 1024 * 1024 };
+
 const passThrough: CallInterceptor = (_verb, call) => call();
 
 export type ServiceOptions = { readonly timeoutMs: number; readonly intercept?: CallInterceptor };
@@ -44,10 +47,12 @@ function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
   const intercept = options.intercept ?? passThrough;
   const verbs: Record<string, unknown> = {};
   for (const [verb, rpc] of Object.entries(service)) {
+    const most = MAX_RECEIVE_BYTES[verb];
+    const bounds = most === undefined ? {} : { maxReceiveBytes: most };
     const limit = verb in limits ? limits[verb] : options.timeoutMs;
     verbs[verb] = (request: { readonly timeout?: number }, signal: AbortSignal): Promise<unknown> => {
       const deadlineMs = typeof limit === 'function' ? limit(request) : limit;
-      const call: CallOptions = deadlineMs === undefined ? { signal } : { signal, deadlineMs };
+      const call: CallOptions = { signal, ...(deadlineMs === undefined ? {} : { deadlineMs }), ...bounds };
       return intercept(verb, () => channel.unary(rpc, request, call));
     };
   }

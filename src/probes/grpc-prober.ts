@@ -9,6 +9,9 @@ import { hostOf, type Answer, type Prober } from './prober.ts';
 
 /** The call outlives a connection attempt a little, so that the two timeouts can be told apart. */
 const MARGIN_MS = 20;
+/** A health answer has three bytes; a container may send anything. */
+const MAX_ANSWER_BYTES = 4096;
+const WINDOW_BYTES = 65_535;
 const NAMES = new Map<number, string>(Object.entries(ServingStatus).map(([name, value]) => [value, name]));
 
 export const grpcProber =
@@ -16,7 +19,13 @@ export const grpcProber =
   async ({ probe, podIp, timeoutMs }, signal) => {
     const port = probe.grpc?.port ?? 0;
     const host = hostOf(undefined, podIp);
-    const channel = new GrpcChannel(clock, { target: { host, port }, connectTimeoutMs: timeoutMs, userAgent });
+    const channel = new GrpcChannel(clock, {
+      target: { host, port },
+      connectTimeoutMs: timeoutMs,
+      userAgent,
+      maxReceiveBytes: MAX_ANSWER_BYTES,
+      windowBytes: WINDOW_BYTES,
+    });
     try {
       const request = { service: probe.grpc?.service ?? '' };
       const { status } = await channel.unary(Health.check, request, { signal, deadlineMs: timeoutMs + MARGIN_MS });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttp2, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -324,6 +325,31 @@ async function healthServer(
     },
   };
 }
+
+test('grpc: an answer that is too long is not waited for', async () => {
+  let sent = 0;
+  const server = createHttp2();
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+    // The head of a message of 63 MiB, then as much as is taken.
+    stream.write(Buffer.from([0, 0x03, 0xf0, 0, 0]));
+    const more = (): void => {
+      while (!stream.destroyed && sent < 63 * 1024 * 1024) {
+        sent += 65_536;
+        if (!stream.write(Buffer.alloc(65_536))) break;
+      }
+    };
+    stream.on('drain', more);
+    stream.on('error', () => undefined);
+    more();
+  });
+  server.on('session', (session) => session.on('error', () => undefined));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { output } = await ask({ grpc: { port: (server.address() as AddressInfo).port }, timeoutSeconds: 5 });
+  assert.match(output, /received message larger than max/);
+  assert.ok(sent < 4 * 1024 * 1024, `${sent} bytes taken`);
+  server.close();
+});
 
 test('grpc', async () => {
   const rows: [() => { status: ServingStatus }, Answer][] = [

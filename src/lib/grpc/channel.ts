@@ -23,12 +23,16 @@ export type ChannelOptions = {
   readonly maxReceiveBytes?: number;
   readonly connectTimeoutMs?: number;
   readonly userAgent?: string;
+  /** How much the peer may send before it is read. */
+  readonly windowBytes?: number;
 };
 
 export type CallOptions = {
   readonly signal: AbortSignal;
   /** Absent means no deadline. */
   readonly deadlineMs?: number;
+  /** For this call; the channel's own limit otherwise. */
+  readonly maxReceiveBytes?: number;
 };
 
 const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
@@ -63,6 +67,7 @@ export class GrpcChannel {
   async unary<Req, Res>(rpc: Rpc<Req, Res>, request: Req, options: CallOptions): Promise<Res> {
     let answer: Res | undefined;
     await this.#call(rpc, request, options, (message) => {
+      if (answer !== undefined) throw new GrpcError(GrpcCode.Internal, `${rpc.path}: more than one answer`);
       answer = message;
     });
     if (answer === undefined)
@@ -105,7 +110,7 @@ export class GrpcChannel {
     try {
       const session = await this.#connected(scope.signal);
       const stream = this.#open(session, rpc.path, deadlineMs);
-      const reader = new FrameReader(this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE);
+      const reader = new FrameReader(options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE);
       const ended = exchange(stream, rpc.path, scope.signal, (chunk) => {
         for (const message of reader.push(chunk)) onMessage(decode(rpc.response, message));
       });
@@ -147,12 +152,12 @@ export class GrpcChannel {
 
   #connect(): Promise<ClientHttp2Session> {
     const pending = new Promise<ClientHttp2Session>((resolve, reject) => {
-      const { target } = this.#o;
+      const { target, windowBytes = WINDOW_BYTES } = this.#o;
       const socket =
         'socketPath' in target ? connectSocket(target.socketPath) : connectSocket(target.port, target.host);
       const session = connectHttp2('http://localhost', {
         createConnection: () => socket,
-        settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
+        settings: { initialWindowSize: windowBytes, enablePush: false },
         maxSessionMemory: 256,
       });
       const timer = this.#clock.after(this.#o.connectTimeoutMs ?? 5000, () =>
@@ -164,7 +169,7 @@ export class GrpcChannel {
       };
       session.on('connect', () => {
         timer.cancel();
-        session.setLocalWindowSize(WINDOW_BYTES);
+        session.setLocalWindowSize(windowBytes);
         resolve(session);
       });
       session.on('error', (err) => {
