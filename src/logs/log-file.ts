@@ -1,6 +1,7 @@
 // A log file that is open: its lines from a position on, whatever happens to its name meanwhile.
 import type { Stats } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { openRegular } from '../host/files/open-regular.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 const NEWLINE = 0x0a;
@@ -19,7 +20,7 @@ export class LogFile {
   }
 
   static async open(path: string): Promise<LogFile> {
-    const handle = await open(path, 'r');
+    const handle = await openRegular(path);
     try {
       return new LogFile(handle, await handle.stat());
     } catch (err) {

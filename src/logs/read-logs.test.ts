@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -234,5 +236,21 @@ describe('following', () => {
     await reader.until('three\nfour\nfive\n');
     reader.stop();
     await reader.done;
+  });
+});
+
+describe('a log directory that a pod can write to', () => {
+  it('pipes in the place of logs take no thread and end the reading', async () => {
+    const pipes = Array.from({ length: 8 }, () => join(root, `${count++}.log`));
+    execFileSync('mkfifo', pipes);
+    for (const path of pipes) await assert.rejects(all(path), /not a regular file/);
+    await assert.rejects(lastLines(pipes[0] ?? '', never), /not a regular file/);
+    assert.ok((await stat('/')).isDirectory());
+  });
+
+  it('a link to a file that is no log shows nothing of it', async () => {
+    const path = join(root, `${count++}.log`);
+    symlinkSync(file('root:secret:1:\n'), path);
+    assert.equal(await all(path), '');
   });
 });

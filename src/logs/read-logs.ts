@@ -1,7 +1,7 @@
 // Reads a container's log as a stream. A slow reader slows the reading, nothing piles up. Following goes on over
 // rotations: the old file is read to its end, then files rotated meanwhile, then the new one.
 import { watch } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
+import { lstat, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
@@ -145,7 +145,7 @@ class Session {
 
   async #isReplaced(): Promise<boolean> {
     try {
-      return inodeOf(await stat(this.#path)) !== this.#file.inode;
+      return inodeOf(await lstat(this.#path)) !== this.#file.inode;
     } catch (err) {
       // Renamed and not yet created again, or removed for good: then there is nothing to switch to.
       if (errnoOf(err) === 'ENOENT') return false;

@@ -1,10 +1,10 @@
 // The files a log was rotated into: `<log>.<YYYYMMDD-HHMMSS>`, later with `.gz`. Names sort by time.
-import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { lstat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
+import { openRegular } from '../host/files/open-regular.ts';
 import { errnoOf } from '../lib/errors.ts';
 import { LineSplitter } from './line-splitter.ts';
+import { LogDir } from './log-dir.ts';
 import { inodeOf } from './log-file.ts';
 
 const ROTATED = /^\.\d{8}-\d{6}(?:\.gz)?$/;
@@ -15,13 +15,8 @@ export const isCompressed = (path: string): boolean => path.endsWith(COMPRESSED)
 
 /** Everything beside a log that carries its name, oldest first. */
 export async function siblingsOf(log: string): Promise<readonly string[]> {
-  const base = `${basename(log)}.`;
   try {
-    const names = await readdir(dirname(log));
-    return names
-      .filter((name) => name.startsWith(base))
-      .sort()
-      .map((name) => join(dirname(log), name));
+    return await LogDir.using(log, (dir) => dir.siblings(log));
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return [];
     throw err;
@@ -42,7 +37,7 @@ export async function rotatedNames(log: string): Promise<readonly string[]> {
 export async function rotatedNameOf(names: readonly string[], inode: string): Promise<string | undefined> {
   for (const name of names.toReversed()) {
     try {
-      if (inodeOf(await stat(name)) === inode) return name;
+      if (inodeOf(await lstat(name)) === inode) return name;
     } catch (err) {
       // Compressed or deleted.
       if (errnoOf(err) !== 'ENOENT') throw err;
@@ -53,7 +48,7 @@ export async function rotatedNameOf(names: readonly string[], inode: string): Pr
 
 /** All lines of a file that was compressed. */
 export async function* unpackedLines(path: string, signal: AbortSignal): AsyncGenerator<readonly Buffer[]> {
-  const raw = createReadStream(path, { signal });
+  const raw = (await openRegular(path)).createReadStream({ signal });
   const input = raw.pipe(createGunzip());
   raw.once('error', (err) => input.destroy(err));
   const splitter = new LineSplitter();

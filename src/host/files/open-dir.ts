@@ -3,19 +3,21 @@
 // Calls go to the file system's threads unless whoever opens the directory knows better: a slow disk delays the caller,
 // not the process.
 import { constants, type Stats } from 'node:fs';
+import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { onThreads, type FileCalls, type Soon } from './file-calls.ts';
 import { survivesUmask } from './modes.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 /** Not in Node's constants: names a file without opening it. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 /** Holding a directory needs no permission to read it, which root may not have on a network filesystem. */
 const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
 /** Deleting a large volume must leave the file system's threads to others too. */
 const PARALLEL = 3;
 const MAX_DEPTH = 48;
+const READ_AT_ONCE = 1024;
 
 export class OpenDir {
   readonly #calls: FileCalls;
@@ -58,6 +60,15 @@ export class OpenDir {
 
   list(): Soon<string[]> {
     return this.#calls.readdir(this.#self);
+  }
+
+  /** Names that are wanted, at most `max`, without holding all the others in memory. */
+  async names(wanted: (name: string) => boolean, max: number): Promise<string[]> {
+    const found: string[] = [];
+    for await (const { name } of await opendir(this.#self, { bufferSize: READ_AT_ONCE })) {
+      if (wanted(name) && found.push(name) >= max) break;
+    }
+    return found;
   }
 
   async openDir(name: string): Promise<OpenDir> {
@@ -226,6 +237,11 @@ export class OpenDir {
       await dir.close();
     }
     await unlessGone(() => this.#calls.rmdir(this.at(name)));
+  }
+
+  /** Gone is success. */
+  unlink(name: string): Promise<void> {
+    return this.#unlink(name);
   }
 
   #unlink(name: string): Promise<void> {
