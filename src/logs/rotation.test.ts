@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { until } from '../../test/harness/until.ts';
 import { containerId } from '../core/ids.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
@@ -143,6 +155,45 @@ describe('rotation', () => {
     });
     await rotation.pass(signal);
     assert.deepEqual(opened, ['id1']);
+  });
+
+  it('follows no link that a pod planted', async () => {
+    const { logPath, files, rotation, directory } = setup(undefined, 5);
+    await make(logPath, 'long enough to rotate');
+    const secret = join(directory, 'secret');
+    writeFileSync(secret, 'a secret of the node');
+    symlinkSync(secret, `${logPath}.20200101-000000`);
+    symlinkSync(secret, `${logPath}.20200101-000001.tmp`);
+    execFileSync('mkfifo', [`${logPath}.20200101-000002`]);
+    writeFileSync(`${logPath}.20200101-000003`, 'an older part of the log');
+    const stopper = new AbortController();
+    await rotation.pass(stopper.signal);
+    const running = rotation.run(stopper.signal);
+    await until('the older part is packed', () => files().includes('0.log.20200101-000003.gz'));
+    stopper.abort();
+    await running;
+    assert.equal(readFileSync(secret, 'utf8'), 'a secret of the node');
+    for (const name of files().filter((f) => f.endsWith('.gz')))
+      assert.equal(gunzipSync(readFileSync(join(logPath, '..', name))).toString(), 'an older part of the log');
+  });
+
+  it('enters no directory that is a link', async () => {
+    const { logPath, rotation, directory } = setup();
+    const elsewhere = join(directory, 'elsewhere');
+    await make(join(elsewhere, '0.log'), 'long enough to rotate');
+    symlinkSync(elsewhere, join(directory, 'c'));
+    await rotation.pass(signal);
+    await assert.rejects(removeContainerLogs(logPath), /ELOOP|ENOTDIR/);
+    assert.deepEqual(readdirSync(elsewhere), ['0.log']);
+  });
+
+  it('a log that is no file is left alone', async () => {
+    const { logPath, files, rotation, directory } = setup();
+    mkdirSync(join(directory, 'c'), { recursive: true });
+    writeFileSync(join(directory, 'big'), 'long enough to rotate');
+    symlinkSync(join(directory, 'big'), logPath);
+    await rotation.pass(signal);
+    assert.deepEqual(files(), ['0.log']);
   });
 
   it('removes all of a container', async () => {

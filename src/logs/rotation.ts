@@ -1,7 +1,5 @@
 // Keeps container logs small: renames a log that is full, has the runtime open a new one, compresses the older ones.
 // A log is looked at every `containerLogMonitorInterval`, and sooner when it grows fast.
-import { createReadStream, createWriteStream } from 'node:fs';
-import { link, rename, rm, stat, unlink } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { ContainerId } from '../core/ids.ts';
@@ -11,7 +9,8 @@ import { errnoOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { COMPRESSED, siblingsOf, TEMPORARY } from './rotated-files.ts';
+import { LogDir } from './log-dir.ts';
+import { COMPRESSED, TEMPORARY } from './rotated-files.ts';
 import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
 
 export type RunningLog = { readonly id: ContainerId; readonly logPath: string };
@@ -106,37 +105,39 @@ export class LogRotation implements Runnable {
     growth.set(logPath, { size, atMs, bytesPerMs: Math.max(0, bytesPerMs) });
   }
 
-  async #rotate(id: ContainerId, logPath: string, signal: AbortSignal): Promise<void> {
-    const siblings = await siblingsOf(logPath);
-    const plan = planRotated(logPath, siblings, this.#opts.maxFiles, true);
-    for (const path of plan.leftovers)
-      if (!this.#compressing.has(path.replace(TEMPORARY_END, ''))) await rm(path, { force: true });
-    for (const path of plan.excess) await this.#remove(path);
-    const rotated = rotatedName(logPath, siblings, this.#deps.clock.now());
-    await rename(logPath, rotated);
-    try {
-      await this.#deps.reopen(id, signal);
-    } catch (err) {
-      await this.#putBack(rotated, logPath);
-      throw err;
-    }
-    this.#deps.log.debug('container log rotated', { containerId: id, path: rotated });
-    for (const path of plan.compress) this.#compress(path, signal);
+  #rotate(id: ContainerId, logPath: string, signal: AbortSignal): Promise<void> {
+    return LogDir.using(logPath, async (dir) => {
+      const siblings = await dir.siblings(logPath);
+      const plan = planRotated(logPath, siblings, this.#opts.maxFiles, true);
+      for (const path of plan.leftovers)
+        if (!this.#compressing.has(path.replace(TEMPORARY_END, ''))) await dir.remove(path);
+      for (const path of plan.excess) await this.#remove(dir, path);
+      const rotated = rotatedName(logPath, siblings, this.#deps.clock.now());
+      await dir.rename(logPath, rotated);
+      try {
+        await this.#deps.reopen(id, signal);
+      } catch (err) {
+        await this.#putBack(dir, rotated, logPath);
+        throw err;
+      }
+      this.#deps.log.debug('container log rotated', { containerId: id, path: rotated });
+      for (const path of plan.compress) this.#compress(path, signal);
+    });
   }
 
-  async #remove(path: string): Promise<void> {
+  async #remove(dir: LogDir, path: string): Promise<void> {
     const job = this.#compressing.get(path);
     job?.abort();
     await job?.done;
-    await rm(path, { force: true });
-    if (job !== undefined) await rm(path + COMPRESSED, { force: true });
+    await dir.remove(path);
+    if (job !== undefined) await dir.remove(path + COMPRESSED);
   }
 
   /** Unless the runtime did open a new file after all: that one is in use and stays. */
-  async #putBack(rotated: string, logPath: string): Promise<void> {
+  async #putBack(dir: LogDir, rotated: string, logPath: string): Promise<void> {
     try {
-      await link(rotated, logPath);
-      await unlink(rotated);
+      await dir.link(rotated, logPath);
+      await dir.remove(rotated);
     } catch (err) {
       if (errnoOf(err) !== 'EEXIST') this.#deps.log.error('container log not put back', { path: rotated, err });
     }
@@ -160,7 +161,7 @@ export class LogRotation implements Runnable {
 
 async function sizeOf(path: string): Promise<number | undefined> {
   try {
-    return (await stat(path)).size;
+    return await LogDir.using(path, (dir) => dir.size(path));
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     throw err;
@@ -168,26 +169,33 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 /** Writes beside it, renames, removes the plain one: whatever happens, one of the two is whole. */
-async function compressFile(path: string, signal: AbortSignal): Promise<void> {
-  const temporary = path + TEMPORARY;
-  const { mode } = await stat(path);
-  try {
-    await pipeline(
-      createReadStream(path),
-      createGzip(),
-      createWriteStream(temporary, { mode: mode & 0o777, flush: true }),
-      { signal },
-    );
-    await rename(temporary, path + COMPRESSED);
-  } catch (err) {
-    await rm(temporary, { force: true });
-    throw err;
-  }
-  await rm(path, { force: true });
-}
+const compressFile = (path: string, signal: AbortSignal): Promise<void> =>
+  LogDir.using(path, async (dir) => {
+    const temporary = path + TEMPORARY;
+    const plain = await dir.read(path);
+    try {
+      const { mode } = await plain.stat();
+      const packed = await dir.create(temporary, mode & 0o777);
+      await pipeline(plain.createReadStream(), createGzip(), packed.createWriteStream({ flush: true }), { signal });
+      await dir.rename(temporary, path + COMPRESSED);
+    } catch (err) {
+      await dir.remove(temporary);
+      throw err;
+    } finally {
+      await plain.close();
+    }
+    await dir.remove(path);
+  });
 
 /** Everything that carries a log's name: for a container that is removed. */
 export async function removeContainerLogs(logPath: string): Promise<void> {
-  await rm(logPath, { force: true });
-  for (const path of await siblingsOf(logPath)) await rm(path, { force: true });
+  try {
+    await LogDir.using(logPath, async (dir) => {
+      await dir.remove(logPath);
+      for (let left = await dir.siblings(logPath); left.length > 0; left = await dir.siblings(logPath))
+        for (const path of left) await dir.remove(path);
+    });
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT') throw err;
+  }
 }
