@@ -34,6 +34,7 @@ import { aborted, childScope } from './lib/abort.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/logger.ts';
 import { supervise, type Runnable } from './lib/supervise.ts';
+import { fileTail } from './host/mounts/file-tail.ts';
 import { lastLines } from './logs/last-lines.ts';
 import { PodStore } from './pods/pod-store.ts';
 import { waitForPods } from './pods/run-once.ts';
@@ -112,6 +113,18 @@ type NodeParts = {
   run(onReady: () => void, signal: AbortSignal): Promise<void>;
 };
 
+function terminationMessages(
+  { clock, flags }: Foundation,
+  { mounter }: Volumes,
+  signal: AbortSignal,
+): TerminationMessages {
+  const tail = fileTail({ clock, mounter }, { rootDir: flags.rootDir });
+  return new TerminationMessages({
+    logTail: (path) => lastLines(path, signal),
+    fileTail: (path, maxBytes) => tail(path, maxBytes, signal),
+  });
+}
+
 async function buildNode(
   base: Foundation,
   edge: RuntimeEdge,
@@ -160,7 +173,7 @@ async function buildNode(
     probes,
     statuses,
     store,
-    messages: new TerminationMessages((path) => lastLines(path, signal)),
+    messages: terminationMessages(base, volumes, signal),
     admit,
     sourcesReady: () => sources.merged.sourcesReady(),
     refreshCgroups: (stop) => tree.refresh(stop),

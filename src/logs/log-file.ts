@@ -60,14 +60,15 @@ export class LogFile {
     return this.#splitter.remainder();
   }
 
-  /** Where the last `count` lines begin. */
-  async tailStart(count: number): Promise<number> {
+  /** Where the last `count` lines begin, or the last `maxBytes` if that is later. */
+  async tailStart(count: number, maxBytes = Infinity): Promise<number> {
     const size = await this.size();
     if (count <= 0) return size;
     let left = count;
+    const floor = Math.max(0, size - maxBytes);
     const block = Buffer.allocUnsafe(TAIL_BLOCK_BYTES);
-    for (let end = size; end > 0;) {
-      const start = Math.max(0, end - TAIL_BLOCK_BYTES);
+    for (let end = size; end > floor;) {
+      const start = Math.max(floor, end - TAIL_BLOCK_BYTES);
       const { bytesRead } = await this.#handle.read(block, 0, end - start, start);
       for (let i = bytesRead - 1; i >= 0; i--) {
         // The newline that ends the file ends the last line; it does not begin one.
@@ -75,7 +76,7 @@ export class LogFile {
       }
       end = start;
     }
-    return 0;
+    return floor;
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -246,6 +246,13 @@ describe('a log directory that a pod can write to', () => {
     for (const path of pipes) await assert.rejects(all(path), /not a regular file/);
     await assert.rejects(lastLines(pipes[0] ?? '', never), /not a regular file/);
     assert.ok((await stat('/')).isDirectory());
+  });
+
+  it('the end of a huge file without lines is found at once', async () => {
+    const path = file('');
+    truncateSync(path, 2 ** 40);
+    appendFileSync(path, `\n${cri(1, 'last')}`);
+    assert.equal(await lastLines(path, never), 'last\n');
   });
 
   it('a link to a file that is no log shows nothing of it', async () => {

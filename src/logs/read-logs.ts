@@ -12,6 +12,8 @@ import { COMPRESSED, rotatedNameOf, rotatedNames, unpackedLines } from './rotate
 export type LogOptions = RenderOptions & {
   /** Counted in lines of the file, parts of split lines included. */
   readonly tailLines?: number;
+  /** With `tailLines`: how far back to look for them. */
+  readonly tailBytes?: number;
   readonly follow?: boolean;
   readonly clock?: Clock;
 };
@@ -90,7 +92,7 @@ class Session {
   async *read(): AsyncGenerator<Buffer, void, undefined> {
     if (this.#options.limitBytes !== undefined && this.#options.limitBytes <= 0) return;
     const tail = this.#options.tailLines;
-    if (tail !== undefined && tail >= 0) this.#file.seek(await this.#file.tailStart(tail));
+    if (tail !== undefined && tail >= 0) this.#file.seek(await this.#file.tailStart(tail, this.#options.tailBytes));
     if (this.#options.follow === true) yield* this.#follow();
     else yield* this.#drain(await this.#file.size(), true);
   }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { containerId, podUid } from '../core/ids.ts';
+import { tailInProcess } from '../host/mounts/file-tail.ts';
 import { emptySnapshot, type ObservedContainer } from '../core/snapshot.ts';
 import { TerminationMessages } from './termination-messages.ts';
 
@@ -37,7 +38,7 @@ async function messageIn(file: string, more: Partial<ObservedContainer> = {}, po
     mounts: [{ containerPath: PATH, hostPath: join(dir, file) }],
     ...more,
   } as unknown as ObservedContainer;
-  const messages = new TerminationMessages(() => Promise.resolve('from the log'));
+  const messages = new TerminationMessages({ logTail: () => Promise.resolve('from the log'), fileTail: tailInProcess });
   await messages.load({ ...emptySnapshot(podUid('u'), 'p', 'n'), containers: [container] }, undefined);
   return messages.of(container);
 }
@@ -62,7 +63,10 @@ describe('termination messages', () => {
   });
 
   it('are forgotten with the container or its pod', async () => {
-    const messages = new TerminationMessages(() => Promise.resolve('from the log'));
+    const messages = new TerminationMessages({
+      logTail: () => Promise.resolve('from the log'),
+      fileTail: tailInProcess,
+    });
     const ended = (id: string) =>
       ({
         id: containerId(id),

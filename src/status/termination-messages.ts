@@ -1,25 +1,29 @@
 // What a container left behind when it ended: the tail of its termination message file, or of its log. Read once per
 // container, in the background of the worker, and remembered until the container or its pod is gone.
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
-import { errnoOf, messageOf } from '../lib/errors.ts';
+import { messageOf } from '../lib/errors.ts';
 
 const PATH = 'io.kubernetes.container.terminationMessagePath';
 const POLICY = 'io.kubernetes.container.terminationMessagePolicy';
 const MAX_FILE_BYTES = 4096;
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Reads the end of a container log, without the runtime's line prefixes. */
-export type LogTail = (path: string) => Promise<string>;
+export type TerminationMessageDeps = {
+  /** Reads the end of a container log, without the runtime's line prefixes. */
+  readonly logTail: (path: string) => Promise<string>;
+  /**
+   * Reads the end of a regular file, undefined when there is none. A pod may have mounted anything in its place, a pipe or
+   * a filesystem that does not answer among them: it must settle all the same.
+   */
+  readonly fileTail: (path: string, maxBytes: number) => Promise<Buffer | undefined>;
+};
 
 export class TerminationMessages {
-  readonly #logTail: LogTail;
+  readonly #deps: TerminationMessageDeps;
   readonly #known = new Map<ContainerId, { readonly pod: PodUid; readonly message: string }>();
 
-  constructor(logTail: LogTail) {
-    this.#logTail = logTail;
+  constructor(deps: TerminationMessageDeps) {
+    this.#deps = deps;
   }
 
   /** Reads what is missing for the ended containers of a pod, and forgets containers that are gone. */
@@ -43,30 +47,18 @@ export class TerminationMessages {
   async #read(container: ObservedContainer): Promise<string> {
     const inContainer = container.annotations[PATH];
     const mount = container.mounts.find((m) => m.containerPath === inContainer);
-    const fromFile = mount === undefined ? '' : await tailOf(mount.hostPath);
+    const fromFile = mount === undefined ? '' : await this.#fileTail(mount.hostPath);
     if (fromFile !== '') return fromFile;
     const wantsLog = container.annotations[POLICY] === 'FallbackToLogsOnError' && container.exitCode !== 0;
     if (!wantsLog || container.reason === 'ContainerCannotRun' || container.logPath === '') return '';
-    return this.#logTail(container.logPath);
+    return this.#deps.logTail(container.logPath);
   }
-}
 
-/** A pod may have mounted anything in this place: a pipe would make the open wait, a device or link mean another file. */
-async function tailOf(path: string): Promise<string> {
-  try {
-    const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  async #fileTail(path: string): Promise<string> {
     try {
-      const stat = await file.stat();
-      if (!stat.isFile()) return '';
-      const length = Math.min(stat.size, MAX_FILE_BYTES);
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, stat.size - length);
-      return buffer.toString('utf8', 0, bytesRead);
-    } finally {
-      await file.close();
+      return (await this.#deps.fileTail(path, MAX_FILE_BYTES))?.toString('utf8') ?? '';
+    } catch (err) {
+      return `Error on reading termination log ${path}: ${messageOf(err)}`;
     }
-  } catch (err) {
-    const errno = errnoOf(err);
-    if (errno === 'ENOENT' || errno === 'ELOOP') return '';
-    return `Error on reading termination log ${path}: ${messageOf(err)}`;
   }
 }

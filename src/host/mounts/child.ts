@@ -3,11 +3,13 @@
 import { spawn } from 'node:child_process';
 import { KubeletError } from '../../lib/errors.ts';
 
+/** `output`: what it wrote to both, as text without blanks around it. */
 export type ChildResult = { readonly code: number; readonly output: string };
+export type ChildRun = ChildResult & { readonly stdout: Buffer };
 
 const MAX_OUTPUT = 16 * 1024;
 
-export function runChild(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildResult> {
+export function runChild(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildRun> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(abortError(signal));
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: TOOL_PATH, LC_ALL: 'C' } });
@@ -15,7 +17,11 @@ export function runChild(command: string, args: readonly string[], signal: Abort
     const collect = (chunk: Buffer): void => {
       if (output.length < MAX_OUTPUT) output += chunk.toString('utf8');
     };
-    child.stdout.on('data', collect);
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (output.length < MAX_OUTPUT) chunks.push(chunk);
+      collect(chunk);
+    });
     child.stderr.on('data', collect);
     const onAbort = (): void => {
       child.kill('SIGKILL');
@@ -31,7 +37,11 @@ export function runChild(command: string, args: readonly string[], signal: Abort
     });
     child.on('close', (code) => {
       signal.removeEventListener('abort', onAbort);
-      resolve({ code: code ?? 128, output: output.slice(0, MAX_OUTPUT).trim() });
+      resolve({
+        code: code ?? 128,
+        output: output.slice(0, MAX_OUTPUT).trim(),
+        stdout: Buffer.concat(chunks).subarray(0, MAX_OUTPUT),
+      });
     });
   });
 }
