@@ -1,7 +1,7 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { availableParallelism } from 'node:os';
-import { podUid, type ContainerId, type PodUid } from '../core/ids.ts';
-import { isStaticPod, uidOf, type ContainerStatus, type Pod } from '../core/pod.ts';
+import { podUid, type PodUid } from '../core/ids.ts';
+import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
 import {
   emptySnapshot,
   hasReadySandbox,
@@ -9,7 +9,6 @@ import {
   type MadePod,
   type PodSnapshot,
 } from '../core/snapshot.ts';
-import { parseTimeMs } from '../core/time.ts';
 import { isFault } from '../lib/errors.ts';
 import { aborted, withDeadline } from '../lib/abort.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
@@ -31,7 +30,6 @@ import { StartTurns } from '../pods/start-turns.ts';
 import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type PodPrerequisites } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
-import { isContainerReady, isStarted } from '../probes/readiness.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import type { PodMetrics } from '../stats/pod-metrics.ts';
@@ -216,7 +214,7 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
           ...facts,
           runtimeName: edge.version.name,
           actuated: deps.resizing.actuatedOf(uidOf(facts.pod)),
-          readiness: readinessOf(deps.probes, uidOf(facts.pod)),
+          readiness: deps.probes.readinessOf(facts.pod),
           hostIPs: cluster.nodeIps(),
         }),
         facts.pod,
@@ -259,25 +257,6 @@ function pruner(
     died: (uid, events) => {
       if (events.some((e) => e.type === 'ContainerDied' && e.containerName !== undefined)) runner.wake(uid);
     },
-  };
-}
-
-type Readiness = (status: ContainerStatus, old: ContainerStatus | undefined) => { ready: boolean; started: boolean };
-
-function readinessOf(probes: ProbeManager, uid: PodUid): Readiness {
-  return (status, old) => {
-    const id = (status.containerID?.split('://')[1] ?? '') as ContainerId;
-    const startedAtMs = parseTimeMs(status.state.running?.startedAt);
-    const facts = probes.factsOf(uid, status.name, id, startedAtMs);
-    const before = {
-      running: status.state.running !== undefined,
-      previouslyStarted: old?.started === true,
-      previouslyReady: old?.ready === true && old.containerID === status.containerID,
-    };
-    const started = isStarted(before, facts);
-    const ready = isContainerReady(before, started, facts);
-    if (started && !ready && facts.hasReadinessProbe) probes.trigger(uid, status.name);
-    return { started, ready };
   };
 }
 

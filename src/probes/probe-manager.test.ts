@@ -185,16 +185,27 @@ test('containers from before the kubelet keep their standing until asked', async
   const startedAt = apiTime(r.clock.now() - 60_000);
   r.running('one', { state: { running: { startedAt } } });
   r.manager.addPod(r.pod);
-  const startedMs = r.clock.now() - 60_000;
-  assert.deepEqual(r.manager.factsOf(UID, 'c', containerId('one'), startedMs), {
-    startup: undefined,
-    readiness: undefined,
-    hasStartupProbe: false,
-    hasReadinessProbe: true,
-    olderThanKubelet: true,
+  const [seen] = r.world.status?.containerStatuses ?? [];
+  assert.ok(seen !== undefined);
+  assert.deepEqual(r.manager.readinessOf(r.pod)(seen, { ...seen, ready: true, started: true }), {
+    started: true,
+    ready: true,
   });
   await r.clock.advance(4500);
   assert.deepEqual(r.take(), ['4.5s readiness?', '4.5s readiness one=success']);
+  await r.close();
+});
+
+test('a container with probes in its spec is not called ready before they are added', async () => {
+  const probe = { periodSeconds: 5 };
+  const r = rig({ name: 'c', readinessProbe: probe, startupProbe: probe }, () => OK);
+  const startedAt = apiTime(r.clock.now() - 60_000);
+  r.running('one', { state: { running: { startedAt } } });
+  const [seen] = r.world.status?.containerStatuses ?? [];
+  assert.ok(seen !== undefined);
+  const readiness = r.manager.readinessOf(r.pod);
+  assert.deepEqual(readiness(seen, undefined), { started: false, ready: false });
+  assert.deepEqual(readiness(seen, { ...seen, started: true }), { started: true, ready: false });
   await r.close();
 });
 

@@ -9,10 +9,12 @@ import {
   uidOf,
   type Container,
   type ContainerKind,
+  type ContainerStatus,
   type Pod,
   type PodStatus,
   type Probe,
 } from '../core/pod.ts';
+import { parseTimeMs } from '../core/time.ts';
 import { aborted, childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -35,7 +37,7 @@ import {
   type WorkerState,
 } from './probe-state.ts';
 import type { Answer, Prober } from './prober.ts';
-import type { ProbeFacts } from './readiness.ts';
+import { isContainerReady, isStarted, type ProbeFacts } from './readiness.ts';
 
 /** A result that changed. The first one of an instance is `initial`: nothing was asked yet. */
 export type ResultChange = {
@@ -46,6 +48,12 @@ export type ResultChange = {
   readonly result: ProbeResult;
   readonly initial: boolean;
 };
+
+/** What a container's status says, from what it is seen to be and what was said of it before. */
+export type Readiness = (
+  status: ContainerStatus,
+  old: ContainerStatus | undefined,
+) => { readonly ready: boolean; readonly started: boolean };
 
 interface ProbedPods {
   /** The pod as it is wanted now; undefined once forgotten. */
@@ -156,15 +164,38 @@ export class ProbeManager implements Runnable {
     } else worker.askedAgain = true;
   }
 
-  /** What `isStarted` and `isReady` want to know about one container instance. */
-  factsOf(uid: PodUid, container: string, id: ContainerId, startedAtMs: number): ProbeFacts {
-    const workers = this.#workers.get(uid);
+  /**
+   * `started` and `ready` of the pod's containers, as they were seen running. Whether a container has a probe is asked of
+   * the spec: after a restart of the agent statuses are written before the probes are added.
+   */
+  readinessOf(pod: Pod): Readiness {
+    const uid = uidOf(pod);
+    return (status, old) => {
+      const id = containerId(status.containerID?.split('://')[1] ?? '');
+      const facts = this.#factsOf(pod, status.name, id, parseTimeMs(status.state.running?.startedAt));
+      const before = {
+        running: status.state.running !== undefined,
+        previouslyStarted: old?.started === true,
+        previouslyReady: old?.ready === true && old.containerID === status.containerID,
+      };
+      const started = isStarted(before, facts);
+      const ready = isContainerReady(before, started, facts);
+      if (started && !ready && facts.hasReadinessProbe) this.trigger(uid, status.name);
+      return { started, ready };
+    };
+  }
+
+  #factsOf(pod: Pod, name: string, id: ContainerId, startedAtMs: number): ProbeFacts {
+    const [, container] = [...probedContainers(pod)].find(([, c]) => c.name === name) ?? [];
     return {
       startup: this.results.startup(id),
       readiness: this.results.readiness(id),
-      hasStartupProbe: workers?.has(keyOf(container, 'startup')) ?? false,
-      hasReadinessProbe: workers?.has(keyOf(container, 'readiness')) ?? false,
-      olderThanKubelet: isOlderThanKubelet(this.#deps.pods.startedAt?.(uid, id) ?? startedAtMs, this.#startedAtMs),
+      hasStartupProbe: container?.startupProbe !== undefined,
+      hasReadinessProbe: container?.readinessProbe !== undefined,
+      olderThanKubelet: isOlderThanKubelet(
+        this.#deps.pods.startedAt?.(uidOf(pod), id) ?? startedAtMs,
+        this.#startedAtMs,
+      ),
     };
   }
 
