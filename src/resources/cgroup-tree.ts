@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import {
   cgroupPath,
@@ -57,6 +58,7 @@ export class CgroupTree implements Runnable {
   readonly #root: CgroupName;
   #burstableShares: number | undefined;
   #enforced = false;
+  readonly #turn = new Semaphore(1);
 
   constructor(deps: CgroupTreeDeps, options: CgroupTreeOptions) {
     this.#deps = deps;
@@ -74,7 +76,7 @@ export class CgroupTree implements Runnable {
       cgroups.create(this.#path(qosName(this.#root, 'BestEffort')), { cpuShares: MIN_SHARES }, signal),
       cgroups.create(this.#path(qosName(this.#root, 'Burstable')), {}, signal),
     ]);
-    await this.refresh(signal);
+    await this.#weigh(signal);
     await this.#limitPods(signal);
     await this.#limitReserved('system-reserved', this.#o.systemReservedCgroup, 'System', 'systemReserved', signal);
     await this.#limitReserved('kube-reserved', this.#o.kubeReservedCgroup, 'Kube', 'kubeReserved', signal);
@@ -90,10 +92,23 @@ export class CgroupTree implements Runnable {
     await runEvery(clock, log, { name: this.name, everyMs: EVERY_MS, delayFirst: true }, tick, signal);
   }
 
-  /** Brings the burstable tier's weight up to date. Cheap when nothing changed. */
+  /**
+   * Brings the burstable tier's weight up to date, one write at a time. Cheap when nothing changed. No pod's start or end
+   * depends on it: what failed is tried again with the next one.
+   */
   async refresh(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#turn.run(signal, () => this.#weigh(signal));
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#deps.log.warn('the weight of the burstable tier could not be set, will try again', { err });
+    }
+  }
+
+  async #weigh(signal: AbortSignal): Promise<void> {
     const shares = burstableShares(this.#deps.pods.active());
     if (shares === this.#burstableShares) return;
+    this.#burstableShares = undefined;
     await this.#deps.cgroups.update(this.#path(qosName(this.#root, 'Burstable')), { cpuShares: shares }, signal);
     this.#burstableShares = shares;
   }
