@@ -1,8 +1,8 @@
 // Eviction: statistics in, pressures to admission and node status, pods out.
 import { stat } from 'node:fs/promises';
 import { uidOf, type Pod } from '../core/pod.ts';
+import { DiskLayouts } from '../eviction/disk-layout.ts';
 import { EvictionManager } from '../eviction/eviction-manager.ts';
-import type { DiskLayout } from '../eviction/figures.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';
 import { evictPod } from '../pods/evict.ts';
 import { mayHaveRunningContainers } from '../pods/worker-state.ts';
@@ -30,6 +30,16 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
   const { clock, config, registry } = base;
   const { workers, housekeeping } = life;
   const { events } = cluster;
+  const log = base.log.child({ component: 'eviction' });
+  const layouts = new DiskLayouts(
+    {
+      imageFsInfo: (signal) => edge.cri.images.imageFsInfo({}, signal),
+      deviceOf: async (path) => (await stat(path)).dev,
+      clock,
+      log,
+    },
+    base.flags.rootDir,
+  );
   return new EvictionManager(
     {
       pods: {
@@ -41,16 +51,16 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
       },
       figures: {
         node: (signal) => stats.node(signal),
-        pods: async (signal) => (await stats.summary({}, signal)).pods,
+        pods: (signal) => stats.pods(signal),
       },
-      layout: (signal) => diskLayout(base, edge, signal),
+      layout: (signal) => layouts.read(signal),
       reclaim: {
         unusedContainers: async (signal) => void (await upkeep.collector.collect({ allUnused: true }, signal)),
         unusedImages: async (signal) => void (await upkeep.imageGc.deleteUnused(signal)),
       },
       events,
       onPressure: () => cluster.nodeChanged(),
-      infra: { clock, log: base.log.child({ component: 'eviction' }), registry },
+      infra: { clock, log, registry },
     },
     {
       thresholds: parseThresholds(config, config.enforceNodeAllocatable.includes('pods')),
@@ -59,15 +69,4 @@ export function buildEviction(parts: EvictionParts): EvictionManager {
       localStorageLimits: config.localStorageCapacityIsolation,
     },
   );
-}
-
-async function diskLayout({ flags }: Foundation, { cri }: RuntimeEdge, signal: AbortSignal): Promise<DiskLayout> {
-  const reported = await cri.images.imageFsInfo({}, signal);
-  const deviceOf = async (path: string | undefined): Promise<number | undefined> =>
-    path === undefined ? undefined : (await stat(path)).dev;
-  const own = await deviceOf(flags.rootDir);
-  const images = (await deviceOf(reported.imageFilesystems[0]?.fsId?.mountpoint)) ?? own;
-  const containers = (await deviceOf(reported.containerFilesystems[0]?.fsId?.mountpoint)) ?? images;
-  if (images === own) return 'shared';
-  return containers === images ? 'dedicated' : 'split';
 }

@@ -119,8 +119,8 @@ export class EvictionManager implements Runnable {
   /** One look and what follows from it. Returns the pods that were evicted. */
   async lookOnce(signal: AbortSignal): Promise<readonly Pod[]> {
     const { clock } = this.#deps.infra;
-    const observations = observationsOf(await this.#deps.figures.node(signal));
-    const layout = await this.#deps.layout(signal);
+    const [figures, layout] = await Promise.all([this.#deps.figures.node(signal), this.#deps.layout(signal)]);
+    const observations = observationsOf(figures);
     const thresholds = this.#thresholds(layout);
     const now = clock.monotonic();
     const { state, pressures, urgent } = look(this.#state, thresholds, observations, now, this.#o.transitionMs);

@@ -3,6 +3,7 @@ import type { FilesystemUsage, ImageFsInfoResponse } from '../cri/gen/cri.ts';
 import type { Detail } from '../host/cgroups/statistics.ts';
 import type { MachineFacts } from '../host/machine.ts';
 import type { InterfaceCounters } from '../host/proc.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { CgroupPlaces } from './census.ts';
@@ -58,6 +59,8 @@ export type NodeReadingsOptions = {
 
 /** The process whose network is the machine's. */
 const INIT = 1;
+/** How long those who can do without the runtime's filesystems wait for them. */
+const RUNTIME_PATIENCE_MS = 5000;
 
 export class NodeReadings {
   readonly #deps: NodeReadingsDeps;
@@ -81,17 +84,24 @@ export class NodeReadings {
     return this.#deps.host.filesystem(this.#o.rootDir);
   }
 
-  /** With `onRuntimeFailure` the runtime's filesystems are left out when it does not tell; without, that is an error. */
+  /**
+   * With `onRuntimeFailure` the runtime's filesystems are left out when it does not tell in time; without, that is an
+   * error.
+   */
   async full(rootFs: FsCapacity, signal: AbortSignal, onRuntimeFailure?: (err: unknown) => void): Promise<NodeFigures> {
     const { host, clock } = this.#deps;
     const [base, network, runtime, machine, tasks] = await Promise.all([
       this.#base(true, signal),
       host.interfaces(INIT),
-      this.#runtimeFilesystems(signal).catch((err: unknown) => {
-        if (onRuntimeFailure === undefined || signal.aborted) throw err;
-        onRuntimeFailure(err);
-        return undefined;
-      }),
+      onRuntimeFailure === undefined
+        ? this.#runtimeFilesystems(signal)
+        : withDeadline(clock, signal, RUNTIME_PATIENCE_MS, (own) => this.#runtimeFilesystems(own)).catch(
+            (err: unknown) => {
+              signal.throwIfAborted();
+              onRuntimeFailure(err);
+              return undefined;
+            },
+          ),
       host.machine(),
       host.tasks(),
     ]);

@@ -99,7 +99,10 @@ const MACHINE: MachineFacts = {
   kernelRelease: '6.18',
 };
 
-type Trouble = { images?: Error; containers?: Error; disks?: Error };
+type Trouble = { images?: Error; containers?: Error; disks?: Error; hangs?: boolean };
+
+const hang = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('no answer'))));
 
 function setup(trouble: Trouble = {}) {
   const clock = new ManualClock(Number(stamp / 1_000_000n));
@@ -126,7 +129,10 @@ function setup(trouble: Trouble = {}) {
       cgroups,
       births: source,
       host,
-      imageFs: () => (trouble.images === undefined ? Promise.resolve(images) : Promise.reject(trouble.images)),
+      imageFs: (signal) => {
+        if (trouble.hangs === true) return hang(signal);
+        return trouble.images === undefined ? Promise.resolve(images) : Promise.reject(trouble.images);
+      },
       clock,
     },
     { nodeName: 'n1', rootDir: '/', places, psi: true, startedMs: 0 },
@@ -151,8 +157,10 @@ function setup(trouble: Trouble = {}) {
     sources: {
       snapshots: () => [snapshot([container('a')])],
       census: () => Promise.resolve(CENSUS),
-      containerStats: () =>
-        trouble.containers === undefined ? Promise.resolve([TOLD]) : Promise.reject(trouble.containers),
+      containerStats: (signal) => {
+        if (trouble.hangs === true) return hang(signal);
+        return trouble.containers === undefined ? Promise.resolve([TOLD]) : Promise.reject(trouble.containers);
+      },
       disks: () =>
         trouble.disks === undefined
           ? Promise.resolve({ filesystems: [{ device: '/dev/vda', capacity: FS, disk: undefined }], names: new Map() })
@@ -209,6 +217,14 @@ test('while the runtime does not answer, the node is still known', async () => {
   assert.equal(node.memory?.workingSetBytes, 4000);
   assert.equal(node.fs?.availableBytes, 40);
   assert.match(await provider.resourceMetrics(never), /^resource_scrape_error 0$/m, 'which needs no images');
+});
+
+test('while the runtime hangs, memory of node and pods is known in five seconds', async () => {
+  const { provider, clock } = setup({ hangs: true });
+  const [node, pods] = [provider.node(never), provider.pods(never)];
+  await clock.advance(5000);
+  assert.equal((await node).memory?.workingSetBytes, 4000);
+  assert.equal((await pods)[0]?.memory?.workingSetBytes, 4000, "the pod's own cgroup");
 });
 
 test('resource metrics say that they failed', async () => {

@@ -1,6 +1,7 @@
 // The door to all statistics. Whoever asks within a second of somebody else gets the same answer.
 import type { ContainerStats } from '../cri/gen/cri.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -12,7 +13,7 @@ import type { NodeReadings } from './node-readings.ts';
 import { shownPods, type PodReadings } from './pod-readings.ts';
 import { resourceMetricsText } from './resource-metrics.ts';
 import { SharedAnswer, type SharedAnswerOptions } from './shared-answer.ts';
-import type { NodeFigures, Summary } from './summary-types.ts';
+import type { NodeFigures, PodFigures, Summary } from './summary-types.ts';
 
 export type StatsProviderDeps = {
   readonly node: NodeReadings;
@@ -32,6 +33,8 @@ export type StatsProviderDeps = {
 
 export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
 
+/** How long those who can do without the runtime wait for it. */
+const RUNTIME_PATIENCE_MS = 5000;
 const SHARED: SharedAnswerOptions = { maxAgeMs: 1000, deadlineMs: 30_000 };
 
 export class StatsProvider {
@@ -39,6 +42,7 @@ export class StatsProvider {
   readonly #full: SharedAnswer<Summary>;
   readonly #reduced: SharedAnswer<Summary>;
   readonly #node: SharedAnswer<NodeFigures>;
+  readonly #pods: SharedAnswer<readonly PodFigures[]>;
   readonly #cadvisor: SharedAnswer<string>;
   #latest: Summary | undefined;
 
@@ -47,6 +51,7 @@ export class StatsProvider {
     this.#full = new SharedAnswer(deps.clock, (signal) => this.#fullSummary(signal), SHARED);
     this.#reduced = new SharedAnswer(deps.clock, (signal) => this.#reducedSummary(signal), SHARED);
     this.#node = new SharedAnswer(deps.clock, (signal) => this.#nodeAlone(signal), SHARED);
+    this.#pods = new SharedAnswer(deps.clock, (signal) => this.#podsAlone(signal), SHARED);
     this.#cadvisor = new SharedAnswer(deps.clock, (signal) => this.#cadvisorText(signal), SHARED);
   }
 
@@ -63,6 +68,11 @@ export class StatsProvider {
   /** The node alone, for eviction: without the filesystems of a runtime that does not answer. */
   node(signal: AbortSignal): Promise<NodeFigures> {
     return this.#node.get(signal);
+  }
+
+  /** The pods, for eviction: by their cgroups and files alone where the runtime does not answer in time. */
+  pods(signal: AbortSignal): Promise<readonly PodFigures[]> {
+    return this.#pods.get(signal);
   }
 
   /** Never rejects for a part that cannot be read: that part's scrape error says so. */
@@ -85,6 +95,21 @@ export class StatsProvider {
     const { node, log } = this.#deps;
     return node.full(await node.rootFs(), signal, (err) =>
       log.warn('the filesystems of the runtime are not known', { err }),
+    );
+  }
+
+  async #podsAlone(signal: AbortSignal): Promise<readonly PodFigures[]> {
+    const { node, pods, sources, clock, log } = this.#deps;
+    const fromRuntime = withDeadline(clock, signal, RUNTIME_PATIENCE_MS, (own) => this.#reported(own)).catch(
+      (err: unknown) => {
+        signal.throwIfAborted();
+        log.warn('what the runtime says about containers is not known', { err });
+        return new Map<string, ContainerStats>();
+      },
+    );
+    const [rootFs, census, reported] = await Promise.all([node.rootFs(), sources.census(), fromRuntime]);
+    return Promise.all(
+      shownPods(sources.snapshots()).map((pod) => pods.full(pod, { census, reported, rootFs }, signal)),
     );
   }
 
