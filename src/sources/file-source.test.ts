@@ -111,6 +111,34 @@ describe('file source', () => {
     await running.stop();
   });
 
+  it('says that a pod is gone when its file is removed and written again, but not when it is replaced', async () => {
+    const directory = join(root, `dir-${count++}`);
+    const file = join(directory, 'a.yaml');
+    mkdirSync(directory);
+    writeFileSync(file, manifest('web'));
+    running = start({}, directory);
+    await until('the pod', () => same(running.names(), ['web-n1']));
+    const uid = running.sets.at(-1)?.[0]?.metadata.uid;
+    const { length } = running.sets;
+    unlinkSync(file);
+    writeFileSync(file, manifest('web'));
+    await until('both sets', () => running.sets.length >= length + 2);
+    assert.deepEqual(
+      running.sets.slice(length, length + 2).map((set) => set.map((pod) => pod.metadata.uid)),
+      [[], [uid]],
+    );
+    await running.stop();
+
+    running = start({}, directory);
+    await until('the pod', () => same(running.names(), ['web-n1']));
+    const before = running.sets.length;
+    writeFileSync(join(directory, '.tmp'), manifest('web'));
+    renameSync(join(directory, '.tmp'), file);
+    await until('another look', () => running.sets.length > before);
+    assert.ok(running.sets.every((set) => set.length === 1));
+    await running.stop();
+  });
+
   it('keeps the last good version of a file that is broken and says where it is', async () => {
     running = start();
     const file = join(running.directory, 'a.yaml');

@@ -1,5 +1,6 @@
 // Pods from a file or a directory. Changes are seen at once through a watch; a full rescan every `fileCheckFrequency`
-// is the net below it. A file that is broken keeps its pods as they were last good; a file that is gone loses them.
+// is the net below it. A file that is broken keeps its pods as they were last good; a file that is gone loses them, also
+// when it is there again a moment later: people restart static pods that way.
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { ConfigMap, Secret } from '../core/node.ts';
@@ -12,6 +13,7 @@ import type { Decoder } from './decoder.ts';
 import { isManifestName, listManifests, readManifestFile, type FileStamp, type Listing } from './file-entries.ts';
 import type { FoundProblem } from './problem.ts';
 import { readManifest, type ManifestContents } from './read-manifest.ts';
+import { RecreatedNames } from './recreated-names.ts';
 
 export type FileSourceDeps = {
   readonly clock: Clock;
@@ -54,6 +56,8 @@ export class FileSource implements Runnable {
   /** Which file each pod name was taken from, so that a second file cannot take it over. */
   #owners = new Map<string, string>();
   readonly #ignored = new Set<string>();
+  readonly #recreated = new RecreatedNames();
+  #emitted: readonly Pod[] = [];
   #watcher: { handle: FSWatcher; inode: string } | undefined;
   #wake: () => void = () => undefined;
 
@@ -117,6 +121,7 @@ export class FileSource implements Runnable {
     }
     this.#watchPath(listing);
     this.#noteIgnored(listing.ignored);
+    this.#dropRecreated();
     const files = new Map<string, FileState>();
     for (const file of listing.files) {
       const state = await this.#read(file, this.#files.get(file), signal);
@@ -125,6 +130,22 @@ export class FileSource implements Runnable {
     if (signal.aborted) return 0;
     this.#files = files;
     return this.#publish();
+  }
+
+  /** The pods of a file that was away in between are gone for a moment, and their changes with them. */
+  #dropRecreated(): void {
+    const gone = new Set<Pod>();
+    for (const name of this.#recreated.take()) {
+      const file = [...this.#files.keys()].find((path) => basename(path) === name);
+      for (const pod of this.#files.get(file ?? '')?.good.pods ?? []) gone.add(pod);
+      if (file !== undefined) this.#files.delete(file);
+    }
+    if (this.#emitted.some((pod) => gone.has(pod))) this.#emit(this.#emitted.filter((pod) => !gone.has(pod)));
+  }
+
+  #emit(pods: readonly Pod[]): void {
+    this.#emitted = pods;
+    this.#deps.emit(pods);
   }
 
   async #read(file: string, known: FileState | undefined, signal: AbortSignal): Promise<FileState | undefined> {
@@ -172,7 +193,7 @@ export class FileSource implements Runnable {
       states.flatMap(([, s]) => s.good.secrets),
     );
     this.#deps.report(problems);
-    this.#deps.emit(chosen);
+    this.#emit(chosen);
     return again;
   }
 
@@ -241,6 +262,7 @@ export class FileSource implements Runnable {
     const only = listing.isDirectory ? undefined : basename(path);
     try {
       const handle = watch(target, { persistent: false }, (event, name) => {
+        if (event === 'rename' && name !== null) this.#recreated.renamed(name, this.#deps.clock.monotonic());
         if (name === null || name === only || (only === undefined && (event === 'rename' || isManifestName(name))))
           this.#wake();
       });
