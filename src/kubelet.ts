@@ -159,9 +159,9 @@ async function buildNode(
   const resizing = buildResizing({ base, edge, cluster, cgroups, active, wake });
   await resizing.load();
   const runtimeDeps = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
-  const { runtime } = await buildPodRuntime(base, edge, runtimeDeps, signal);
+  const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
-  const admit = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
+  const admission = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
   const life: PodLife = buildPodLife({
     base,
     edge,
@@ -170,11 +170,12 @@ async function buildNode(
     images,
     cgroups,
     runtime,
+    userns,
     probes,
     statuses,
     store,
     messages: terminationMessages(base, volumes, signal),
-    admit,
+    admission,
     sourcesReady: () => sources.merged.sourcesReady(),
     refreshCgroups: (stop) => tree.refresh(stop),
     collector: () => upkeep.collector,

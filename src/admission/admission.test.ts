@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Node } from '../core/node.ts';
 import { CONFIG_SOURCE, type Container, type Pod } from '../core/pod.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { PodAdmission, type PodAdmissionDeps, type PodAdmissionOptions } from './pod-admission.ts';
 import { SysctlAllowlist } from './sysctls.ts';
@@ -40,6 +41,9 @@ function admit(p: Pod, given: Given = {}): Promise<AdmissionVerdict> {
       sysctls: new SysctlAllowlist([], '6.1.0'),
       nodeConditions: () => [],
       shuttingDown: () => false,
+      unsupportedVolume: () => undefined,
+      evict: () => Promise.resolve(),
+      clock: new ManualClock(),
       log: silentLogger,
       ...given.deps,
     },

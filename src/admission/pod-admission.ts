@@ -1,10 +1,12 @@
 // Asks every check in upstream's order; the first objection decides.
 import type { Node } from '../core/node.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Counter } from '../lib/metrics.ts';
 import { checkAppArmor } from './app-armor.ts';
+import { evictVictims, type EvictVictimsDeps } from './evict-victims.ts';
 import { checkEvictionConditions } from './eviction-conditions.ts';
 import { checkShutdown } from './node-shutdown.ts';
 import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
@@ -30,6 +32,10 @@ export type PodAdmissionDeps = {
   /** Pressures the eviction manager reports, in its order. */
   readonly nodeConditions: () => readonly string[];
   readonly shuttingDown: () => boolean;
+  /** Why a volume of the pod cannot be had on this node; undefined when all can. */
+  readonly unsupportedVolume: (pod: Pod) => string | undefined;
+  readonly evict: EvictVictimsDeps['evict'];
+  readonly clock: Clock;
   readonly log: Logger;
   /** `kubelet_admission_rejections_total{reason}`. */
   readonly rejections?: Counter;
@@ -52,18 +58,24 @@ export class PodAdmission {
     this.#o = options;
   }
 
-  /** `others`: the pods admitted before and not yet terminated, with their allocated resources. */
+  /**
+   * `others`: the pods admitted before and not yet terminated, with their allocated resources. Pods that make room for
+   * this one are evicted before it settles.
+   */
   async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const beside = others.filter((other) => uidOf(other) !== uidOf(pod));
     const verdict = await this.#decide(pod, beside, signal);
     if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
     else if (verdict.victims.length > 0)
       this.#deps.preemptions?.inc({ preemption_signal: verdict.scarce ?? '' }, verdict.victims.length);
+    if (verdict.ok) await evictVictims(this.#deps, verdict.victims, signal);
     return verdict;
   }
 
   async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
-    const { nodeConditions, sysctls, shuttingDown } = this.#deps;
+    const { nodeConditions, sysctls, shuttingDown, unsupportedVolume } = this.#deps;
+    const unsupported = unsupportedVolume(pod);
+    if (unsupported !== undefined) return { ok: false, reason: 'UnsupportedVolume', message: unsupported };
     const early =
       checkEvictionConditions(pod, nodeConditions()) ?? sysctls.check(pod) ?? (await this.#hooks(pod, signal));
     if (early !== undefined) return { ok: false, ...early };

@@ -1,12 +1,9 @@
 // Admission of pods to this node.
 import { appArmorHostProblem } from '../admission/app-armor.ts';
 import { PodAdmission } from '../admission/pod-admission.ts';
-import { PREEMPTED } from '../admission/preemption.ts';
 import { SysctlAllowlist } from '../admission/sysctls.ts';
 import { evictPod } from '../pods/evict.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
-import type { AdmissionVerdict } from '../pods/pod-changes.ts';
-import type { Pod } from '../core/pod.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import { unsupportedVolumeOf } from '../volumes/plugin-set.ts';
 import type { ClusterPort } from './cluster-port.ts';
@@ -24,16 +21,20 @@ export async function buildAdmission(
     readonly pressures: () => readonly string[];
     readonly shuttingDown: () => boolean;
   },
-): Promise<(pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<AdmissionVerdict>> {
+): Promise<PodAdmission> {
   const { config, gates, log } = base;
   const { cluster, hooks } = deps;
-  const admission = new PodAdmission(
+  return new PodAdmission(
     {
       node: { node: () => cluster.node(), fresh: (signal) => cluster.freshNode(signal) },
       hooks,
       sysctls: new SysctlAllowlist(config.allowedUnsafeSysctls, edge.resources.machine.kernelRelease),
       nodeConditions: deps.pressures,
       shuttingDown: deps.shuttingDown,
+      unsupportedVolume: (pod) => unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined }),
+      evict: (pod, why, signal) =>
+        evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, pod, why, signal),
+      clock: base.clock,
       log: log.child({ component: 'admission' }),
       rejections: base.registry.counter(
         'kubelet_admission_rejections_total',
@@ -52,13 +53,4 @@ export async function buildAdmission(
       appArmorProblem: await appArmorHostProblem(),
     },
   );
-  return async (pod, active, signal) => {
-    const unsupported = unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined });
-    if (unsupported !== undefined) return { ok: false, reason: 'UnsupportedVolume', message: unsupported };
-    const verdict = await admission.admit(pod, active, signal);
-    if (!verdict.ok) return verdict;
-    for (const victim of verdict.victims)
-      await evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, victim, PREEMPTED, signal);
-    return { ok: true };
-  };
 }

@@ -1,37 +1,33 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { availableParallelism } from 'node:os';
-import { podUid, type PodUid } from '../core/ids.ts';
+import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
-import {
-  emptySnapshot,
-  hasReadySandbox,
-  hasRunningContainers,
-  type MadePod,
-  type PodSnapshot,
-} from '../core/snapshot.ts';
+import { emptySnapshot, isAlive, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
 import { isFault } from '../lib/errors.ts';
 import { aborted, withDeadline } from '../lib/abort.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { PodAdmission } from '../admission/pod-admission.ts';
 import type { GarbageCollector } from '../garbage/collector.ts';
+import { PodLeftovers } from '../garbage/pod-leftovers.ts';
 import { observedSandbox } from '../observe/snapshot-of.ts';
 import type { PlegEvent } from '../observe/transitions.ts';
 import { contentMayBeRemoved } from '../pods/worker-state.ts';
 import type { Resizing } from './resizing.ts';
 import { FinishPod } from '../pods/finish-pod.ts';
-import { Housekeeping, type Leftovers } from '../pods/housekeeping.ts';
-import { PodChanges, type AdmissionVerdict } from '../pods/pod-changes.ts';
+import { Housekeeping } from '../pods/housekeeping.ts';
+import { PodChanges } from '../pods/pod-changes.ts';
 import { PodStatusWriter } from '../pods/pod-status-writer.ts';
 import { PodStore } from '../pods/pod-store.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { StartErrors } from '../pods/start-errors.ts';
-import { Semaphore } from '../lib/semaphore.ts';
 import { StartTurns } from '../pods/start-turns.ts';
 import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type PodPrerequisites } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import type { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { PodMetrics } from '../stats/pod-metrics.ts';
 import { derivePodStatus } from '../status/derive.ts';
 import type { StatusStore } from '../status/status-store.ts';
@@ -51,11 +47,12 @@ export type PodLifeDeps = {
   readonly volumes: Volumes;
   readonly cgroups: PodCgroups;
   readonly runtime: PodRuntime;
+  readonly userns: UserNamespaces;
   readonly probes: ProbeManager;
   readonly statuses: StatusStore;
   readonly messages: TerminationMessages;
   readonly store: PodStore;
-  readonly admit: (pod: Pod, active: readonly Pod[], signal: AbortSignal) => Promise<AdmissionVerdict>;
+  readonly admission: PodAdmission;
   readonly sourcesReady: () => boolean;
   readonly images: Images;
   /** The tiers' weights follow their pods. */
@@ -78,7 +75,6 @@ export type PodLife = {
   readonly parts: readonly Runnable[];
 };
 
-const REMOVALS_AT_ONCE = 4;
 /** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start cost more. */
 const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
@@ -130,7 +126,10 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
         deps.resizing.resizes.retry('pod_terminated');
       },
       onFinished: () => housekeeping.wake(),
-      onRestarted: (pod) => podMetrics.restarted(pod),
+      onRestarted: (pod) => {
+        podMetrics.restarted(pod);
+        statuses.reopen(uidOf(pod));
+      },
       clock,
       log: base.log.child({ component: 'pod-workers' }),
     },
@@ -149,7 +148,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
         // What runs already, from before a restart, is adopted, not started.
         if (cache.get(uidOf(pod)) === undefined) beginTrace(tracer, 'start', pod);
         const allocated = active.map((p) => deps.resizing.allocated(p));
-        return tracer.spanOf(uidOf(pod), 'admit', () => deps.admit(pod, allocated, signal));
+        return tracer.spanOf(uidOf(pod), 'admit', () => deps.admission.admit(pod, allocated, signal));
       },
     },
     resizes: deps.resizing,
@@ -157,7 +156,9 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
       housekeeping.wake();
       deps.resizing.resizes.retry('pods_removed');
     },
+    sourcesReady: deps.sourcesReady,
     events: cluster.events,
+    clock,
     log: base.log.child({ component: 'pod-changes' }),
   });
   const housekeeping = new Housekeeping({
@@ -165,6 +166,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     workers,
     observed: cache,
     leftovers: leftoversOf(deps),
+    ready: () => deps.sourcesReady() && cache.ready,
     onOrphan: () => podMetrics.orphaned(),
     clock,
     log: base.log.child({ component: 'housekeeping' }),
@@ -186,7 +188,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     workers.wake(uid);
     steps.terminate.probed(uid);
   };
-  return { workers, changes, housekeeping, probed, crowded, quiet, parts: [workers, housekeeping, pruning] };
+  return { workers, changes, housekeeping, probed, crowded, quiet, parts: [workers, changes, housekeeping, pruning] };
 }
 
 /** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */
@@ -226,9 +228,6 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
     clock: base.clock,
   });
 }
-
-const isAlive = (snapshot: PodSnapshot | undefined): boolean =>
-  snapshot !== undefined && (hasRunningContainers(snapshot) || hasReadySandbox(snapshot));
 
 /** A container that died makes one of its older selves superfluous; a deleted pod needs none of them. */
 function pruner(
@@ -329,7 +328,6 @@ function cleanupOf({
   cluster,
   cgroups,
   runtime,
-  store,
   refreshCgroups,
 }: PodLifeDeps): ConstructorParameters<typeof FinishPod>[0]['cleanup'] {
   return {
@@ -342,61 +340,22 @@ function cleanupOf({
       await cgroups.destroy(uid, signal);
       await refreshCgroups(signal);
     },
-    releaseUserNamespace: async (uid) => {
+    forgetRuntime: async ({ uid, pod }) => {
       images.puller.forgetPod(uid);
-      const pod = store.get(uid);
-      if (pod !== undefined) await runtime.forget(pod);
+      await runtime.forget(uid, pod);
     },
   };
 }
 
-function leftoversOf(deps: PodLifeDeps): Leftovers {
-  const { edge, cluster, cgroups, volumes, probes, statuses, base } = deps;
-  return {
-    ready: () => deps.sourcesReady() && edge.observer.cache.ready,
-    dropStatuses: (known) => {
-      for (const [uid] of statuses.all()) if (!known.has(uid)) statuses.delete(uid);
-      deps.messages.keepOnly(known);
-      probes.keepOnly(known);
-      base.tracer.keepOnly(known);
-      deps.resizing.retain(known);
-    },
-    removeDirectories: async (isInUse, signal) => {
-      const isUsed = (uid: string): boolean => isInUse(podUid(uid)) || isAlive(edge.observer.cache.get(podUid(uid)));
-      volumes.manager.removeUnknown(isUsed);
-      let [cleaned, failed] = [0, 0];
-      const remove = async (uid: string): Promise<void> => {
-        if (isUsed(uid) || volumes.manager.hasMounts(uid)) return;
-        try {
-          await volumes.podDirs.removeOrphan(uid, signal);
-          cleaned++;
-        } catch (err) {
-          failed++;
-          base.log.warn('orphaned pod directory stays', { uid, err });
-        }
-      };
-      const slots = new Semaphore(REMOVALS_AT_ONCE);
-      await Promise.all((await volumes.podDirs.list()).map((uid) => slots.run(signal, () => remove(uid))));
-      deps.podMetrics.swept(cleaned, failed);
-    },
-    removeCgroups: async (isInUse, signal) => {
-      for (const uid of await cgroups.listPodUids(signal)) {
-        if (isInUse(uid)) continue;
-        if (volumes.manager.hasMounts(uid)) await cgroups.reduceToMinimum(uid, signal);
-        else await cgroups.destroy(uid, signal);
-      }
-    },
-    removeContainers: async (uid, signal) => {
-      const snapshot = edge.observer.cache.get(uid);
-      if (snapshot !== undefined) await deps.collector().removeContainersOf(snapshot, signal);
-    },
-    removeMirrors: async (mirrors, signal) => {
-      for (const mirror of mirrors) {
-        await cluster.removeMirror(mirror, signal).catch((err: unknown) => {
-          if (!isFault(err)) throw err;
-          base.log.warn('orphaned mirror pod stays for now', { pod: mirror.metadata.name, err });
-        });
-      }
-    },
-  };
-}
+const leftoversOf = (deps: PodLifeDeps): PodLeftovers =>
+  new PodLeftovers({
+    records: [deps.statuses, deps.messages, deps.probes, deps.base.tracer, deps.resizing, deps.userns],
+    observed: deps.edge.observer.cache,
+    containers: { removeContainersOf: (snapshot, signal) => deps.collector().removeContainersOf(snapshot, signal) },
+    mirrors: deps.cluster,
+    directories: deps.volumes.podDirs,
+    volumes: deps.volumes.manager,
+    cgroups: deps.cgroups,
+    onSwept: (cleaned, failed) => deps.podMetrics.swept(cleaned, failed),
+    log: deps.base.log.child({ component: 'garbage' }),
+  });

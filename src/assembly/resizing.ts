@@ -41,7 +41,7 @@ export type Resizing = {
   withConditions(status: PodStatus, pod: Pod, over: boolean): PodStatus;
   /** What a sync of the pod did about its resize. */
   synced(pod: Pod, snapshot: PodSnapshot | undefined, error: string | undefined): void;
-  retain(alive: ReadonlySet<string>): void;
+  keepOnly(alive: ReadonlySet<string>): void;
 };
 
 export type ResizingDeps = {
@@ -106,7 +106,7 @@ export function buildResizing({ base, edge, cluster, cgroups, active, wake }: Re
         snapshot !== undefined && newestOf(snapshot, name)?.state === 'running';
       resizes.progress(pod, actuated.has(uidOf(pod)) && isResized(pod, actuated.of(uidOf(pod)), isRunning));
     },
-    retain: (alive) => {
+    keepOnly: (alive) => {
       resizes.retain(alive);
       allocations.retain(alive);
       actuated.retain(alive);

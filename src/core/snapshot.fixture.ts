@@ -1,6 +1,6 @@
 // Observed containers for tests: a running one of which nothing else is known, with what matters put over it.
-import { containerId, sandboxId } from './ids.ts';
-import type { ObservedContainer } from './snapshot.ts';
+import { containerId, podUid, sandboxId } from './ids.ts';
+import { emptySnapshot, type ObservedContainer, type PodSnapshot } from './snapshot.ts';
 
 export const observedContainer = (
   name: string,
@@ -25,4 +25,10 @@ export const observedContainer = (
   logPath: '',
   mounts: [],
   ...more,
+});
+
+/** A pod with one running container. */
+export const aliveSnapshot = (uid: string): PodSnapshot => ({
+  ...emptySnapshot(podUid(uid), uid, 'n'),
+  containers: [observedContainer('c')],
 });

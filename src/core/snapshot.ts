@@ -84,3 +84,6 @@ export const newestOf = (snapshot: PodSnapshot, name: string): ObservedContainer
 export const hasRunningContainers = (snapshot: PodSnapshot): boolean =>
   snapshot.containers.some((c) => c.state === 'running');
 export const hasReadySandbox = (snapshot: PodSnapshot): boolean => snapshot.sandboxes.some((s) => s.ready);
+/** Whether the runtime has anything of the pod that would have to be stopped. */
+export const isAlive = (snapshot: PodSnapshot | undefined): boolean =>
+  snapshot !== undefined && (hasRunningContainers(snapshot) || hasReadySandbox(snapshot));

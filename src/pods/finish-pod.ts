@@ -12,7 +12,8 @@ export type FinishPodDeps = {
     unmountVolumes(uid: PodUid, signal: AbortSignal): Promise<void>;
     unregisterObjects(pod: Pod): void;
     destroyCgroup(uid: PodUid, signal: AbortSignal): Promise<void>;
-    releaseUserNamespace(uid: PodUid): Promise<void>;
+    /** What the runtime and the image puller remember of the pod: its back-offs and its range of user ids. */
+    forgetRuntime(target: WorkerTarget): Promise<void>;
   };
   readonly store: { finish(pod: Pod): void };
 };
@@ -31,7 +32,7 @@ export class FinishPod {
     await cleanup.unmountVolumes(uid, signal);
     if (pod !== undefined) cleanup.unregisterObjects(pod);
     await cleanup.destroyCgroup(uid, signal);
-    await cleanup.releaseUserNamespace(uid);
+    await cleanup.forgetRuntime(target);
     if (pod !== undefined) {
       store.finish(pod);
       status.forget(uidOf(pod));

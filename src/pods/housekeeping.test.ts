@@ -1,57 +1,134 @@
-// What is taken away, and above all what is not: pods come while a pass goes on.
+// What is stopped and taken away, and above all what is not: pods come while a pass goes on.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { podUid, type PodUid } from '../core/ids.ts';
+import { CONFIG_MIRROR, type Pod } from '../core/pod.ts';
+import { aliveSnapshot } from '../core/snapshot.fixture.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Housekeeping, type Leftovers } from './housekeeping.ts';
+import { endedState, initialState, next, type WorkerState } from './worker-state.ts';
 
-function setup(here: readonly PodUid[]) {
+const mirror: Pod = {
+  metadata: { name: 'web-n1', namespace: 'n', uid: 'mirror', annotations: { [CONFIG_MIRROR]: 'h' } },
+  spec: { containers: [] },
+};
+
+function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
   const clock = new ManualClock();
   const known = new Set<PodUid>();
-  const removed: string[] = [];
-  const gate = Promise.withResolvers<void>();
+  const did: string[] = [];
+  const workers = new Map<PodUid, WorkerState>();
+  const observed: PodSnapshot[] = [];
+  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true };
   const remove =
     (what: string) =>
     async (isInUse: (uid: PodUid) => boolean): Promise<void> =>
-      void removed.push(...here.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
+      void did.push(...here.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
   const leftovers: Leftovers = {
-    ready: () => true,
-    dropStatuses: () => undefined,
-    removeMirrors: () => gate.promise,
-    removeContainers: async () => undefined,
+    dropRecords: () => undefined,
+    removeMirrors: async (mirrors) => void did.push(...mirrors.map((m) => `mirror ${m.metadata.uid}`)),
+    removeContainers: async (uids) => void did.push(...uids.map((uid) => `containers ${uid}`)),
     removeDirectories: remove('directory'),
     removeCgroups: remove('cgroup'),
+    ...more,
   };
   const housekeeping = new Housekeeping({
-    store: { all: () => [], mirrors: () => [], staticOf: () => undefined, has: (uid) => known.has(uid) },
+    store: { all: () => [], mirrors: () => world.mirrors, staticOf: () => undefined, has: (uid) => known.has(uid) },
     workers: {
-      uids: () => [],
-      stateOf: () => undefined,
-      wantsRestart: () => false,
-      forget: () => undefined,
-      stop: () => undefined,
+      uids: () => [...workers.keys()],
+      stateOf: (uid) => workers.get(uid),
+      forget: (uid) => void workers.delete(uid),
+      stop: (uid, request) => {
+        did.push(`stop ${uid} ${JSON.stringify(request)}`);
+        workers.set(uid, next(workers.get(uid) ?? initialState, { on: 'stop', request, graceSeconds: 1 }, 0));
+      },
+      mayRunStatic: () => world.mayRunStatic,
     },
-    observed: { all: () => [] },
+    observed: { all: () => observed },
     leftovers,
+    ready: () => world.ready,
     clock,
     log: silentLogger,
   });
-  return { clock, known, removed, gate, housekeeping };
+  const stop = new AbortController();
+  const running = housekeeping.run(stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+    assert.equal(clock.pending, 0, 'no timer is left');
+  };
+  return { clock, known, did, workers, observed, world, housekeeping, end };
 }
 
 describe('Housekeeping', () => {
   it('leaves a pod alone that came after the pass had begun', async () => {
-    const t = setup([podUid('orphan'), podUid('fresh')]);
-    const stop = new AbortController();
-    const running = t.housekeeping.run(stop.signal);
-    t.housekeeping.wake();
+    const gate = Promise.withResolvers<void>();
+    const t = setup([podUid('orphan'), podUid('fresh')], { removeMirrors: () => gate.promise });
     await t.clock.advance(100);
     t.known.add(podUid('fresh'));
-    t.gate.resolve();
+    gate.resolve();
     await t.clock.advance(100);
-    assert.deepEqual(t.removed, ['directory orphan', 'cgroup orphan']);
-    stop.abort();
-    await running;
+    assert.deepEqual(t.did, ['directory orphan', 'cgroup orphan']);
+    await t.end();
+  });
+
+  it('does nothing before all sources have been heard', async () => {
+    const t = setup([podUid('orphan')]);
+    t.world.ready = false;
+    t.observed.push(aliveSnapshot('orphan'));
+    await t.clock.advance(20_000);
+    assert.deepEqual(t.did, []);
+    assert.equal(t.housekeeping.synced, false);
+    t.world.ready = true;
+    await t.clock.advance(15_000);
+    assert.equal(t.housekeeping.synced, true);
+    await t.end();
+  });
+
+  it('stops a pod that nobody knows while the cleaning of others hangs', async () => {
+    const gate = Promise.withResolvers<void>();
+    const t = setup([], { removeDirectories: () => gate.promise });
+    await t.clock.advance(100);
+    t.observed.push(aliveSnapshot('orphan'));
+    t.housekeeping.wake();
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['stop orphan {"deleted":true,"graceSeconds":1}']);
+    gate.resolve();
+    await t.end();
+  });
+
+  it('goes on with the next step when one fails', async () => {
+    const t = setup([podUid('a')], { removeDirectories: () => Promise.reject(new Error('busy')) });
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['cgroup a']);
+    await t.end();
+  });
+
+  it('keeps the mirror pod until its static pod has stopped', async () => {
+    const t = setup();
+    t.world.mirrors = [mirror];
+    t.world.mayRunStatic = true;
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, []);
+    t.world.mayRunStatic = false;
+    t.housekeeping.wake();
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['mirror mirror']);
+    await t.end();
+  });
+
+  it('stops workers whose pod is gone, drops those that are done, keeps those that are wanted', async () => {
+    const t = setup();
+    const finished = next(endedState(true, 0), { on: 'cleanedUp' }, 0);
+    t.workers.set(podUid('left'), initialState);
+    t.workers.set(podUid('done'), finished);
+    t.workers.set(podUid('kept'), finished);
+    t.known.add(podUid('kept'));
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['stop left {"deleted":true}', 'containers done']);
+    assert.deepEqual([...t.workers.keys()], ['left', 'kept']);
+    await t.end();
   });
 });

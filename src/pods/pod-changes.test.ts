@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Pod, PodStatus } from '../core/pod.ts';
+import { podUid, type PodUid } from '../core/ids.ts';
+import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { silentLogger } from '../lib/logger.ts';
-import { PodChanges } from './pod-changes.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { PodChanges, type PodChangesDeps } from './pod-changes.ts';
 import { PodStore } from './pod-store.ts';
-import type { PodWorkers } from './pod-workers.ts';
+import { initialState, type WorkerState } from './worker-state.ts';
 
 const gates = [{ conditionType: 'example.com/open' }];
 const condition = (type: string, status: string) => ({ type, status }) as NonNullable<PodStatus['conditions']>[number];
@@ -14,25 +16,147 @@ const podWith = (status: PodStatus, more: Partial<Pod['spec']> = {}, annotations
   status,
 });
 
-function setup() {
-  const woken: string[] = [];
-  const workers = {
-    stateOf: () => ({ phase: 'syncing' }),
-    ensure: (pod: Pod) => void woken.push(`ensure ${pod.metadata.uid}`),
-    wake: (uid: string) => void woken.push(`wake ${uid}`),
-  } as unknown as PodWorkers;
+type Admit = PodChangesDeps['admission']['admit'];
+
+function setup(admit: Admit = async () => ({ ok: true })) {
+  const did: string[] = [];
+  const states = new Map<PodUid, WorkerState>();
+  const statuses = new Map<PodUid, PodStatus>();
+  const clock = new ManualClock();
+  const store = new PodStore();
+  const world = { sourcesReady: true };
   const changes = new PodChanges({
-    store: new PodStore(),
-    workers,
-    status: { statusOf: () => undefined, set: (_pod, status) => status },
-    admission: { admit: async () => ({ ok: true }) },
+    store,
+    workers: {
+      stateOf: (uid) => states.get(uid),
+      add: (pod) => {
+        did.push(`add ${uidOf(pod)}`);
+        states.set(uidOf(pod), initialState);
+      },
+      ensure: (pod) => void did.push(`ensure ${uidOf(pod)}`),
+      stop: (uid, request) => void did.push(`stop ${uid} ${JSON.stringify(request)}`),
+      wake: (uid) => void did.push(`wake ${uid}`),
+    },
+    status: {
+      statusOf: (uid) => statuses.get(uid),
+      set: (pod, status) => {
+        did.push(`status ${uidOf(pod)} ${status.phase} ${status.reason}`);
+        statuses.set(uidOf(pod), status);
+        return status;
+      },
+    },
+    admission: { admit },
     resizes: { admitted: () => undefined, offer: () => undefined },
+    sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
-    events: { pod: () => undefined, node: () => undefined },
+    events: { pod: (pod, _type, reason) => void did.push(`event ${uidOf(pod)} ${reason}`), node: () => undefined },
+    clock,
     log: silentLogger,
   });
-  return { changes, woken };
+  const stop = new AbortController();
+  const running = changes.run(stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+    assert.equal(clock.pending, 0, 'no timer is left');
+  };
+  return { changes, did, states, clock, store, world, end };
 }
+
+const named = (uid: string, more: Partial<Pod['metadata']> = {}): Pod => ({
+  metadata: { name: uid, namespace: 'n', uid, ...more },
+  spec: { containers: [{ name: 'c' }] },
+});
+
+describe('the changes of the sources', () => {
+  it('admit new pods by age, each with those before it', async () => {
+    const seen: string[] = [];
+    const t = setup(async (pod, active) => {
+      seen.push(`${uidOf(pod)} beside [${active.map(uidOf).join(' ')}]`);
+      return { ok: true };
+    });
+    const [young, old] = ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z'];
+    await t.changes.handle({
+      op: 'ADD',
+      pods: [named('young', { creationTimestamp: young }), named('old', { creationTimestamp: old })],
+    });
+    assert.deepEqual(seen, ['old beside []', 'young beside [old]']);
+    assert.deepEqual(t.did, ['add old', 'add young']);
+    await t.end();
+  });
+
+  it('do not wait for an admission that hangs, which is given up after a while', async () => {
+    const t = setup(async (pod) => (uidOf(pod) === 'stuck' ? new Promise<never>(() => undefined) : { ok: true }));
+    t.states.set(podUid('other'), initialState);
+    void t.changes.handle({ op: 'ADD', pods: [named('stuck'), named('next')] });
+    await t.changes.handle({ op: 'UPDATE', pods: [named('other')] });
+    await t.changes.handle({ op: 'REMOVE', pods: [named('other')] });
+    assert.deepEqual(t.did, ['ensure other', 'stop other {"deleted":true}']);
+    await t.clock.advance(180_000);
+    assert.deepEqual(t.did.slice(2), ['event stuck UnexpectedAdmissionError', 'add next']);
+    await t.end();
+  });
+
+  it('try an admission that failed again, and start nothing without one', async () => {
+    let tries = 0;
+    const t = setup(async () => {
+      if (tries++ < 2) throw new Error('timeout waiting to kill pod');
+      return { ok: true };
+    });
+    void t.changes.handle({ op: 'ADD', pods: [named('a')] });
+    await t.clock.advance(1);
+    void t.changes.handle({ op: 'UPDATE', pods: [named('a', { labels: { x: 'y' } })] });
+    await t.clock.advance(500);
+    assert.deepEqual(t.did, ['event a UnexpectedAdmissionError']);
+    assert.deepEqual(t.changes.active(), []);
+    await t.clock.advance(3000);
+    assert.deepEqual(t.did.slice(1), ['event a UnexpectedAdmissionError', 'add a']);
+    assert.equal(t.changes.active()[0]?.metadata.labels?.['x'], 'y');
+    await t.end();
+  });
+
+  it('leave a rejected pod rejected', async () => {
+    const t = setup(async () => ({ ok: false, reason: 'OutOfcpu', message: 'no' }));
+    await t.changes.handle({ op: 'ADD', pods: [named('a')] });
+    await t.changes.handle({ op: 'UPDATE', pods: [named('a')] });
+    assert.deepEqual(t.did, ['event a OutOfcpu', 'status a Failed OutOfcpu']);
+    await t.end();
+  });
+
+  it('call an admission off when its pod is removed or deleted', async () => {
+    const called: string[] = [];
+    const t = setup(
+      (pod, _active, signal) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => {
+            called.push(uidOf(pod));
+            reject(new Error('aborted'));
+          }),
+        ),
+    );
+    void t.changes.handle({ op: 'ADD', pods: [named('removed'), named('deleted')] });
+    await t.changes.handle({ op: 'REMOVE', pods: [named('removed')] });
+    await t.clock.advance(1);
+    await t.changes.handle({ op: 'DELETE', pods: [named('deleted', { deletionTimestamp: '2026-01-01T00:00:00Z' })] });
+    await t.clock.advance(1);
+    assert.deepEqual(called, ['removed', 'deleted']);
+    assert.deepEqual(t.did, ['ensure deleted']);
+    await t.end();
+  });
+
+  it('stop a removed pod at once, but not before all sources have been heard', async () => {
+    const t = setup();
+    await t.changes.handle({ op: 'ADD', pods: [named('a'), named('b')] });
+    t.did.length = 0;
+    t.world.sourcesReady = false;
+    await t.changes.handle({ op: 'REMOVE', pods: [named('a')] });
+    assert.deepEqual(t.did, []);
+    t.world.sourcesReady = true;
+    await t.changes.handle({ op: 'REMOVE', pods: [named('b')] });
+    assert.deepEqual(t.did, ['stop b {"deleted":true}']);
+    await t.end();
+  });
+});
 
 describe('a status that came back from the API server', () => {
   const running: PodStatus = { phase: 'Running' };
@@ -61,8 +185,9 @@ describe('a status that came back from the API server', () => {
     it(`${name}: ${wakes ? 'the worker looks' : 'nobody is woken'}`, async () => {
       const t = setup();
       await t.changes.handle({ op: 'ADD', pods: [before] });
-      t.woken.length = 0;
+      t.did.length = 0;
       await t.changes.handle({ op: 'RECONCILE', pods: [after] });
-      assert.deepEqual(t.woken, wakes ? ['wake u'] : []);
+      assert.deepEqual(t.did, wakes ? ['wake u'] : []);
+      await t.end();
     });
 });

@@ -1,10 +1,15 @@
-// Takes the sources' changes in, one after the other: the pod store first, then admission for newcomers, then the worker.
+// Takes the sources' changes in as they come: the pod store first, then admission for new pods, then the worker. A pod
+// that cannot be taken in costs that pod only.
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
+import { hasEnded } from '../core/phase.ts';
 import { isMirrorPod, podKey, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { parseTimeMs } from '../core/time.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { AdmissionQueue, type AdmissionVerdict } from './admission-queue.ts';
 import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
@@ -13,49 +18,65 @@ export type PodChange = {
   readonly pods: readonly Pod[];
 };
 
-export type AdmissionVerdict =
-  { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
-
 export type PodChangesDeps = {
   readonly store: PodStore;
-  readonly workers: PodWorkers;
+  readonly workers: Pick<PodWorkers, 'add' | 'ensure' | 'stateOf' | 'stop' | 'wake'>;
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> };
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
   readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod, before?: Pod): void };
+  /** Whether all sources have been heard: before that an absent pod may only have changed its source. */
+  readonly sourcesReady: () => boolean;
   /** Something at the sources changed: orphans may have appeared. */
   readonly onRemoved: () => void;
   readonly events: EventRecorder;
+  readonly clock: Clock;
   readonly log: Logger;
 };
 
-const hasEnded = (status: PodStatus | undefined): boolean =>
-  status?.phase === 'Failed' || status?.phase === 'Succeeded';
-
-export class PodChanges {
+export class PodChanges implements Runnable {
+  readonly name = 'pod-changes';
   readonly #deps: PodChangesDeps;
-  #queue: Promise<void> = Promise.resolve();
-  readonly #signal: AbortSignal = new AbortController().signal;
+  readonly #admissions: AdmissionQueue;
 
   constructor(deps: PodChangesDeps) {
     this.#deps = deps;
+    const { store, admission, events, clock, log } = deps;
+    this.#admissions = new AdmissionQueue({
+      admit: (pod, signal) => admission.admit(pod, this.active(), signal),
+      desired: store,
+      onVerdict: (judged, verdict) => this.#judged(judged, verdict),
+      events,
+      clock,
+      log,
+    });
   }
 
-  /** Changes are handled in the order they came; resolves when this one is through. */
-  handle(change: PodChange): Promise<void> {
-    this.#queue = this.#queue
-      .then(() => this.#handle(change))
-      .catch((err: unknown) => this.#deps.log.error('pod change failed', { op: change.op, err }));
-    return this.#queue;
+  run(signal: AbortSignal): Promise<void> {
+    return this.#admissions.run(signal);
   }
 
-  /** Pods that take part in admission: known here and not over. */
+  /** Resolves when the pods of this change are judged; nothing else waits for that. */
+  async handle({ op, pods }: PodChange): Promise<void> {
+    const taken = (op === 'ADD' ? byAge(pods) : pods).map(async (pod) => {
+      try {
+        await this.#take(op, pod);
+      } catch (err) {
+        this.#deps.log.error('pod cannot be taken in', { op, pod: podKey(pod), err });
+      }
+    });
+    if (op === 'REMOVE') this.#deps.onRemoved();
+    await Promise.all(taken);
+  }
+
+  /** Pods that take part in admission: admitted and not over. */
   active(): Pod[] {
     const { store, workers, status } = this.#deps;
     return store.all().filter((pod) => {
-      const state = workers.stateOf(uidOf(pod));
-      if (state?.phase === 'terminated' || state?.phase === 'finished') return false;
-      const over = hasEnded(pod.status) || hasEnded(status.statusOf(uidOf(pod)));
+      const uid = uidOf(pod);
+      const state = workers.stateOf(uid);
+      if (this.#admissions.has(uid) || state?.phase === 'terminated' || state?.phase === 'finished') return false;
+      const over = hasEnded(pod.status) || hasEnded(status.statusOf(uid));
       return !over || state?.phase === 'terminating';
     });
   }
@@ -64,71 +85,73 @@ export class PodChanges {
     return this.#deps.workers.stateOf(uid) === undefined && hasEnded(this.#deps.status.statusOf(uid));
   }
 
-  async #handle({ op, pods }: PodChange): Promise<void> {
-    const { store } = this.#deps;
+  #take(op: PodChange['op'], pod: Pod): Promise<void> | undefined {
+    const { store, workers } = this.#deps;
+    const before = store.get(uidOf(pod));
+    if (op === 'REMOVE') this.#remove(pod);
+    else store.set(pod);
+    if (isMirrorPod(pod)) {
+      if (op !== 'RECONCILE') this.#wakeStatic(pod);
+      return undefined;
+    }
     switch (op) {
+      case 'REMOVE':
+        return undefined;
       case 'ADD':
-        for (const pod of byAge(pods)) await this.#add(pod).catch((err: unknown) => this.#failed(op, pod, err));
-        return;
+        return this.#add(pod);
       case 'UPDATE':
       case 'DELETE':
-        for (const pod of pods) {
-          const before = store.get(uidOf(pod));
-          store.set(pod);
-          try {
-            this.#update(pod, before);
-          } catch (err) {
-            this.#failed(op, pod, err);
-          }
-        }
-        return;
+        return this.#update(pod, before);
       case 'RECONCILE':
-        for (const pod of pods) {
-          const before = store.get(uidOf(pod));
-          store.set(pod);
-          // Mostly our own patch coming back: a sync for each would only repeat what cannot be done just now.
-          if (!isMirrorPod(pod) && concernsWorker(before, pod)) this.#deps.workers.wake(uidOf(pod));
-        }
-        return;
-      case 'REMOVE':
-        for (const pod of pods) {
-          store.delete(pod);
-          if (isMirrorPod(pod)) this.#wakeStatic(pod);
-        }
-        this.#deps.onRemoved();
-        return;
+        // Mostly our own patch coming back: a sync for each would only repeat what cannot be done just now.
+        if (concernsWorker(before, pod)) workers.wake(uidOf(pod));
+        return undefined;
       default:
         return op satisfies never;
     }
   }
 
-  /** One pod that cannot be taken in does not keep the others out. */
-  #failed(op: PodChange['op'], pod: Pod, err: unknown): void {
-    this.#deps.log.error('pod cannot be taken in', { op, pod: podKey(pod), err });
+  #add(pod: Pod): Promise<void> | undefined {
+    const { workers, resizes } = this.#deps;
+    if (this.#needsAdmission(pod)) return this.#admissions.add(uidOf(pod));
+    resizes.admitted(pod);
+    resizes.offer(pod);
+    workers.add(pod);
+    return undefined;
   }
 
-  async #add(pod: Pod): Promise<void> {
-    const { store, workers, admission } = this.#deps;
-    const others = this.active();
-    store.set(pod);
-    if (isMirrorPod(pod)) return this.#wakeStatic(pod);
+  #update(pod: Pod, before: Pod | undefined): Promise<void> | undefined {
     const uid = uidOf(pod);
-    const newcomer =
-      workers.stateOf(uid) === undefined && !hasEnded(pod.status) && pod.metadata.deletionTimestamp === undefined;
-    if (newcomer) {
-      const verdict = await admission.admit(pod, others, this.#signal);
-      if (!verdict.ok) return this.#reject(pod, verdict.reason, verdict.message);
-    }
-    this.#deps.resizes.admitted(pod);
-    this.#deps.resizes.offer(pod);
-    workers.ensure(pod);
-  }
-
-  #update(pod: Pod, before: Pod | undefined): void {
-    if (isMirrorPod(pod)) return this.#wakeStatic(pod);
-    if (this.isRejected(uidOf(pod)) && pod.metadata.deletionTimestamp === undefined) return;
+    if (this.#needsAdmission(pod)) return this.isRejected(uid) ? undefined : this.#admissions.add(uid);
+    this.#admissions.drop(uid);
     this.#deps.resizes.offer(pod, before);
     this.#deps.workers.ensure(pod);
+    return undefined;
+  }
+
+  /** A pod that nobody works on yet and that is to be started. */
+  #needsAdmission(pod: Pod): boolean {
+    const started = this.#deps.workers.stateOf(uidOf(pod)) !== undefined;
+    return !started && !hasEnded(pod.status) && pod.metadata.deletionTimestamp === undefined;
+  }
+
+  #judged(judged: Pod, verdict: AdmissionVerdict): void {
+    const { store, resizes, workers } = this.#deps;
+    const pod = store.get(uidOf(judged));
+    if (pod === undefined) return;
+    if (!verdict.ok) return this.#reject(pod, verdict.reason, verdict.message);
+    resizes.admitted(judged);
+    resizes.offer(pod, pod === judged ? undefined : judged);
+    workers.add(pod);
+  }
+
+  #remove(pod: Pod): void {
+    const { store, workers, sourcesReady } = this.#deps;
+    const uid = uidOf(pod);
+    store.delete(pod);
+    if (isMirrorPod(pod)) return;
+    this.#admissions.drop(uid);
+    if (sourcesReady() && workers.stateOf(uid) !== undefined) workers.stop(uid, { deleted: true });
   }
 
   #reject(pod: Pod, reason: string, message: string): void {

@@ -38,6 +38,7 @@ function setup(steps: Partial<WorkerSteps> = {}) {
       isAlive: (uid) => alive.has(uid),
       onTerminated: () => undefined,
       onFinished: (uid) => calls.push(['finished', uid]),
+      onRestarted: (pod) => calls.push(['restarted', pod.metadata.uid ?? '']),
       clock,
       log: silentLogger,
     },
@@ -214,13 +215,59 @@ describe('pod workers', () => {
     t.add(makePod('a'));
     await t.clock.advance(0);
     t.workers.stop(podUid('a'), { deleted: true });
+    t.workers.add(makePod('a'));
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls, [
+      ['sync', 'a'],
+      ['terminate', 'a', 30],
+      ['finish', 'a'],
+      ['restarted', 'a'],
+      ['sync', 'a'],
+    ]);
+    await t.end();
+  });
+
+  it('does not start an evicted pod over because somebody changes it', async () => {
+    const t = setup();
     t.add(makePod('a'));
-    await t.clock.advance(1);
+    await t.clock.advance(0);
+    t.workers.stop(podUid('a'), { evicted: true });
+    t.add(makePod('a', { labels: { other: 'change' } }));
+    await t.clock.advance(60_000);
     assert.equal(t.workers.stateOf(podUid('a'))?.phase, 'finished');
-    assert.ok(t.workers.wantsRestart(podUid('a')));
-    t.workers.forget(podUid('a'));
+    assert.deepEqual(t.calls.at(-1), ['finished', 'a']);
+    await t.end();
+  });
+
+  it('survives a pod whose record cannot be read, and tries again', async () => {
+    const t = setup();
+    t.add(makePod('bad'));
+    t.add(makePod('good', { name: 'q' }));
+    const { get } = t.pods;
+    t.pods.get = (uid) => {
+      if (uid === 'bad') throw new TypeError("Cannot read properties of null (reading 'requests')");
+      return get.call(t.pods, uid);
+    };
     await t.clock.advance(1);
-    assert.deepEqual(t.calls.at(-1), ['sync', 'a']);
+    assert.deepEqual(t.calls, [['sync', 'good']]);
+    t.pods.get = get;
+    await t.clock.advance(16_000);
+    assert.deepEqual(t.calls.at(-1), ['sync', 'bad']);
+    await t.end();
+  });
+
+  it('knows until when a static pod of a name may run', async () => {
+    const t = setup();
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    t.add(makePod('a', { annotations }));
+    await t.clock.advance(0);
+    assert.equal(t.workers.mayRunStatic('p_n'), true);
+    assert.equal(t.workers.mayRunStatic('other_n'), false);
+    t.pods.delete(podUid('a'));
+    t.workers.stop(podUid('a'), { deleted: true });
+    assert.equal(t.workers.mayRunStatic('p_n'), true, 'while it is being stopped');
+    await t.clock.advance(1);
+    assert.equal(t.workers.mayRunStatic('p_n'), false);
     await t.end();
   });
 

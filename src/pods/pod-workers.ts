@@ -1,6 +1,7 @@
 // One worker per pod UID. Everything that happens to a pod on this node happens here, one thing at a time per pod and
 // side by side across pods. Woken by sources, runtime, probes, volumes and its own timers.
 import type { PodUid } from '../core/ids.ts';
+import { hasEnded } from '../core/phase.ts';
 import { fullName, isStaticPod, podKey, uidOf, type Pod } from '../core/pod.ts';
 import { childScope, type Scope } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
@@ -9,6 +10,7 @@ import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Logger } from '../lib/logger.ts';
 import { StaticNames } from './static-names.ts';
 import {
+  endedState,
   graceFor,
   initialState,
   next,
@@ -53,8 +55,6 @@ type Worker = {
   step: Scope | undefined;
   timer: Timer | undefined;
   readonly onTerminated: (() => void)[];
-  /** The same UID came back while it was being stopped: start over once it is finished. */
-  restart: boolean;
 };
 
 const RETRY_MS = 10_000;
@@ -87,14 +87,20 @@ export class PodWorkers {
     await this.#runner.stop();
   }
 
+  /** A source has a new pod. One that is still being stopped under the same UID starts over afterwards. */
+  add(pod: Pod): void {
+    const known = this.#workers.get(uidOf(pod));
+    if (known !== undefined && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod.status))
+      this.#apply(known, { on: 'addedAgain' });
+    this.ensure(pod);
+  }
+
   /** Starts a worker for a pod, or reminds the one that is there. */
   ensure(pod: Pod): void {
     const uid = uidOf(pod);
     const known = this.#workers.get(uid);
     if (known === undefined) this.#workers.set(uid, this.#create(uid, pod));
     else if (pod.metadata.deletionTimestamp !== undefined) this.#overtaking(known, () => this.#absorb(known));
-    else if (known.state.phase !== 'syncing' && pod.metadata.deletionTimestamp === undefined && !hasEnded(pod))
-      known.restart = true;
     this.wake(uid);
   }
 
@@ -152,48 +158,43 @@ export class PodWorkers {
     return [...this.#workers.keys()];
   }
 
-  /** The same UID came back while it was being stopped. */
-  wantsRestart(uid: PodUid): boolean {
-    return this.#workers.get(uid)?.restart === true;
+  /** Whether a static pod of this name is on the node and has not been stopped yet. */
+  mayRunStatic(name: string): boolean {
+    for (const { pod, state } of this.#workers.values())
+      if (pod !== undefined && isStaticPod(pod) && fullName(pod) === name)
+        if (state.phase === 'syncing' || state.phase === 'terminating') return true;
+    return false;
   }
 
-  /** Drops a worker that is finished (or never did anything) once its pod is gone at the source. */
+  /** Drops a worker that is finished once its pod is gone at the source. */
   forget(uid: PodUid): void {
     const worker = this.#workers.get(uid);
     if (worker === undefined || worker.state.phase !== 'finished') return;
     worker.timer?.cancel();
     this.#workers.delete(uid);
     this.#static.release(uid);
-    const pod = this.#deps.desired.get(uid);
-    if (!worker.restart || pod === undefined) return;
-    this.#deps.onRestarted?.(pod);
-    this.ensure(pod);
   }
 
   #create(uid: PodUid, pod: Pod | undefined): Worker {
-    const over = pod !== undefined && hasEnded(pod) && !this.#deps.isAlive(uid);
-    const state: WorkerState = over
-      ? {
-          phase: 'terminated',
-          since: this.#deps.clock.monotonic(),
-          evicted: false,
-          deleted: pod.metadata.deletionTimestamp !== undefined,
-        }
-      : initialState;
-    return { uid, pod, state, step: undefined, timer: undefined, onTerminated: [], restart: false };
+    const over = pod !== undefined && hasEnded(pod.status) && !this.#deps.isAlive(uid);
+    const deleted = pod?.metadata.deletionTimestamp !== undefined;
+    const state = over ? endedState(deleted, this.#deps.clock.monotonic()) : initialState;
+    return { uid, pod, state, step: undefined, timer: undefined, onTerminated: [] };
   }
 
   #apply(worker: Worker, event: WorkerEvent): void {
     const before = worker.state.phase;
     worker.state = next(worker.state, event, this.#deps.clock.monotonic());
-    if (before === worker.state.phase) return;
-    if (worker.state.phase === 'terminated' || worker.state.phase === 'finished') {
-      for (const done of worker.onTerminated.splice(0)) done();
-      this.#deps.onTerminated(worker.uid);
-    }
-    if (worker.state.phase === 'finished') {
-      this.#static.release(worker.uid);
-      this.#deps.onFinished(worker.uid);
+    const after = worker.state.phase;
+    if (before === after || after === 'terminating') return;
+    for (const done of worker.onTerminated.splice(0)) done();
+    this.#deps.onTerminated(worker.uid);
+    if (after === 'terminated') return;
+    this.#static.release(worker.uid);
+    if (after === 'finished') this.#deps.onFinished(worker.uid);
+    else {
+      if (worker.pod !== undefined) this.#deps.onRestarted?.(worker.pod);
+      this.wake(worker.uid);
     }
   }
 
@@ -202,12 +203,12 @@ export class PodWorkers {
     const root = this.#signal;
     if (worker === undefined || root === undefined || root.aborted) return;
     worker.timer?.cancel();
-    this.#absorb(worker);
-    if (!this.#mayStart(worker)) return;
     const scope = childScope(root);
-    worker.step = scope;
     let againMs: number | undefined;
     try {
+      this.#absorb(worker);
+      if (!this.#mayStart(worker)) return;
+      worker.step = scope;
       againMs = await this.#step(worker, scope.signal);
     } catch (err) {
       if (!scope.signal.aborted) {
@@ -260,7 +261,7 @@ export class PodWorkers {
     if (pod === undefined) return;
     worker.pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#request(worker, { deleted: true });
-    else if (hasEnded(pod)) this.#request(worker, {});
+    else if (hasEnded(pod.status)) this.#request(worker, {});
   }
 
   #request(worker: Worker, request: PodStopRequest): void {
@@ -273,11 +274,7 @@ export class PodWorkers {
     if (pod === undefined || !isStaticPod(pod)) return true;
     if (this.#static.claim(fullName(pod), worker.uid)) return true;
     if (worker.state.phase === 'syncing' || this.#deps.isAlive(worker.uid)) return this.#deps.isAlive(worker.uid);
-    worker.state = { phase: 'finished', evicted: false, deleted: true };
-    this.#static.release(worker.uid);
-    this.#deps.onFinished(worker.uid);
+    this.#apply(worker, { on: 'neverStarted' });
     return false;
   }
 }
-
-const hasEnded = (pod: Pod): boolean => pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';

@@ -1,6 +1,7 @@
 // One pass over a pod that should run: say how it is, get its surroundings ready, let the runtime do what is missing.
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
+import { hasEnded } from '../core/phase.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
 import { hasReadySandbox, hasRunningContainers, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
@@ -85,8 +86,6 @@ const NETWORK_RETRY_MS = 1000;
 /** In a crowd most pods are Ready before this, and say so in the same update. */
 const CROWDED_SANDBOX_READY_MS = 1000;
 
-const isFinal = (status: PodStatus): boolean => status.phase === 'Succeeded' || status.phase === 'Failed';
-
 export class SyncPod {
   readonly #deps: SyncPodDeps;
 
@@ -100,7 +99,7 @@ export class SyncPod {
     if (snapshot?.partial === true)
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
     const written = await status.write(pod, snapshot);
-    if (isFinal(written)) return { terminal: true };
+    if (hasEnded(written)) return { terminal: true };
     const outcome = await this.#bringAbout({ pod, snapshot, restartingAll: isRestartingAll(written) }, signal);
     const deadline = this.#deadlineOf(pod, written);
     const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);

@@ -43,7 +43,14 @@ describe('worker state', () => {
     let s = next(initialState, stop({ evicted: true }, 30), 1);
     s = next(s, stop({ deleted: true }, 60), 2);
     s = next(s, stop({}, 5), 3);
-    assert.deepEqual(s, { phase: 'terminating', since: 1, graceSeconds: 5, evicted: true, deleted: true });
+    assert.deepEqual(s, {
+      phase: 'terminating',
+      since: 1,
+      graceSeconds: 5,
+      evicted: true,
+      deleted: true,
+      restart: false,
+    });
   });
 
   it('never goes back, whatever happens in whatever order', () => {
@@ -67,6 +74,30 @@ describe('worker state', () => {
         }
       }),
     );
+  });
+
+  const deleted = next(initialState, stop({ deleted: true }), 0);
+  const again: WorkerEvent = { on: 'addedAgain' };
+  const stopped: WorkerEvent = { on: 'containersStopped' };
+  const cleaned: WorkerEvent = { on: 'cleanedUp' };
+  for (const [name, events, want] of [
+    ['while it is stopped', [again, stopped, cleaned], 'syncing'],
+    ['while it is cleaned up', [stopped, again, cleaned], 'syncing'],
+    ['after it is finished', [stopped, cleaned, again], 'syncing'],
+    ['and deleted once more', [again, stop({ deleted: true }), stopped, cleaned], 'finished'],
+    ['and evicted while it is stopped', [again, stop({ evicted: true }), stopped, cleaned], 'syncing'],
+    ['before it ever started', [again, { on: 'neverStarted' }], 'syncing'],
+    ['not at all', [{ on: 'neverStarted' }], 'finished'],
+  ] as [string, WorkerEvent[], string][])
+    it(`added again ${name}: ${want}`, () => {
+      let s = deleted;
+      for (const event of events) s = next(s, event, 1);
+      assert.equal(s.phase, want);
+    });
+
+  it('keeps the dead containers of a pod that starts over', () => {
+    const s = next(next(deleted, again, 1), stopped, 1);
+    assert.equal(contentMayBeRemoved(s, true), false);
   });
 
   for (const [name, p, request, want] of [

@@ -14,40 +14,59 @@ export type PodStopRequest = {
   readonly status?: (status: PodStatus) => PodStatus;
 };
 
+/** What sticks once a stop was asked for. */
+type Stopped = {
+  readonly evicted: boolean;
+  readonly deleted: boolean;
+  /** The same UID was added again meanwhile: once everything is cleaned up the pod starts over. */
+  readonly restart: boolean;
+};
+
 export type WorkerState =
   | { readonly phase: 'syncing' }
-  | {
+  | ({
       readonly phase: 'terminating';
       readonly since: number;
       readonly graceSeconds: number;
-      readonly evicted: boolean;
-      readonly deleted: boolean;
       readonly status?: (status: PodStatus) => PodStatus;
-    }
-  | { readonly phase: 'terminated'; readonly since: number; readonly evicted: boolean; readonly deleted: boolean }
-  | { readonly phase: 'finished'; readonly evicted: boolean; readonly deleted: boolean };
+    } & Stopped)
+  | ({ readonly phase: 'terminated'; readonly since: number } & Stopped)
+  | ({ readonly phase: 'finished' } & Stopped);
 
 export type WorkerEvent =
   | { readonly on: 'stop'; readonly request: PodStopRequest; readonly graceSeconds: number }
   | { readonly on: 'containersStopped' }
-  | { readonly on: 'cleanedUp' };
+  | { readonly on: 'cleanedUp' }
+  /** It waited for its turn and had nothing to stop. */
+  | { readonly on: 'neverStarted' }
+  /** A source that had removed the pod has it again. */
+  | { readonly on: 'addedAgain' };
 
 export const initialState: WorkerState = { phase: 'syncing' };
 
+/** Of a pod that had ended before this worker was made. */
+export const endedState = (deleted: boolean, now: number): WorkerState => ({
+  phase: 'terminated',
+  since: now,
+  evicted: false,
+  deleted,
+  restart: false,
+});
+
 export function next(state: WorkerState, event: WorkerEvent, now: number): WorkerState {
+  if (state.phase === 'syncing') return event.on === 'stop' ? stopping(event.request, event.graceSeconds, now) : state;
+  if (event.on === 'addedAgain') return addedAgain(state);
+  const { evicted, deleted, restart } = state;
   switch (state.phase) {
-    case 'syncing':
-      return event.on === 'stop' ? stopping(event.request, event.graceSeconds, now) : state;
     case 'terminating':
       if (event.on === 'stop') return merged(state, event.request, event.graceSeconds);
-      return event.on === 'containersStopped'
-        ? { phase: 'terminated', since: now, evicted: state.evicted, deleted: state.deleted }
-        : state;
+      if (event.on === 'neverStarted') return cleanedUp(state);
+      return event.on === 'containersStopped' ? { phase: 'terminated', since: now, evicted, deleted, restart } : state;
     case 'terminated':
-      if (event.on === 'stop') return { ...state, deleted: state.deleted || event.request.deleted === true };
-      return event.on === 'cleanedUp' ? { phase: 'finished', evicted: state.evicted, deleted: state.deleted } : state;
+      if (event.on === 'stop') return isDeleted(state, event.request);
+      return event.on === 'cleanedUp' || event.on === 'neverStarted' ? cleanedUp(state) : state;
     case 'finished':
-      return event.on === 'stop' && event.request.deleted === true ? { ...state, deleted: true } : state;
+      return event.on === 'stop' ? isDeleted(state, event.request) : state;
     default:
       return state satisfies never;
   }
@@ -59,6 +78,7 @@ const stopping = (request: PodStopRequest, graceSeconds: number, now: number): W
   graceSeconds,
   evicted: request.evicted === true,
   deleted: request.deleted === true,
+  restart: false,
   ...(request.status === undefined ? {} : { status: request.status }),
 });
 
@@ -67,12 +87,22 @@ const merged = (
   request: PodStopRequest,
   graceSeconds: number,
 ): WorkerState => ({
-  ...state,
+  ...isDeleted(state, request),
   graceSeconds: Math.min(state.graceSeconds, graceSeconds),
   evicted: state.evicted || request.evicted === true,
-  deleted: state.deleted || request.deleted === true,
   ...(request.status === undefined ? {} : { status: request.status }),
 });
+
+/** A deletion sticks, and calls off the restart that was asked for before it. */
+const isDeleted = <S extends Stopped>(state: S, { deleted }: PodStopRequest): S =>
+  deleted === true ? { ...state, deleted: true, restart: false } : state;
+
+/** The pod starts over after its end; until then its dead containers stay, they count its restarts. */
+const addedAgain = (state: Exclude<WorkerState, { phase: 'syncing' }>): WorkerState =>
+  state.phase === 'finished' ? initialState : { ...state, evicted: false, deleted: false, restart: true };
+
+const cleanedUp = ({ evicted, deleted, restart }: Stopped): WorkerState =>
+  restart ? initialState : { phase: 'finished', evicted, deleted, restart };
 
 /** The grace a stop request means for this pod: the smallest that anybody asked for, at least one second. */
 export function graceFor(pod: Pod | undefined, request: PodStopRequest): number {

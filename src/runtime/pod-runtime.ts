@@ -1,6 +1,7 @@
 // Pods in the runtime: brings one to what its spec asks for, or to an end. The caller serialises calls per pod.
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
+import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
 import { withPodLimits, type Actuated } from '../core/pod-resources.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
@@ -110,9 +111,9 @@ export class PodRuntime {
   }
 
   /** Drops what is remembered of a pod that is gone for good. */
-  async forget(pod: Pod): Promise<void> {
-    this.#parts.executors.backoff.forgetPod(pod);
+  async forget(uid: PodUid, pod: Pod | undefined): Promise<void> {
+    if (pod !== undefined) this.#parts.executors.backoff.forgetPod(pod);
     this.#parts.executors.backoff.prune(this.#deps.infra.clock.now());
-    await this.#deps.infra.userns.release(pod.metadata.uid ?? '');
+    await this.#deps.infra.userns.release(uid);
   }
 }

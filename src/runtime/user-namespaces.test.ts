@@ -28,6 +28,15 @@ describe('user namespaces', () => {
     assert.equal(await make(1).mappingOf(podOf('x'), true), undefined);
     assert.equal(await make(1).mappingOf(podOf('x', true), true), undefined);
   });
+  it('takes back the slots of pods that nobody knows any more', async () => {
+    const users = make(2);
+    await hostId(users, 'kept');
+    await hostId(users, 'gone');
+    users.keepOnly(new Set(['kept']));
+    assert.equal(await hostId(users, 'new'), 2 * IDS);
+    assert.equal(await hostId(users, 'kept'), IDS);
+    for (const uid of ['kept', 'gone', 'new']) await users.release(uid);
+  });
   it('one slot each, kept over a restart, free after release', async () => {
     const users = make(2);
     assert.equal(await hostId(users, 'a'), IDS);

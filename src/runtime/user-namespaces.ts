@@ -84,6 +84,15 @@ export class UserNamespaces {
     await rm(this.#file(uid), { force: true });
   }
 
+  /** Gives back the ranges of all pods but these; what is recorded of the others goes with their directories. */
+  keepOnly(uids: ReadonlySet<string>): void {
+    for (const [uid, slot] of this.#slots)
+      if (!uids.has(uid)) {
+        this.#slots.delete(uid);
+        this.#taken.delete(slot);
+      }
+  }
+
   async #adopt(uid: string): Promise<number | undefined> {
     let text: string;
     try {

@@ -17,6 +17,8 @@ export type StoredStatus = {
   readonly version: number;
   /** The worker is done with the pod: the API object may be deleted once its phase is final. */
   readonly finished: boolean;
+  /** The pod has started over since. */
+  readonly reopened?: boolean;
 };
 
 export type StatusStoreDeps = {
@@ -59,7 +61,7 @@ export class StatusStore {
     const uid = uidOf(pod);
     const old = this.#entries.get(uid);
     const base = this.lastOf(pod);
-    const refused = old === undefined ? undefined : resurrected(pod, old.status, next);
+    const refused = old === undefined || old.reopened === true ? undefined : resurrected(pod, old.status, next);
     if (refused !== undefined) {
       this.#deps.log.warn('status refused: a container that ended for good would be alive again', {
         container: refused,
@@ -87,6 +89,17 @@ export class StatusStore {
     const entry = this.#entries.get(uid);
     if (entry !== undefined) this.#entries.set(uid, { ...entry, finished: true });
     this.#deps.onChange(uid);
+  }
+
+  /** The pod starts over under its UID: that its containers had ended for good holds no longer. */
+  reopen(uid: PodUid): void {
+    const entry = this.#entries.get(uid);
+    if (entry !== undefined) this.#entries.set(uid, { ...entry, finished: false, reopened: true });
+  }
+
+  /** Drops the statuses of all pods but these. */
+  keepOnly(uids: ReadonlySet<PodUid>): void {
+    for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
   }
 
   delete(uid: PodUid): void {

@@ -42,6 +42,7 @@ const containerOf = (pod: Pod): string => statusOf(pod, 'main')?.containerID ?? 
 export function restartSuite(node: () => TestNode): void {
   describe('restarts', () => {
     staticPods(node);
+    rewrittenStaticPod(node);
     restarted(node);
     deletedNode(node);
     outage(node);
@@ -81,6 +82,39 @@ function staticPods(node: () => TestNode): void {
       mirror.metadata.annotations['kubernetes.io/config.mirror'],
     );
     assert.equal(containerOf(await s.ready(name)), containerOf(mirror));
+  });
+}
+
+function rewrittenStaticPod(node: () => TestNode): void {
+  it('restarts a static pod whose file is removed and written again; the mirror stays while the pod ends', async () => {
+    const n = node();
+    const file = join(n.manifests, 'again.json');
+    const stubborn = container('main', { command: shell('trap "sleep 3; exit 0" TERM; sleep 1000 & wait') });
+    const spec = { terminationGracePeriodSeconds: 10, containers: [stubborn] };
+    const metadata = { name: 'again', namespace: 'default' };
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
+    writeFileSync(file, text);
+    const s = await Scene.open(n, 'default');
+    const name = `again-${NODE_NAME}`;
+    const first = await until('the mirror is ready', () => s.ready(name, 1000), PATIENCE_MS);
+    rmSync(file);
+    writeFileSync(file, text);
+    const second = await s.until(name, 'was restarted', (p) => statusOf(p, 'main')?.restartCount === 1);
+    assert.equal(second.metadata.uid, first.metadata.uid, 'the same mirror all the time');
+    await s.ready(name);
+
+    rmSync(file);
+    const uid = first.metadata.annotations?.['kubernetes.io/config.hash'] ?? '';
+    await until(
+      'its container is gone',
+      async () => {
+        const runs = (await runningOf(n, uid)) > 0;
+        if (runs) assert.equal((await s.read(name)).metadata.uid, first.metadata.uid, 'the mirror stays that long');
+        return !runs;
+      },
+      PATIENCE_MS,
+    );
+    await s.gone(name);
   });
 }
 
