@@ -31,7 +31,8 @@ export async function buildAdmission(
       sysctls: new SysctlAllowlist(config.allowedUnsafeSysctls, edge.resources.machine.kernelRelease),
       nodeConditions: deps.pressures,
       shuttingDown: deps.shuttingDown,
-      unsupportedVolume: (pod) => unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined }),
+      unsupportedVolume: (pod) =>
+        unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined, claims: false }),
       evict: (pod, why, signal) =>
         evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, pod, why, signal),
       clock: base.clock,

@@ -1,6 +1,7 @@
 // The v1 Pod as it is in JSON, and the few questions everybody asks of one. Types only cost nothing at run time.
 import { podUid, type PodUid } from './ids.ts';
 import type { KubeObject, LabelSelector } from './meta.ts';
+import type { InlineCsiSource } from './storage.ts';
 
 export type ResourceList = Readonly<Record<string, string>>;
 
@@ -318,7 +319,7 @@ export type Volume = {
   readonly image?: { readonly reference?: string; readonly pullPolicy?: 'Always' | 'Never' | 'IfNotPresent' };
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
   readonly ephemeral?: Readonly<Record<string, unknown>>;
-  readonly csi?: { readonly driver: string; readonly [key: string]: unknown };
+  readonly csi?: InlineCsiSource;
   readonly nfs?: { readonly server: string; readonly path: string; readonly readOnly?: boolean };
   readonly iscsi?: Readonly<Record<string, unknown>>;
   readonly fc?: Readonly<Record<string, unknown>>;

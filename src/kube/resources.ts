@@ -11,6 +11,7 @@ import type {
   Service,
 } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
+import type { CsiDriver, PersistentVolume, PersistentVolumeClaim, VolumeAttachment } from '../core/storage.ts';
 
 export type Resource<T> = {
   /** `/api/v1` or `/apis/GROUP/VERSION`. */
@@ -133,6 +134,10 @@ export const SERVICE_ACCOUNTS = core<TokenRequest>('serviceaccounts');
 export const LEASES = group<Lease>('coordination.k8s.io', 'leases');
 export const RUNTIME_CLASSES = group<RuntimeClass>('node.k8s.io', 'runtimeclasses');
 export const CSI_NODES = group<CsiNode>('storage.k8s.io', 'csinodes');
+export const CSI_DRIVERS = group<CsiDriver>('storage.k8s.io', 'csidrivers');
+export const VOLUME_ATTACHMENTS = group<VolumeAttachment>('storage.k8s.io', 'volumeattachments');
+export const PERSISTENT_VOLUMES = core<PersistentVolume>('persistentvolumes');
+export const PERSISTENT_VOLUME_CLAIMS = core<PersistentVolumeClaim>('persistentvolumeclaims');
 export const TOKEN_REVIEWS = group<TokenReview>('authentication.k8s.io', 'tokenreviews');
 export const SUBJECT_ACCESS_REVIEWS = group<SubjectAccessReview>('authorization.k8s.io', 'subjectaccessreviews');
 export const SIGNING_REQUESTS = group<CertificateSigningRequest>('certificates.k8s.io', 'certificatesigningrequests');

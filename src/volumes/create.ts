@@ -70,6 +70,7 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
   const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter), {
     podCertificates: deps.podCertificates !== undefined,
+    claims: false,
   });
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };

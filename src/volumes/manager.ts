@@ -2,6 +2,7 @@
 // and secrets, and by the timers of back-offs and token refreshes; there is no polling loop. Each volume is worked on by
 // itself, so that one that hangs holds up its own pod only.
 import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
 import { namespaceOf, uidOf, type Container, type Pod } from '../core/pod.ts';
 import type { MountTable } from '../host/mounts/mount-table.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
@@ -10,11 +11,13 @@ import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { Attachments } from './attachments.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumeResolver } from './plugin.ts';
-import { notMountedError, PodVolumes } from './pod-volumes.ts';
+import { notMountedError } from './mount-messages.ts';
+import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
 import type { SubPaths } from './subpath.ts';
 import { usageOf, type VolumeUsage } from './volume-stats.ts';
@@ -29,6 +32,11 @@ export type VolumeManagerDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: VolumeMetrics;
+  /** Absent where nothing is ever attached. */
+  readonly attachments?: Attachments;
+  readonly node?: () => Node | undefined;
+  /** What `volumesInUse` says changed: the node reports it at once. */
+  readonly onVolumesInUse?: () => void;
 };
 
 /** By the names of the volumes. */
@@ -52,6 +60,8 @@ export class VolumeManager implements Runnable {
   readonly #pods = new Map<string, PodVolumes>();
   readonly #namespaces = new Map<string, string>();
   readonly #refreshedAt = new Map<string, number>();
+  /** The attached names of each pod, as last told. */
+  readonly #inUse = new Map<string, string>();
   readonly #stop = new AbortController();
   #waiters = new Set<Waiter>();
 
@@ -138,14 +148,16 @@ export class VolumeManager implements Runnable {
     const uid = uidOf(pod);
     this.setDesired(pod);
     const volumes = this.#volumesOf(uid);
+    volumes.markRepublished();
     this.#refreshNowAndThen(uid, volumes);
+    volumes.reconcile();
     const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
     const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
     try {
       await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      throw notMountedError(volumes, 'context deadline exceeded');
+      throw notMountedError(volumes.missingByCause(), volumes.complaints(), 'context deadline exceeded');
     }
     if (volumes.refused !== undefined) throw new KubeletError('unimplemented', volumes.refused);
     if (gone()) throw new KubeletError('cancelled', 'the pod was removed while its volumes were being mounted');
@@ -249,7 +261,7 @@ export class VolumeManager implements Runnable {
   #volumesOf(uid: string): PodVolumes {
     let volumes = this.#pods.get(uid);
     if (volumes === undefined) {
-      const { resolver, podDirs, subPaths, events, clock, log, metrics } = this.#deps;
+      const { resolver, podDirs, subPaths, events, clock, log, metrics, attachments, node } = this.#deps;
       volumes = new PodVolumes(
         uid,
         {
@@ -258,6 +270,9 @@ export class VolumeManager implements Runnable {
           clock,
           log,
           ...(metrics === undefined ? {} : { metrics }),
+          ...(attachments === undefined ? {} : { attachments }),
+          ...(node === undefined ? {} : { node }),
+          isUsedByOthers: (name, own) => this.#isUsedByOthers(name, own),
           ensurePodDirs: (id) => podDirs.ensure(id),
           cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),
         },
@@ -272,7 +287,17 @@ export class VolumeManager implements Runnable {
     return volumes;
   }
 
+  #isUsedByOthers(uniqueName: string, uid: string): boolean {
+    return [...this.#pods.values()].some((volumes) => volumes.uid !== uid && volumes.mayHave(uniqueName));
+  }
+
   #settle(uid: string): void {
+    const names = this.#pods.get(uid)?.attachedNames().sort().join(' ') ?? '';
+    if ((this.#inUse.get(uid) ?? '') !== names) {
+      if (names === '') this.#inUse.delete(uid);
+      else this.#inUse.set(uid, names);
+      this.#deps.onVolumesInUse?.();
+    }
     if (this.#pods.get(uid)?.isEmpty === true && !this.#namespaces.has(uid)) this.#pods.delete(uid);
     for (const waiter of this.#waiters) {
       if ((waiter.uid === uid || waiter.uid === '') && waiter.done()) {

@@ -1,6 +1,8 @@
 // The kinds of volumes this kubelet can mount. A pod that asks for another one is refused by name, at once.
 import type { Pod, Volume } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { claimOf } from './claims/claim-checks.ts';
+import type { ClaimResolver } from './claims/claim-resolver.ts';
 import { kindOf, type ResolvedVolume, type VolumePlugin, type VolumeResolver } from './plugin.ts';
 
 /** The fields of a pod's volume that have a plugin. */
@@ -13,13 +15,20 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'projected',
   'image',
 ]);
+/** These stand for a persistent volume. */
+const CLAIM_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral']);
 
-export type VolumeAbilities = { readonly podCertificates: boolean };
+export type VolumeAbilities = {
+  readonly podCertificates: boolean;
+  /** Claims and CSI volumes need an API server. */
+  readonly claims: boolean;
+};
 
 /** Why a volume cannot be mounted by this kubelet at all, or undefined if it can. */
 function unsupportedVolume(volume: Volume, can: VolumeAbilities): string | undefined {
   const kind = kindOf(volume);
   if (kind === undefined) return `volume "${volume.name}" names no kind of volume`;
+  if (CLAIM_KINDS.has(kind) && can.claims) return undefined;
   if (!SUPPORTED_KINDS.has(kind))
     return `volume "${volume.name}" is of kind ${kind}, which this kubelet does not support`;
   if (can.podCertificates) return undefined;
@@ -41,22 +50,26 @@ export class PluginSet implements VolumeResolver {
   readonly #byKind: ReadonlyMap<string, VolumePlugin>;
   readonly #byName: ReadonlyMap<string, VolumePlugin>;
   readonly #can: VolumeAbilities;
+  readonly #claims: ClaimResolver | undefined;
 
   /** `plugins` by the field of a pod's volume they answer for. */
-  constructor(plugins: Readonly<Record<string, VolumePlugin>>, can: VolumeAbilities) {
+  constructor(plugins: Readonly<Record<string, VolumePlugin>>, can: VolumeAbilities, claims?: ClaimResolver) {
     this.#can = can;
+    this.#claims = claims;
     this.#byKind = new Map(Object.entries(plugins));
     this.#byName = new Map(Object.values(plugins).map((plugin) => [plugin.name, plugin]));
   }
 
-  resolve(_pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume> {
+  async resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume> {
     signal.throwIfAborted();
     const problem = unsupportedVolume(volume, this.#can);
+    if (problem !== undefined) throw new KubeletError('unimplemented', problem);
+    const claim = claimOf(pod, volume);
+    if (claim !== undefined && this.#claims !== undefined) return this.#claims.resolve(pod, volume, claim, signal);
     const plugin = this.#byKind.get(kindOf(volume) ?? '');
-    if (problem !== undefined || plugin === undefined) {
-      return Promise.reject(new KubeletError('unimplemented', problem ?? `volume "${volume.name}" has no plugin`));
-    }
-    return Promise.resolve({ plugin, specName: volume.name });
+    if (plugin === undefined) throw new KubeletError('unimplemented', `volume "${volume.name}" has no plugin`);
+    await plugin.ready?.(signal);
+    return { plugin, specName: volume.name, volumeMode: 'Filesystem', readOnly: false };
   }
 
   byName(plugin: string): VolumePlugin | undefined {

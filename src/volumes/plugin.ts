@@ -1,6 +1,18 @@
 // The contract between the manager and a kind of volume. The manager decides when, a plugin knows how. Every verb may be
 // called again after a crash at any point of it, must honour its signal, and must leave other volumes alone.
 import type { Pod, Volume } from '../core/pod.ts';
+import type { PersistentVolume, PersistentVolumeClaim, VolumeMode } from '../core/storage.ts';
+
+/** What a claim stands for. */
+export type PersistentSource = {
+  /** The persistent volume; one of a kind that was moved to CSI is shown as the CSI volume it is treated as. */
+  readonly volume: PersistentVolume;
+  readonly claim: PersistentVolumeClaim;
+  /** Of the volume's annotation or spec. */
+  readonly mountOptions: readonly string[];
+  /** Shown as `migrated` in metrics. */
+  readonly migrated: boolean;
+};
 
 /** One volume of one pod, with what it stands for resolved. */
 export type VolumeRequest = {
@@ -8,6 +20,16 @@ export type VolumeRequest = {
   readonly volume: Volume;
   /** The name of its directory: the volume's name, or the persistent volume's for a claim. */
   readonly specName: string;
+  /** Present for claims. */
+  readonly persistent?: PersistentSource;
+  /** `Block`: containers get a device, and `setUp` answers with a `devicePath`. */
+  readonly volumeMode: VolumeMode;
+  /** The pod asked for the claim to be read-only. */
+  readonly readOnly: boolean;
+  /** Containers may be using the volume already (a refresh, or found after a restart): a failure must not take it away. */
+  readonly inUse: boolean;
+  /** Where a controller attached the volume, as far as it said. */
+  readonly attachedPath: string;
   /** Tells people what is being waited for right now. */
   readonly progress: (doing: string) => void;
 };
@@ -15,16 +37,20 @@ export type VolumeRequest = {
 export type MountedVolume = {
   /** What containers mount; empty for kinds that the runtime mounts by itself. */
   readonly hostPath: string;
+  /** The device that containers are given instead, for a volume in block mode. */
+  readonly devicePath?: string;
   readonly readOnly: boolean;
   readonly selinuxRelabel: boolean;
   /** An extra group for every container of the pod. */
   readonly gid?: number;
   /** Wall time at which the content wants to be written again, whether or not anybody asks. */
   readonly refreshAtMs?: number;
+  /** `setUp` wants to be called with every sync of the pod. */
+  readonly republish?: boolean;
 };
 
 /** A volume of which only what is on disk is known. */
-export type VolumeOnDisk = { readonly uid: string; readonly specName: string };
+export type VolumeOnDisk = { readonly uid: string; readonly specName: string; readonly volumeMode: VolumeMode };
 
 /** An API object whose change changes the content of a volume. Some kinds count as one object without a name. */
 export type ObjectReference = {
@@ -37,19 +63,38 @@ export interface VolumePlugin {
   readonly name: string;
   /** Whether `setUp` on a mounted volume brings its content up to date. */
   readonly refreshes: boolean;
+  /** Whether a persistent volume of this kind may have mount options. */
+  readonly takesMountOptions?: boolean;
+  /** How long one attempt may take, where the manager's limit is too short. */
+  readonly stepTimeoutMs?: number;
+  /** Resolves once the plugin knows what it must to answer for a volume. */
+  ready?(signal: AbortSignal): Promise<void>;
   /** Makes the volume usable. Called again to refresh, to repair and to adopt what an earlier run left. */
   setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume>;
   /** Undoes `setUp`, or the part of it that happened. Nothing there is success. */
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
+  /** Learns what it must know of a volume that an earlier run left, before anything is set up or torn down. */
+  reconstruct?(volume: VolumeOnDisk): Promise<ReconstructedVolume>;
   /** The objects a volume is made of. */
   references?(volume: Volume): readonly ObjectReference[];
-  /** For kinds that a controller attaches to the node: the name under which it does. */
-  attachedName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName'>): string;
+  /** For kinds that a controller attaches to the node: the name under which it does. Undefined: not this volume. */
+  attachedName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined;
+  /** For volumes that pods share: the same for two pods if and only if it is the same volume. */
+  uniqueName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined;
   /** Volumes found on disk that are not directories `volumes/<plugin>/<name>` of a pod. */
   readonly leavesNoDirectory?: boolean;
 }
 
-export type ResolvedVolume = { readonly plugin: VolumePlugin; readonly specName: string };
+/** `attachedName` where a controller may have attached it. */
+export type ReconstructedVolume = { readonly attachedName?: string; readonly uniqueName?: string };
+
+export type ResolvedVolume = {
+  readonly plugin: VolumePlugin;
+  readonly specName: string;
+  readonly volumeMode: VolumeMode;
+  readonly readOnly: boolean;
+  readonly persistent?: PersistentSource;
+};
 
 /** Finds the plugin of a volume. A claim is looked up here, so that the manager sees only what is behind it. */
 export interface VolumeResolver {

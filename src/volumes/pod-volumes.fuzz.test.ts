@@ -71,7 +71,8 @@ class World {
       'u',
       {
         resolver: {
-          resolve: (_pod, volume) => Promise.resolve({ plugin: this.#plugin, specName: volume.name }),
+          resolve: (_pod, volume) =>
+            Promise.resolve({ plugin: this.#plugin, specName: volume.name, volumeMode: 'Filesystem', readOnly: false }),
           byName: () => this.#plugin,
         },
         cleanSubPaths: () => Promise.resolve(),
@@ -91,7 +92,7 @@ class World {
     await this.clock.advance(10_000);
     this.#stop = new AbortController();
     this.volumes = this.#open();
-    for (const specName of this.disk) this.volumes.adopt({ plugin: this.#plugin, specName });
+    for (const specName of this.disk) this.volumes.adopt({ plugin: this.#plugin, specName, volumeMode: 'Filesystem' });
     if (this.isOver) this.volumes.setUnwanted();
     else this.want(this.wanted);
   }

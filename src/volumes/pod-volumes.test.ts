@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Node } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import type { MountedVolume, VolumePlugin } from './plugin.ts';
-import { notMountedError, PodVolumes } from './pod-volumes.ts';
+import type { MountedVolume, PersistentSource, VolumePlugin } from './plugin.ts';
+import { Attachments } from './attachments.ts';
+import { notMountedError } from './mount-messages.ts';
+import { PodVolumes } from './pod-volumes.ts';
 
 /** One pod with volumes of a kind whose every verb is scripted. */
 class Script {
@@ -17,6 +20,9 @@ class Script {
   tearDown: (name: string) => Promise<void> = () => Promise.resolve();
   resolve: (name: string) => Promise<string> = (name) => Promise.resolve(name);
   readonly stop = new AbortController();
+  persistent: PersistentSource | undefined;
+  attachments: Attachments | undefined;
+  usedByOthers = false;
   readonly plugin: VolumePlugin = {
     name: 'test/scripted',
     refreshes: true,
@@ -31,12 +37,19 @@ class Script {
     },
     references: (volume) => [{ kind: 'secret', name: `of-${volume.name}` }],
     attachedName: ({ specName }) => `test/${specName}`,
+    uniqueName: ({ specName }) => `test/${specName}`,
   };
   readonly volumes = new PodVolumes(
     'u',
     {
       resolver: {
-        resolve: async (_pod, volume) => ({ plugin: this.plugin, specName: await this.resolve(volume.name) }),
+        resolve: async (_pod, volume) => ({
+          plugin: this.plugin,
+          specName: await this.resolve(volume.name),
+          volumeMode: 'Filesystem',
+          readOnly: false,
+          ...(this.persistent === undefined ? {} : { persistent: this.persistent }),
+        }),
         byName: () => this.plugin,
       },
       cleanSubPaths: (_uid, volume) => {
@@ -50,6 +63,13 @@ class Script {
       },
       clock: this.clock,
       log: silentLogger,
+      attachments: {
+        whenAttached: (name, signal) => this.attachments?.whenAttached(name, signal) ?? Promise.resolve(''),
+        isUsable: () => true,
+        isAttached: (name) => this.attachments?.isAttached(name),
+      },
+      node: () => ({ metadata: { name: 'n', labels: { zone: 'a' } } }),
+      isUsedByOthers: () => this.usedByOthers,
     },
     { stepTimeoutMs: 10_000, onChange: () => void this.changes++ },
     this.stop.signal,
@@ -73,7 +93,7 @@ test('failures are retried at exact moments, doubling up to two minutes and two 
   assert.deepEqual(at.slice(0, 11), [0, 500, 1500, 3500, 7500, 15500, 31500, 63500, 127500, 249500, 371500]);
   assert.equal(s.events[0], 'FailedMount: MountVolume.SetUp failed for volume "a" : secret "x" not found');
   assert.equal(s.events.length, s.calls.length);
-  const err = notMountedError(s.volumes, 'context deadline exceeded');
+  const err = notMountedError(s.volumes.missingByCause(), s.volumes.complaints(), 'context deadline exceeded');
   assert.match(
     err.message,
     /^unmounted volumes=\[a\], unattached volumes=\[\], failed to process volumes=\[\]: context/,
@@ -183,8 +203,8 @@ test('a volume found under another name is taken over once its claim is resolved
   const s = new Script();
   let answer: ((name: string) => void) | undefined;
   s.resolve = () => new Promise((resolve) => (answer = resolve));
-  s.volumes.adopt({ plugin: s.plugin, specName: 'pv-1' });
-  s.volumes.adopt({ plugin: s.plugin, specName: 'pv-2' });
+  s.volumes.adopt({ plugin: s.plugin, specName: 'pv-1', volumeMode: 'Filesystem' });
+  s.volumes.adopt({ plugin: s.plugin, specName: 'pv-2', volumeMode: 'Filesystem' });
   s.volumes.setWanted(pod('claim'));
   await s.clock.advance(1_000);
   assert.deepEqual(s.calls, [], 'nothing is unmounted while a claim is not resolved');
@@ -197,8 +217,8 @@ test('a volume found under another name is taken over once its claim is resolved
 
 test('what is only on disk stays until the pod is known to be over', async () => {
   const s = new Script();
-  s.volumes.adopt({ plugin: s.plugin, specName: 'a' });
-  s.volumes.adopt({ specName: 'binds' });
+  s.volumes.adopt({ plugin: s.plugin, specName: 'a', volumeMode: 'Filesystem' });
+  s.volumes.adopt({ specName: 'binds', volumeMode: 'Filesystem' });
   s.volumes.reconcile();
   await s.clock.advance(1_000);
   assert.deepEqual(s.calls, []);
@@ -236,4 +256,116 @@ test('a pod that is wanted again while being unmounted is mounted again afterwar
   await s.clock.advance(0);
   assert.deepEqual(s.calls, ['0 setUp a', '0 subPaths a', '0 tearDown a', '10 setUp a']);
   assert.deepEqual(s.volumes.missing, []);
+});
+
+const node = (version: string, inUse: string[], attached: string[]): Node => ({
+  metadata: { name: 'n', uid: 'n', resourceVersion: version },
+  status: { volumesInUse: inUse, volumesAttached: attached.map((name) => ({ name, devicePath: `/dev/${name}` })) },
+});
+
+test('a volume that a controller attaches is mounted once the node lists it as used and attached', async () => {
+  const s = new Script();
+  const attachments = (s.attachments = new Attachments());
+  s.volumes.setWanted(pod('a'));
+  await s.clock.advance(300_000);
+  assert.deepEqual(s.volumes.attachedNames(), ['test/a'], 'said to be in use before it is');
+  assert.deepEqual(s.volumes.missingByCause(), { unmounted: ['a'], unattached: ['a'], unresolved: [] });
+  attachments.nodeSeen(node('4', [], ['test/a']));
+  attachments.nodeSeen(node('3', ['test/a'], ['test/a']));
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls, [], 'an older object says nothing');
+  attachments.nodeSeen(node('5', ['test/a'], ['test/a']));
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls, ['300000 setUp a']);
+  assert.deepEqual(s.events, []);
+  s.tearDown = () => Promise.reject(new KubeletError('internal', 'busy'));
+  s.volumes.setUnwanted();
+  await s.clock.advance(0);
+  assert.deepEqual(s.volumes.attachedNames(), ['test/a'], 'in use until nothing of it is left');
+  s.tearDown = () => Promise.resolve();
+  await s.clock.advance(500);
+  assert.deepEqual(s.volumes.attachedNames(), []);
+  s.stop.abort();
+});
+
+test('a wait for a controller ends with the pod, and leaves nothing behind', async () => {
+  const s = new Script();
+  s.attachments = new Attachments();
+  s.volumes.setWanted(pod('a'));
+  await s.clock.advance(1_000);
+  s.volumes.setUnwanted();
+  await s.clock.advance(0);
+  assert.equal(s.volumes.isEmpty, true);
+  assert.deepEqual(s.calls, []);
+  assert.equal(s.clock.pending, 0);
+});
+
+test('what was found on disk is in use until the node says that it is not attached', async () => {
+  const s = new Script();
+  const attachments = (s.attachments = new Attachments());
+  s.volumes.adopt({ plugin: s.plugin, specName: 'a', volumeMode: 'Filesystem', attachedName: 'test/a' });
+  assert.deepEqual(s.volumes.attachedNames(), ['test/a']);
+  attachments.nodeSeen(node('1', [], ['test/a']));
+  assert.deepEqual(s.volumes.attachedNames(), ['test/a']);
+  attachments.nodeSeen(node('2', [], []));
+  assert.deepEqual(s.volumes.attachedNames(), []);
+  s.stop.abort();
+});
+
+test('a claim that cannot be resolved is told with all that is missing, and tried again', async () => {
+  const s = new Script();
+  s.resolve = (name) =>
+    name === 'a' ? Promise.reject(new KubeletError('notFound', 'error processing PVC d/c: x')) : Promise.resolve(name);
+  s.setUp = () => new Promise(() => undefined);
+  s.volumes.setWanted(pod('b', 'a'));
+  await s.clock.advance(0);
+  assert.deepEqual(s.events, [
+    'FailedMount: Unable to attach or mount volumes: unmounted volumes=[a b], unattached volumes=[], failed to process volumes=[a]: error processing PVC d/c: x',
+  ]);
+  s.setUp = () => Promise.resolve({});
+  s.resolve = (name) => Promise.resolve(name);
+  await s.clock.advance(500);
+  assert.deepEqual(s.volumes.missing, ['b']);
+  s.stop.abort();
+});
+
+test('two volumes of one claim are one mount', async () => {
+  const s = new Script();
+  s.resolve = () => Promise.resolve('pv');
+  s.volumes.setWanted(pod('a', 'b'));
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls, ['0 setUp pv']);
+  assert.deepEqual(
+    [...s.volumes.mounts()].map(([name, { hostPath }]) => [name, hostPath]),
+    [
+      ['a', '/pv'],
+      ['b', '/pv'],
+    ],
+  );
+  assert.deepEqual(s.volumes.complaints(), []);
+  s.volumes.setUnwanted();
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls, ['0 setUp pv', '0 subPaths pv', '0 tearDown pv']);
+  assert.equal(s.volumes.isEmpty, true);
+});
+
+test('a volume for one pod waits for the other pod, and its group is handed on', async () => {
+  const s = new Script();
+  const metadata = { name: 'pv', annotations: { 'pv.beta.kubernetes.io/gid': '77' } };
+  s.persistent = {
+    volume: { metadata, spec: { accessModes: ['ReadWriteOncePod'] } },
+    claim: { metadata: { name: 'c' } },
+    mountOptions: [],
+    migrated: false,
+  };
+  s.usedByOthers = true;
+  s.volumes.setWanted(pod('a'));
+  await s.clock.advance(0);
+  assert.deepEqual(s.events, [
+    'FailedMount: MountVolume.SetUp failed for volume "a" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+  ]);
+  s.usedByOthers = false;
+  await s.clock.advance(500);
+  assert.equal(s.volumes.mounts().get('a')?.gid, 77);
+  s.stop.abort();
 });

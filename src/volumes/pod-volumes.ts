@@ -2,18 +2,21 @@
 // and as often as anybody likes; it starts the steps that are due, at most one per volume, and each step's end calls it
 // again. A step that hangs holds up its own volume and nothing else.
 import { isDeepStrictEqual } from 'node:util';
-import { formatDurationMs } from '../core/duration.ts';
 import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
-import { childScope, withDeadline, type Scope } from '../lib/abort.ts';
-import { Backoff } from '../lib/backoff.ts';
-import type { Clock, Timer } from '../lib/clock.ts';
+import { childScope, withDeadline } from '../lib/abort.ts';
+import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { Attachments } from './attachments.ts';
+import { gidOf, mountProblem } from './claims/mount-checks.ts';
 import type { VolumeMetrics } from './metrics.ts';
-import { planVolume, usedVolumes, type Actual, type VolumeStep } from './plan.ts';
+import { ago, mountFailure, type Missing } from './mount-messages.ts';
+import { planVolume, usedVolumes } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume, VolumeResolver } from './plugin.ts';
 import type { FoundVolume } from './reconstruct.ts';
+import { isSamePlace, VolumeEntry, type Running, type Step, type VolumePlace } from './volume-entry.ts';
 
 export type PodVolumesDeps = {
   readonly resolver: VolumeResolver;
@@ -25,6 +28,12 @@ export type PodVolumesDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Pick<VolumeMetrics, 'observe'>;
+  /** Absent where nothing is ever attached. */
+  readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
+  /** Our own node, whose labels decide about volumes with an affinity. */
+  readonly node?: () => Node | undefined;
+  /** Whether another pod has this volume mounted, or may have. */
+  readonly isUsedByOthers?: (uniqueName: string, uid: string) => boolean;
 };
 
 export type PodVolumesOpts = {
@@ -33,35 +42,13 @@ export type PodVolumesOpts = {
   readonly onChange: () => void;
 };
 
-type Step = Exclude<VolumeStep['do'], 'wait' | 'nothing' | 'forget'>;
-type Failure = { readonly message: string; readonly sinceMs: number };
-type Running = { readonly step: Step; readonly scope: Scope; readonly sinceMs: number; doing: string };
-
 const OVERDUE_MS = 5_000;
-
-class Entry {
-  /** The name in the pod; for a volume only found on disk, the name of its directory. */
-  readonly name: string;
-  wanted: Volume | undefined;
-  resolved: ResolvedVolume | undefined;
-  actual: Actual = { is: 'unmounted' };
-  stale = false;
-  failure: Failure | undefined;
-  notBefore = 0;
-  running: Running | undefined;
-  timer: Timer | undefined;
-  readonly backoff = new Backoff({ baseMs: 500, maxMs: 122_000 });
-
-  constructor(name: string) {
-    this.name = name;
-  }
-}
 
 export class PodVolumes {
   readonly uid: string;
   readonly #deps: PodVolumesDeps;
   readonly #opts: PodVolumesOpts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, VolumeEntry>();
   readonly #root: AbortSignal;
   #pod: Pod | undefined;
   #refused: string | undefined;
@@ -74,13 +61,15 @@ export class PodVolumes {
   }
 
   /** Takes over a volume that an earlier run left on disk. */
-  adopt({ plugin, specName }: Pick<FoundVolume, 'plugin' | 'specName'>): void {
-    const place = plugin === undefined ? undefined : { plugin, specName };
+  adopt({ plugin, specName, volumeMode, attachedName, uniqueName }: Omit<FoundVolume, 'uid'>): void {
+    const place = plugin === undefined ? undefined : { plugin, specName, volumeMode, readOnly: false };
     if (place !== undefined && this.#at(place) !== undefined) return;
     const named = this.#entries.get(specName);
     const isFree = named === undefined || (named.resolved === undefined && named.actual.is === 'unmounted');
     const entry = this.#entry(isFree ? specName : `${plugin?.name ?? 'sub-paths'}/${specName}`);
     entry.resolved = place;
+    entry.attachedName = attachedName;
+    entry.uniqueName = uniqueName;
     entry.actual = { is: 'uncertain', reconstructed: true };
   }
 
@@ -108,10 +97,18 @@ export class PodVolumes {
   markStale(of?: ObjectReference): void {
     for (const entry of this.#entries.values()) {
       if (entry.wanted === undefined || entry.resolved?.plugin.refreshes !== true) continue;
-      if (of !== undefined && !refersTo(entry, of)) continue;
+      if (of !== undefined && !entry.refersTo(of)) continue;
       entry.stale = true;
       // Something changed, so whatever failed before deserves a try now.
       if (of !== undefined) entry.notBefore = 0;
+    }
+  }
+
+  /** The pod is being synced: drivers that asked for it publish their volumes again. */
+  markRepublished(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.wanted !== undefined && entry.actual.is === 'mounted' && entry.actual.mounted.republish === true)
+        entry.stale = true;
     }
   }
 
@@ -122,7 +119,7 @@ export class PodVolumes {
       placesKnown: this.#arePlacesKnown(),
     };
     for (const entry of this.#entries.values()) {
-      if (entry.running !== undefined) continue;
+      if (entry.running !== undefined || (entry.sameAs !== undefined && entry.wanted !== undefined)) continue;
       const { actual, stale, notBefore } = entry;
       const step = planVolume({ wanted: entry.wanted !== undefined, actual, stale, notBefore }, context);
       if (step.do === 'forget') this.#forget(entry);
@@ -151,9 +148,18 @@ export class PodVolumes {
 
   /** Names of wanted volumes that are not mounted. */
   get missing(): string[] {
-    return [...this.#entries.values()]
-      .filter((entry) => entry.wanted !== undefined && entry.actual.is !== 'mounted')
-      .map((entry) => entry.name);
+    return this.#missingEntries().map((entry) => entry.name);
+  }
+
+  /** The same, by what they wait for. */
+  missingByCause(): Missing {
+    const missing = this.#missingEntries();
+    const names = (which: (entry: VolumeEntry) => boolean): string[] => missing.filter(which).map(({ name }) => name);
+    return {
+      unmounted: names(() => true),
+      unattached: names((entry) => entry.running?.awaitsAttach !== undefined),
+      unresolved: names((entry) => entry.failure?.unresolved === true),
+    };
   }
 
   /** A kind of volume that can never be mounted here. */
@@ -164,9 +170,9 @@ export class PodVolumes {
   /** What containers can mount. Kinds that the runtime mounts by itself are not among them. */
   mounts(): Map<string, MountedVolume> {
     const mounts = new Map<string, MountedVolume>();
-    for (const { name, wanted, actual } of this.#entries.values()) {
-      if (wanted === undefined || actual.is !== 'mounted' || actual.mounted.hostPath === '') continue;
-      mounts.set(name, actual.mounted);
+    for (const { name, wanted, actual, sameAs } of this.#entries.values()) {
+      const there = sameAs?.actual ?? actual;
+      if (wanted !== undefined && there.is === 'mounted') mounts.set(name, there.mounted);
     }
     return mounts;
   }
@@ -188,14 +194,25 @@ export class PodVolumes {
     return this.#entries.get(name)?.resolved?.specName;
   }
 
+  /** Names of volumes that a controller attaches, as long as they are wanted or may be there. */
   attachedNames(): string[] {
     const names: string[] = [];
-    for (const { wanted, resolved } of this.#entries.values()) {
-      if (wanted === undefined || resolved === undefined || this.#pod === undefined) continue;
-      const name = resolved.plugin.attachedName?.({ pod: this.#pod, volume: wanted, specName: resolved.specName });
+    for (const entry of this.#entries.values()) {
+      if (entry.wanted === undefined && entry.actual.is === 'unmounted') continue;
+      const name = entry.attachedName;
+      // While the node is not known, what was found on disk counts as attached: nobody may detach it meanwhile.
+      const isOnlyFound = entry.isReconstructed && entry.wanted === undefined && name !== undefined;
+      if (isOnlyFound && this.#deps.attachments?.isAttached(name) === false) continue;
       if (name !== undefined) names.push(name);
     }
     return names;
+  }
+
+  /** Whether a volume that pods share is mounted for this pod, or may be. */
+  mayHave(uniqueName: string): boolean {
+    return [...this.#entries.values()].some(
+      (entry) => entry.actual.is !== 'unmounted' && entry.uniqueName === uniqueName,
+    );
   }
 
   /** One clause per volume that keeps the pod waiting: which, why, since when. */
@@ -204,7 +221,8 @@ export class PodVolumes {
     const clauses: string[] = [];
     for (const entry of this.#entries.values()) {
       const { running, failure } = entry;
-      if (entry.wanted !== undefined && entry.actual.is === 'mounted' && failure === undefined) continue;
+      const isThere = entry.actual.is === 'mounted' || entry.sameAs !== undefined;
+      if (entry.wanted !== undefined && isThere && failure === undefined) continue;
       if (failure !== undefined) {
         clauses.push(`volume "${entry.name}": ${failure.message} (for ${ago(now, failure.sinceMs)})`);
       } else if (running !== undefined) {
@@ -222,15 +240,16 @@ export class PodVolumes {
     }
   }
 
-  #entry(name: string): Entry {
+  #entry(name: string): VolumeEntry {
     let entry = this.#entries.get(name);
-    if (entry === undefined) this.#entries.set(name, (entry = new Entry(name)));
+    if (entry === undefined) this.#entries.set(name, (entry = new VolumeEntry(name)));
     return entry;
   }
 
-  #unwant(entry: Entry): void {
+  #unwant(entry: VolumeEntry): void {
     if (entry.wanted === undefined) return;
     entry.wanted = undefined;
+    entry.sameAs = undefined;
     entry.stale = false;
     entry.notBefore = 0;
     entry.failure = undefined;
@@ -238,18 +257,18 @@ export class PodVolumes {
     if (entry.running?.step !== 'unmount') entry.running?.scope.abort();
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: VolumeEntry): void {
     entry.timer?.cancel();
     this.#entries.delete(entry.name);
     this.#opts.onChange();
   }
 
-  #later(entry: Entry, ms: number): void {
+  #later(entry: VolumeEntry, ms: number): void {
     entry.timer?.cancel();
     entry.timer = this.#deps.clock.after(ms, () => this.reconcile());
   }
 
-  #start(entry: Entry, step: Step): void {
+  #start(entry: VolumeEntry, step: Step): void {
     entry.timer?.cancel();
     entry.timer = undefined;
     const doing = step === 'unmount' ? 'unmounting' : 'mounting';
@@ -258,95 +277,166 @@ export class PodVolumes {
     void this.#run(entry, running);
   }
 
-  async #run(entry: Entry, running: Running): Promise<void> {
+  async #run(entry: VolumeEntry, running: Running): Promise<void> {
     const { clock } = this.#deps;
     const startedAt = clock.monotonic();
-    const plugin = entry.resolved?.plugin.name;
     let succeeded = false;
-    // Should the step not even end when told to, people still learn what it hangs in.
-    const overdue = clock.after(this.#opts.stepTimeoutMs + OVERDUE_MS, () =>
-      this.#failed(entry, running.step, new KubeletError('deadline', `no end after ${running.doing}, still waiting`)),
-    );
     try {
-      await withDeadline(clock, running.scope.signal, this.#opts.stepTimeoutMs, (signal) =>
-        running.step === 'unmount' ? this.#unmount(entry, signal) : this.#mount(entry, running, signal),
-      );
+      if (running.step === 'unmount') await this.#bounded(entry, running, (signal) => this.#unmount(entry, signal));
+      else await this.#mount(entry, running);
       succeeded = true;
       entry.failure = undefined;
       entry.backoff.succeeded();
     } catch (err) {
       if (!running.scope.signal.aborted) this.#failed(entry, running.step, err);
     } finally {
-      overdue.cancel();
       running.scope.release();
-      const operation = running.step === 'unmount' ? 'volume_unmount' : 'volume_mount';
-      const kind = plugin ?? entry.resolved?.plugin.name ?? 'unknown';
-      this.#deps.metrics?.observe(kind, operation, succeeded, (clock.monotonic() - startedAt) / 1000);
+      this.#observe(entry, running, succeeded, (clock.monotonic() - startedAt) / 1000);
       entry.running = undefined;
       this.#opts.onChange();
       this.reconcile();
     }
   }
 
-  async #mount(entry: Entry, running: Running, signal: AbortSignal): Promise<void> {
+  #observe(entry: VolumeEntry, running: Running, succeeded: boolean, seconds: number): void {
+    const operation = running.step === 'unmount' ? 'volume_unmount' : 'volume_mount';
+    this.#deps.metrics?.observe(entry.resolved?.plugin.name ?? 'unknown', operation, succeeded, seconds);
+  }
+
+  /** Ends at the limit of the volume's kind. Should the work not even end when told to, people still learn of it. */
+  async #bounded<T>(entry: VolumeEntry, running: Running, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock } = this.#deps;
+    const limitMs = entry.resolved?.plugin.stepTimeoutMs ?? this.#opts.stepTimeoutMs;
+    const overdue = clock.after(limitMs + OVERDUE_MS, () =>
+      this.#failed(entry, running.step, new KubeletError('deadline', `no end after ${running.doing}, still waiting`)),
+    );
+    try {
+      return await withDeadline(clock, running.scope.signal, limitMs, work);
+    } finally {
+      overdue.cancel();
+    }
+  }
+
+  async #mount(entry: VolumeEntry, running: Running): Promise<void> {
     const pod = this.#pod;
     const volume = entry.wanted;
     if (pod === undefined || volume === undefined) return;
-    const { plugin, specName } = await this.#resolve(entry, pod, volume, signal);
-    await this.#deps.ensurePodDirs(this.uid);
-    // From here on something may be on disk, whatever becomes of the step.
-    if (entry.actual.is === 'unmounted') entry.actual = { is: 'uncertain', reconstructed: false };
-    entry.stale = false;
-    const progress = (doing: string): void => void (running.doing = doing);
-    const mounted = await plugin.setUp({ pod, volume, specName, progress }, signal);
-    entry.actual = { is: 'mounted', mounted };
+    const resolved = await this.#bounded(entry, running, (signal) => this.#resolve(entry, pod, volume, signal));
+    if (entry.sameAs !== undefined) return;
+    const attachedPath = await this.#attach(entry, running);
+    const mounted = await this.#bounded(entry, running, async (signal) => {
+      await this.#deps.ensurePodDirs(this.uid);
+      this.#check(resolved, entry.uniqueName);
+      const inUse = entry.actual.is === 'mounted' || entry.isReconstructed;
+      // From here on something may be on disk, whatever becomes of the step.
+      if (entry.actual.is === 'unmounted') entry.actual = { is: 'uncertain', reconstructed: false };
+      entry.stale = false;
+      const progress = (doing: string): void => void (running.doing = doing);
+      return resolved.plugin.setUp({ pod, volume, ...resolved, inUse, attachedPath, progress }, signal);
+    });
+    const gid = resolved.persistent === undefined ? undefined : gidOf(resolved.persistent.volume);
+    entry.actual = { is: 'mounted', mounted: gid === undefined ? mounted : { ...mounted, gid } };
     if (mounted.refreshAtMs !== undefined) this.#refreshAt(entry, mounted.refreshAtMs);
   }
 
+  /** Waits until a controller has attached the volume, however long that takes: nothing here can hurry it. */
+  async #attach(entry: VolumeEntry, running: Running): Promise<string> {
+    const name = entry.attachedName;
+    const { attachments } = this.#deps;
+    if (name === undefined || attachments === undefined) return '';
+    const before = running.doing;
+    running.awaitsAttach = name;
+    running.doing = 'waiting for a controller to attach it';
+    // The node says that it uses the volume as soon as it is told to look.
+    this.#opts.onChange();
+    try {
+      return await attachments.whenAttached(name, running.scope.signal);
+    } finally {
+      delete running.awaitsAttach;
+      running.doing = before;
+    }
+  }
+
+  #check({ plugin, persistent }: ResolvedVolume, unique: string | undefined): void {
+    if (persistent === undefined) return;
+    const problem = mountProblem({
+      volume: persistent.volume,
+      mountOptions: persistent.mountOptions,
+      takesMountOptions: plugin.takesMountOptions === true,
+      node: this.#deps.node?.(),
+      usedByOthers: unique !== undefined && this.#deps.isUsedByOthers?.(unique, this.uid) === true,
+    });
+    if (problem === undefined) return;
+    throw new KubeletError('invalid', problem.message, { detail: { stage: problem.stage } });
+  }
+
   /** Finds the place of a volume on disk and takes over what is there, by whatever name it was found. */
-  async #resolve(entry: Entry, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume> {
-    if (entry.resolved !== undefined && !isReconstructed(entry)) return entry.resolved;
-    const resolved = await this.#deps.resolver.resolve(pod, volume, signal);
-    if (entry.resolved !== undefined && !isSamePlace(entry.resolved, resolved)) {
+  async #resolve(entry: VolumeEntry, pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume> {
+    const known = entry.resolved;
+    if (known !== undefined && !entry.isReconstructed && known.persistent === undefined) return known;
+    const resolved = await this.#deps.resolver.resolve(pod, volume, signal).catch((err: unknown) => {
+      signal.throwIfAborted();
+      // What is mounted stays what it is, also while its claim cannot be read.
+      if (known !== undefined && entry.actual.is === 'mounted') return known;
+      if (!isFault(err)) throw err;
+      throw new KubeletError(err.kind, err.message, { cause: err, detail: { ...err.detail, unresolved: true } });
+    });
+    if (known !== undefined && !isSamePlace(known, resolved)) {
       // Another volume had this name: a static pod that came back changed.
-      const old = this.#entry(`${entry.resolved.plugin.name}/${entry.resolved.specName}`);
-      old.resolved = entry.resolved;
+      const old = this.#entry(`${known.plugin.name}/${known.specName}`);
+      old.resolved = known;
       old.actual = entry.actual;
       entry.actual = { is: 'unmounted' };
     }
     const found = this.#at(resolved);
-    if (found !== undefined && found !== entry && found.wanted === undefined) {
-      entry.actual = found.actual;
-      this.#entries.delete(found.name);
+    if (found !== undefined && found !== entry) {
+      if (found.wanted !== undefined) entry.sameAs = found;
+      else this.#takeOver(entry, found);
     }
+    if (entry.sameAs !== undefined) return resolved;
     entry.resolved = resolved;
+    entry.attachedName = resolved.plugin.attachedName?.({ ...resolved, pod, volume });
+    entry.uniqueName = resolved.plugin.uniqueName?.({ ...resolved, pod, volume });
     return resolved;
+  }
+
+  #takeOver(entry: VolumeEntry, found: VolumeEntry): void {
+    entry.actual = found.actual;
+    found.timer?.cancel();
+    this.#entries.delete(found.name);
+  }
+
+  #missingEntries(): VolumeEntry[] {
+    return [...this.#entries.values()].filter(
+      ({ wanted, actual, sameAs }) => wanted !== undefined && (sameAs?.actual ?? actual).is !== 'mounted',
+    );
   }
 
   #arePlacesKnown(): boolean {
     if (this.#pod === undefined) return false;
     return [...this.#entries.values()].every(
-      (e) => e.wanted === undefined || (e.resolved !== undefined && !isReconstructed(e)),
+      (e) => e.wanted === undefined || e.sameAs !== undefined || (e.resolved !== undefined && !e.isReconstructed),
     );
   }
 
-  #at(place: ResolvedVolume): Entry | undefined {
+  #at(place: VolumePlace): VolumeEntry | undefined {
     for (const entry of this.#entries.values()) if (isSamePlace(entry.resolved, place)) return entry;
     return undefined;
   }
 
-  async #unmount(entry: Entry, signal: AbortSignal): Promise<void> {
+  async #unmount(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
     // From here on some of it may be gone, whatever becomes of the step: wanted again, it is mounted again.
     if (entry.actual.is === 'mounted') entry.actual = { is: 'uncertain', reconstructed: false };
     await this.#deps.cleanSubPaths(this.uid, entry.resolved?.specName ?? entry.name, signal);
     if (entry.resolved !== undefined) {
-      await entry.resolved.plugin.tearDown({ uid: this.uid, specName: entry.resolved.specName }, signal);
+      const { plugin, specName, volumeMode } = entry.resolved;
+      await plugin.tearDown({ uid: this.uid, specName, volumeMode }, signal);
     }
     entry.actual = { is: 'unmounted' };
     entry.resolved = undefined;
   }
 
-  #refreshAt(entry: Entry, atMs: number): void {
+  #refreshAt(entry: VolumeEntry, atMs: number): void {
     entry.timer?.cancel();
     entry.timer = this.#deps.clock.after(Math.max(atMs - this.#deps.clock.now(), 1_000), () => {
       entry.stale = true;
@@ -354,38 +444,29 @@ export class PodVolumes {
     });
   }
 
-  #failed(entry: Entry, step: Step, err: unknown): void {
+  #failed(entry: VolumeEntry, step: Step, err: unknown): void {
     const { clock, log, events } = this.#deps;
     const sinceMs = entry.failure?.sinceMs ?? clock.now();
-    const never = isFault(err, 'unimplemented') && entry.resolved === undefined;
+    const never = isFault(err, 'unimplemented') && err.detail['unresolved'] === true;
     if (never) this.#refused = err.message;
     const retryMs = never ? Infinity : entry.backoff.failed(clock.monotonic());
     entry.notBefore = clock.monotonic() + retryMs;
     if (step === 'refresh') entry.stale = true;
-    const why = messageOf(err);
-    const fields = { pod: this.#pod === undefined ? '' : podKey(this.#pod), podUID: this.uid, volume: entry.name };
+    const fields = { pod: this.#pod === undefined ? '' : podKey(this.#pod), podUID: this.uid, volume: entry.specName };
     if (step === 'unmount') {
-      const message = `UnmountVolume.TearDown failed for volume "${entry.name}" : ${why}`;
-      entry.failure = { message, sinceMs };
+      const message = `UnmountVolume.TearDown failed for volume "${entry.specName}" : ${messageOf(err)}`;
+      entry.failure = { message, sinceMs, unresolved: false };
       log.warn('volume could not be unmounted', { ...fields, err, retryMs });
       return;
     }
-    const stage = isFault(err) && typeof err.detail['stage'] === 'string' ? err.detail['stage'] : 'MountVolume.SetUp';
-    const message = `${stage} failed for volume "${entry.name}" : ${why}`;
-    entry.failure = { message, sinceMs };
+    // The volume itself counts as not processed, also in its first failure.
+    entry.failure = { message: '', sinceMs, unresolved: isFault(err) && err.detail['unresolved'] === true };
+    const { reason, message, unresolved } = mountFailure(entry.specName, err, this.missingByCause());
+    entry.failure = { message, sinceMs, unresolved };
     log.warn('volume could not be mounted', { ...fields, err, retryMs });
-    if (this.#pod !== undefined) events.pod(this.#pod, 'Warning', 'FailedMount', message);
+    if (this.#pod !== undefined) events.pod(this.#pod, 'Warning', reason, message);
   }
 }
-
-const isSamePlace = (a: ResolvedVolume | undefined, b: ResolvedVolume): boolean =>
-  a !== undefined && a.plugin.name === b.plugin.name && a.specName === b.specName;
-
-const isReconstructed = ({ actual }: Entry): boolean => actual.is === 'uncertain' && actual.reconstructed;
-
-const refersTo = (entry: Entry, of: ObjectReference): boolean =>
-  entry.wanted !== undefined &&
-  (entry.resolved?.plugin.references?.(entry.wanted) ?? []).some((r) => r.kind === of.kind && r.name === of.name);
 
 /** Volumes show a pod's names, labels, annotations and spec. Its status changes all the time and is in none of them. */
 const hasSameContent = (a: Pod, b: Pod): boolean =>
@@ -393,16 +474,3 @@ const hasSameContent = (a: Pod, b: Pod): boolean =>
   (isDeepStrictEqual(a.metadata.labels, b.metadata.labels) &&
     isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
     isDeepStrictEqual(a.spec, b.spec));
-
-const ago = (now: number, sinceMs: number): string =>
-  formatDurationMs(Math.max(0, Math.round((now - sinceMs) / 1000)) * 1000);
-
-/** The error of a wait that ended before every volume was mounted, in upstream's words plus what each one waits for. */
-export function notMountedError(volumes: PodVolumes, why: string): KubeletError {
-  const missing = volumes.missing.sort();
-  const detail = volumes.complaints();
-  const text = `unmounted volumes=[${missing.join(' ')}], unattached volumes=[], failed to process volumes=[]: ${why}`;
-  return new KubeletError('deadline', detail.length === 0 ? text : `${text}: ${detail.join('; ')}`, {
-    detail: { unmounted: missing },
-  });
-}

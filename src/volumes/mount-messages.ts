@@ -1,0 +1,48 @@
+// What people are told about volumes that are not mounted, in upstream's words plus what each one waits for. Pure.
+import { formatDurationMs } from '../core/duration.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+
+export type MountFailure = { readonly reason: string; readonly message: string; readonly unresolved: boolean };
+
+/** Volumes that keep a pod waiting, by their names in the pod. */
+export type Missing = {
+  readonly unmounted: readonly string[];
+  readonly unattached: readonly string[];
+  readonly unresolved: readonly string[];
+};
+
+const list = (names: readonly string[]): string => `[${[...names].sort().join(' ')}]`;
+
+const missingText = ({ unmounted, unattached, unresolved }: Missing): string =>
+  `unmounted volumes=${list(unmounted)}, unattached volumes=${list(unattached)}, failed to process volumes=${list(unresolved)}`;
+
+/** The event of a failed attempt. The error may name the stage it failed in (`detail.stage`). */
+export function mountFailure(specName: string, err: unknown, missing: Missing): MountFailure {
+  const why = messageOf(err);
+  const detail = isFault(err) ? err.detail : {};
+  if (detail['unresolved'] === true)
+    return {
+      reason: 'FailedMount',
+      message: `Unable to attach or mount volumes: ${missingText(missing)}: ${why}`,
+      unresolved: true,
+    };
+  const named = typeof detail['stage'] === 'string' ? detail['stage'] : 'MountVolume.SetUp';
+  const stage = named.includes('failed') ? named : `${named} failed`;
+  return { reason: reasonOf(stage), message: `${stage} for volume "${specName}" : ${why}`, unresolved: false };
+}
+
+function reasonOf(stage: string): string {
+  if (stage.startsWith('AttachVolume')) return 'FailedAttachVolume';
+  return stage.startsWith('MapVolume') && !stage.includes('NodeAffinity') ? 'FailedMapVolume' : 'FailedMount';
+}
+
+/** The error of a wait that ended before every volume was mounted. */
+export function notMountedError(missing: Missing, complaints: readonly string[], why: string): KubeletError {
+  const text = `${missingText(missing)}: ${why}`;
+  return new KubeletError('deadline', complaints.length === 0 ? text : `${text}: ${complaints.join('; ')}`, {
+    detail: { unmounted: [...missing.unmounted].sort() },
+  });
+}
+
+export const ago = (now: number, sinceMs: number): string =>
+  formatDurationMs(Math.max(0, Math.round((now - sinceMs) / 1000)) * 1000);

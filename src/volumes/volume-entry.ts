@@ -1,0 +1,64 @@
+// One volume of one pod: what is wanted, what is there, and the step under way.
+import type { Volume } from '../core/pod.ts';
+import type { Scope } from '../lib/abort.ts';
+import { Backoff } from '../lib/backoff.ts';
+import type { Timer } from '../lib/clock.ts';
+import type { Actual, VolumeStep } from './plan.ts';
+import type { ObjectReference, ResolvedVolume } from './plugin.ts';
+
+export type Step = Exclude<VolumeStep['do'], 'wait' | 'nothing' | 'forget'>;
+export type Failure = { readonly message: string; readonly sinceMs: number; readonly unresolved: boolean };
+export type Running = {
+  readonly step: Step;
+  readonly scope: Scope;
+  readonly sinceMs: number;
+  doing: string;
+  /** The name it waits for a controller to attach. */
+  awaitsAttach?: string;
+};
+
+export class VolumeEntry {
+  /** The name in the pod; for a volume only found on disk, the name of its directory. */
+  readonly name: string;
+  wanted: Volume | undefined;
+  resolved: ResolvedVolume | undefined;
+  /** Another volume of the pod is the same claim: this one is mounted when that one is. */
+  sameAs: VolumeEntry | undefined;
+  /** The name a controller attaches it under; kept until nothing of it is left, whether or not it is wanted. */
+  attachedName: string | undefined;
+  /** The same for every pod that shares the volume. */
+  uniqueName: string | undefined;
+  actual: Actual = { is: 'unmounted' };
+  stale = false;
+  failure: Failure | undefined;
+  notBefore = 0;
+  running: Running | undefined;
+  timer: Timer | undefined;
+  readonly backoff = new Backoff({ baseMs: 500, maxMs: 122_000 });
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** The name people know it by: the persistent volume's for a claim. */
+  get specName(): string {
+    return this.resolved?.specName ?? this.name;
+  }
+
+  get isReconstructed(): boolean {
+    return this.actual.is === 'uncertain' && this.actual.reconstructed;
+  }
+
+  refersTo(of: ObjectReference): boolean {
+    return (
+      this.wanted !== undefined &&
+      (this.resolved?.plugin.references?.(this.wanted) ?? []).some((r) => r.kind === of.kind && r.name === of.name)
+    );
+  }
+}
+
+/** Where a volume is on disk, whatever it is called in a pod. */
+export type VolumePlace = Pick<ResolvedVolume, 'plugin' | 'specName' | 'volumeMode'>;
+
+export const isSamePlace = (a: VolumePlace | undefined, b: VolumePlace): boolean =>
+  a !== undefined && a.plugin.name === b.plugin.name && a.specName === b.specName && a.volumeMode === b.volumeMode;
