@@ -88,7 +88,7 @@ export async function buildStats(deps: StatsDeps): Promise<Stats> {
       interfaces: (pid) => host.interfaces(pid),
       sandboxImage: (id, signal) => sandboxImages.of(id, signal),
     },
-    places,
+    { places, runtimeName: edge.version.name },
   );
   const provider = new StatsProvider({
     node,

@@ -1,7 +1,7 @@
 // Every cgroup that the container metrics show: the machine, its services, the classes of pods, pods, sandboxes and
 // containers, each with the labels dashboards join on.
 import type { PodUid } from '../core/ids.ts';
-import type { PodSnapshot } from '../core/snapshot.ts';
+import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import type { Detail } from '../host/cgroups/statistics.ts';
 import { descriptorsOf, openFilesLimitOf, type InterfaceCounters } from '../host/proc.ts';
 import type { ContainerLabels, ContainerReading } from './cadvisor-families.ts';
@@ -27,6 +27,9 @@ type Cgroup = {
   readonly path: string;
   readonly labels: Omit<ContainerLabels, 'id'>;
   readonly kind: 'plain' | 'container' | 'sandbox';
+  /** Cgroups whose processes are in the same network as the sandbox, which may have none itself. */
+  readonly alsoIn?: readonly string[];
+  readonly sandboxId?: string;
   /** When the runtime made it, if it says. */
   readonly startMs?: number;
 };
@@ -37,10 +40,12 @@ const NO_LABELS = { name: '', image: '', pod: '', namespace: '', container: '' }
 export class ContainerReadings {
   readonly #deps: ContainerReadingsDeps;
   readonly #places: CgroupPlaces;
+  readonly #runtimeName: string;
 
-  constructor(deps: ContainerReadingsDeps, places: CgroupPlaces) {
+  constructor(deps: ContainerReadingsDeps, opts: { readonly places: CgroupPlaces; readonly runtimeName: string }) {
     this.#deps = deps;
-    this.#places = places;
+    this.#places = opts.places;
+    this.#runtimeName = opts.runtimeName;
   }
 
   async all(
@@ -69,16 +74,18 @@ export class ContainerReadings {
     const cgroup = census.get(uid);
     if (cgroup === undefined) return [];
     const pod = { pod: snapshot?.name ?? '', namespace: snapshot?.namespace ?? '' };
+    const names = namesIn(this.#runtimeName, snapshot);
     const members = [...cgroup.members].map(([id, path]): Cgroup => {
       const container = snapshot?.containers.find((c) => c.id === id);
       if (container !== undefined) {
-        const labels = { name: id, image: container.image, ...pod, container: container.name };
+        const labels = { ...names.container(container), image: container.image, ...pod };
         return { path, labels, kind: 'container', startMs: Number(container.createdAt) / 1e6 };
       }
       const sandbox = snapshot?.sandboxes.find((s) => s.id === id);
       if (sandbox === undefined) return { path, labels: NO_LABELS, kind: 'plain' };
-      const labels = { name: id, image: '', ...pod, container: '' };
-      return { path, labels, kind: 'sandbox', startMs: Number(sandbox.createdAt) / 1e6 };
+      const labels = { ...names.sandbox(sandbox), image: '', ...pod };
+      const alsoIn = snapshot?.containers.flatMap((c) => cgroup.members.get(c.id) ?? []) ?? [];
+      return { path, labels, kind: 'sandbox', startMs: Number(sandbox.createdAt) / 1e6, alsoIn, sandboxId: id };
     });
     return [{ path: cgroup.path, labels: { ...NO_LABELS, ...pod }, kind: 'plain' }, ...members];
   }
@@ -101,7 +108,10 @@ export class ContainerReadings {
     };
   }
 
-  async #read({ path, labels, kind, startMs }: Cgroup, signal: AbortSignal): Promise<ContainerReading | undefined> {
+  async #read(
+    { path, labels, kind, startMs, alsoIn, sandboxId }: Cgroup,
+    signal: AbortSignal,
+  ): Promise<ContainerReading | undefined> {
     const { cgroups, source, sandboxImage } = this.#deps;
     const [reading, bornMs, pids] = await Promise.all([
       cgroups.read(path, 'full', signal),
@@ -112,8 +122,8 @@ export class ContainerReadings {
     const first = kind === 'plain' ? undefined : pids[0];
     const [processes, interfaces, image] = await Promise.all([
       this.#processesOf(pids, first, signal),
-      kind === 'sandbox' && first !== undefined ? this.#deps.interfaces(first) : undefined,
-      kind === 'sandbox' ? sandboxImage(labels.name, signal) : labels.image,
+      kind === 'sandbox' ? this.#interfaces(first, alsoIn ?? [], signal) : undefined,
+      kind === 'sandbox' && sandboxId !== undefined ? sandboxImage(sandboxId, signal) : labels.image,
     ]);
     return {
       labels: { id: path, ...labels, image },
@@ -123,6 +133,19 @@ export class ContainerReadings {
       processes,
       ...(interfaces === undefined ? {} : { interfaces }),
     };
+  }
+
+  async #interfaces(
+    first: number | undefined,
+    alsoIn: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly InterfaceCounters[] | undefined> {
+    if (first !== undefined) return this.#deps.interfaces(first);
+    for (const path of alsoIn) {
+      const [pid] = await this.#deps.source.procs(path, signal);
+      if (pid !== undefined) return this.#deps.interfaces(pid);
+    }
+    return undefined;
   }
 
   async #processes(
@@ -144,4 +167,24 @@ export class ContainerReadings {
     ]);
     return { count: pids.length, files, sockets, ...(maxOpenFiles === undefined ? {} : { maxOpenFiles }) };
   }
+}
+
+type Named = Pick<ContainerLabels, 'name' | 'container'>;
+
+/** cAdvisor calls what CRI-O runs by Docker's old names and its sandboxes POD; with containerd a name is the id. */
+function namesIn(
+  runtimeName: string,
+  pod: PodSnapshot | undefined,
+): { container(c: ObservedContainer): Named; sandbox(s: ObservedSandbox): Named } {
+  const crio = (container: string, attempt: number): string =>
+    ['k8s', container, pod?.name, pod?.namespace, pod?.uid, attempt].join('_');
+  return runtimeName === 'cri-o'
+    ? {
+        container: ({ name, attempt }) => ({ name: crio(name, attempt), container: name }),
+        sandbox: ({ attempt }) => ({ name: crio('POD', attempt), container: 'POD' }),
+      }
+    : {
+        container: ({ id, name }) => ({ name: id, container: name }),
+        sandbox: ({ id }) => ({ name: id, container: '' }),
+      };
 }

@@ -100,7 +100,7 @@ export class PodReadings {
     const cgroup = context.census.get(snapshot.uid);
     const [base, network, processes, containers, podLogs, etcHosts] = await Promise.all([
       this.#base(pod, cgroup, context.reported, signal),
-      this.#network(cgroup?.members.get(sandbox.id), signal),
+      this.#network([sandbox.id, ...pod.containers.map((c) => c.id)], cgroup, signal),
       this.#processCount(pod, cgroup, signal),
       Promise.all(pod.containers.map((c) => this.#disk(pod, c, context, filesystems))),
       this.#used(context.rootFs, () => this.#deps.disk.filesIn(this.#logDir(snapshot))),
@@ -160,11 +160,18 @@ export class PodReadings {
     };
   }
 
-  async #network(path: string | undefined, signal: AbortSignal): Promise<PodFigures['network']> {
-    if (path === undefined) return undefined;
-    const [pid] = await this.#deps.processes.procs(path, signal);
-    const counters = pid === undefined ? undefined : await this.#deps.disk.interfaces(pid);
-    return counters === undefined ? undefined : networkFigures(this.#deps.clock.now(), counters);
+  /** By any process of the pod: a sandbox need not have one (CRI-O's has none unless processes are shared). */
+  async #network(
+    members: readonly string[],
+    cgroup: PodCgroup | undefined,
+    signal: AbortSignal,
+  ): Promise<PodFigures['network']> {
+    for (const path of known(members.map((id) => cgroup?.members.get(id)))) {
+      const [pid] = await this.#deps.processes.procs(path, signal);
+      const counters = pid === undefined ? undefined : await this.#deps.disk.interfaces(pid);
+      if (counters !== undefined) return networkFigures(this.#deps.clock.now(), counters);
+    }
+    return undefined;
   }
 
   async #processCount(

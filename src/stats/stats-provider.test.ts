@@ -30,6 +30,7 @@ const container = (name: string, more: Partial<ObservedContainer> = {}): Observe
     name,
     sandboxId: sandboxId('sb'),
     state: 'running',
+    attempt: 0,
     createdAt: 1_794_720_752_000_000_000n,
     image: 'img',
     ...more,
@@ -39,7 +40,7 @@ const snapshot = (containers: readonly ObservedContainer[], ready = true): PodSn
     uid: UID,
     name: 'p',
     namespace: 'ns',
-    sandboxes: [{ id: sandboxId('sb'), ready, createdAt: 1_794_720_751_000_000_000n }],
+    sandboxes: [{ id: sandboxId('sb'), attempt: 0, ready, createdAt: 1_794_720_751_000_000_000n }],
     containers,
     ips: [],
     version: 1,
@@ -99,7 +100,15 @@ const MACHINE: MachineFacts = {
   kernelRelease: '6.18',
 };
 
-type Trouble = { images?: Error; containers?: Error; disks?: Error; hangs?: boolean };
+type Trouble = {
+  images?: Error;
+  containers?: Error;
+  disks?: Error;
+  hangs?: boolean;
+  runtimeName?: string;
+  /** No process in the cgroup of a sandbox, as with CRI-O. */
+  emptySandbox?: true;
+};
 
 const hang = (signal: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('no answer'))));
@@ -122,7 +131,11 @@ function setup(trouble: Trouble = {}) {
     swapUsed: () => Promise.resolve(0),
     tasks: () => Promise.resolve(811),
   };
-  const source = { createdMs: () => Promise.resolve(2000), procs: () => Promise.resolve([process.pid]) };
+  const source = {
+    createdMs: () => Promise.resolve(2000),
+    procs: (path: string) =>
+      Promise.resolve(trouble.emptySandbox === true && path.endsWith('/sb') ? [] : [process.pid]),
+  };
   const images: ImageFsInfoResponse = { imageFilesystems: [layer], containerFilesystems: [] };
   const node = new NodeReadings(
     {
@@ -152,7 +165,7 @@ function setup(trouble: Trouble = {}) {
         interfaces: () => Promise.resolve([counters('eth0')]),
         sandboxImage: () => Promise.resolve('pause'),
       },
-      places,
+      { places, runtimeName: trouble.runtimeName ?? 'containerd' },
     ),
     sources: {
       snapshots: () => [snapshot([container('a')])],
@@ -201,13 +214,35 @@ test('figures of a pod', async () => {
   const { pods, node } = await setup().provider.summary({}, never);
   const [pod] = pods;
   assert.equal(pod?.cpu?.usageCoreNanoSeconds, 1_000_000, "the pod's own cgroup");
-  assert.equal(pod.containers[0]?.cpu?.usageCoreNanoSeconds, 5, "the runtime's word");
+  assert.equal(pod.containers[0]?.cpu?.usageCoreNanoSeconds, 1_000_000, "the kernel's word, not the runtime's");
   assert.equal(pod['ephemeral-storage']?.usedBytes, 7 + 3 + 3 + 4, 'layer, logs, pod logs, hosts file');
   assert.equal(pod.memory?.availableBytes, 8192 - 4000);
   assert.equal(node.memory?.availableBytes, 1_000_000 - 4000, 'the machine is the limit of the root');
   assert.deepEqual([node.rlimit?.maxpid, node.rlimit?.curproc], [32768, 811]);
   assert.deepEqual(node.runtime?.imageFs, node.runtime?.containerFs);
 });
+
+test('a sandbox without a process shows the network of its containers', async () => {
+  const { provider } = setup({ emptySandbox: true, runtimeName: 'cri-o' });
+  const { pods } = await provider.summary({}, never);
+  assert.equal(pods[0]?.network?.name, 'eth0');
+  const families = parseExposition(await provider.cadvisorMetrics(never));
+  const network = families.get('container_network_receive_bytes_total')?.series.find((s) => s.labels['pod'] === 'p');
+  assert.deepEqual([network?.labels['container'], network?.labels['interface']], ['POD', 'eth0']);
+});
+
+for (const [runtimeName, container, sandbox] of [
+  ['containerd', 'ida', 'sb'],
+  ['cri-o', 'k8s_a_p_ns_u1_0', 'k8s_POD_p_ns_u1_0'],
+] as const)
+  test(`containers of ${runtimeName} have the names that cAdvisor gives them`, async () => {
+    const families = parseExposition(await setup({ runtimeName }).provider.cadvisorMetrics(never));
+    const names = families.get('container_memory_usage_bytes')?.series.map((s) => s.labels['name']) ?? [];
+    assert.deepEqual(
+      names.filter((name) => name !== ''),
+      [container, sandbox],
+    );
+  });
 
 test('while the runtime does not answer, the node is still known', async () => {
   const { provider } = setup({ images: new Error('down') });

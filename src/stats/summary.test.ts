@@ -79,7 +79,26 @@ const reported = (more: Partial<ContainerStats>): ContainerStats => ({
   ...more,
 });
 
-test("a container's own figures are the runtime's", () => {
+test('the kernel knows better than the runtime what a container uses', () => {
+  const crio = reported({
+    memory: { timestamp: nanos, availableBytes: { value: 9.2e18 }, workingSetBytes: { value: 1 } },
+    swap: { timestamp: nanos, swapAvailableBytes: { value: 9.2e18 }, swapUsageBytes: { value: 500 } },
+  });
+  const { cpu, memory, swap } = json(containerFigures(crio, reading(BASE), AT, false)) as Record<string, object>;
+  assert.deepEqual(cpu, { time: '2026-11-15T03:09:17Z', usageNanoCores: 5, usageCoreNanoSeconds: 1000 });
+  assert.deepEqual(memory, {
+    time: '2026-11-15T03:09:17Z',
+    usageBytes: 500,
+    workingSetBytes: 400,
+    rssBytes: 0,
+    pageFaults: 0,
+    majorPageFaults: 0,
+  });
+  assert.deepEqual(swap, { time: '2026-11-15T03:09:17Z', swapUsageBytes: 10 });
+  assert.equal(containerFigures(crio, undefined, AT, false).memory.availableBytes, undefined, 'no limit is no number');
+});
+
+test("without a cgroup a container's own figures are the runtime's", () => {
   assert.deepEqual(json(containerFigures(reported({}), undefined, AT, true)), {
     cpu: { time: '2026-11-15T03:09:17Z', usageNanoCores: 7, usageCoreNanoSeconds: 18281290 },
     memory: { time: '2026-11-15T03:09:17Z', availableBytes: 0, workingSetBytes: 524288 },

@@ -68,8 +68,8 @@ export function memoryFigures({ atMs, stats }: Reading, psi: boolean): MemoryFig
     usageBytes: memory?.usageBytes,
     workingSetBytes: memory?.workingSetBytes ?? 0,
     rssBytes: memory?.rssBytes,
-    pageFaults: memory?.pageFaults,
-    majorPageFaults: memory?.majorPageFaults,
+    pageFaults: memory?.ownPageFaults,
+    majorPageFaults: memory?.ownMajorPageFaults,
     psi: memory === undefined ? undefined : cgroupPsi(stats.pressure?.memory, psi),
   };
 }
@@ -130,9 +130,9 @@ export const runtimeFs = (usage: FilesystemUsage, fs: FsCapacity | undefined): F
   inodesUsed: usage.inodesUsed?.value,
 });
 
-// ---- a container's own figures, as the runtime tells them ----
+// ---- a container's own figures: from its cgroup, else as the runtime reports them ----
 
-export type ContainerFiguresOfRuntime = {
+export type ContainerUsage = {
   readonly cpu: CpuFigures;
   readonly memory: MemoryFigures;
   readonly io: IoFigures | undefined;
@@ -154,12 +154,45 @@ function criPsi(reported: PsiStats | undefined, measured: Pressure | undefined):
   return { full: line(reported.Full), some: line(reported.Some) };
 }
 
+/**
+ * The kernel's figures win wherever they can be read: what runtimes report differs (CRI-O has no memory limit as 9.2e18 bytes,
+ * memory and swap together as swap, and no pressure).
+ */
 export function containerFigures(
   reported: ContainerStats | undefined,
   own: Reading | undefined,
   nowMs: number,
   psi: boolean,
-): ContainerFiguresOfRuntime {
+): ContainerUsage {
+  const runtime = runtimeFigures(reported, own, nowMs, psi);
+  if (own?.stats.memory === undefined) return runtime;
+  const { cpu } = runtime;
+  return {
+    cpu:
+      own.stats.cpu === undefined
+        ? cpu
+        : { ...cpuFigures(own, psi), usageNanoCores: own.nanoCores || cpu.usageNanoCores },
+    memory: memoryFigures(own, psi),
+    io: ioFigures(own, psi),
+    swap: {
+      ...runtime.swap,
+      swapUsageBytes: own.stats.memory.swapBytes,
+      swapAvailableBytes: bounded(swapFigures(own)?.swapAvailableBytes ?? runtime.swap.swapAvailableBytes),
+    },
+  };
+}
+
+/** Runtimes tell "no limit" as the largest number there is, or a little less. */
+const NO_LIMIT_BYTES = 2 ** 60;
+const bounded = (bytes: number | undefined): number | undefined =>
+  bytes === undefined || bytes >= NO_LIMIT_BYTES ? undefined : bytes;
+
+function runtimeFigures(
+  reported: ContainerStats | undefined,
+  own: Reading | undefined,
+  nowMs: number,
+  psi: boolean,
+): ContainerUsage {
   const pressure = psi ? own?.stats.pressure : undefined;
   const { memory, swap, io } = reported ?? {};
   return {
@@ -169,7 +202,7 @@ export function containerFigures(
         ? { ...EMPTY_MEMORY, time: new Moment(nowMs) }
         : {
             time: new Moment(momentOf(memory.timestamp)),
-            availableBytes: valueOf(memory.availableBytes),
+            availableBytes: bounded(valueOf(memory.availableBytes)),
             usageBytes: valueOf(memory.usageBytes),
             workingSetBytes: valueOf(memory.workingSetBytes),
             rssBytes: valueOf(memory.rssBytes),

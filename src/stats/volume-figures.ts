@@ -102,7 +102,7 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
   const others: VolumeFigures[] = [];
   for (const volume of pod.spec.volumes ?? []) {
     const found = measured.get(volume.name);
-    if (found === undefined) continue;
+    if (found === undefined || !hasMetrics(volume)) continue;
     const claim = claimOf(pod, volume);
     (isLocalEphemeral(volume) ? ephemeral : others).push({
       time: new Moment(nowMs),
@@ -118,6 +118,9 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
   }
   return { ephemeral, others };
 }
+
+/** Upstream has no metrics of projected volumes, the token of every pod among them. */
+const hasMetrics = (volume: Volume): boolean => volume.projected === undefined;
 
 function claimOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
