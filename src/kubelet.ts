@@ -262,7 +262,7 @@ type Late = {
 function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signal: AbortSignal): Promise<ClusterPort> {
   const onObjectChange = (kind: 'configMap' | 'secret', namespace: string, name: string): void =>
     late.volumes().manager.objectChanged(kind, namespace, name);
-  if (base.flags.kubeconfig === '') return buildStandalone(base, edge.resources, late.objects, onObjectChange);
+  if (base.flags.kubeconfig === '') return buildStandalone(base, edge, late.objects, onObjectChange);
   return buildCluster(
     {
       base,

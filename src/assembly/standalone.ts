@@ -4,14 +4,14 @@ import { ApiEventRecorder } from '../kube/events.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { nodeAddresses, parseNodeIps, readHostNetwork } from '../node/addresses.ts';
 import { goArch } from '../node/host-facts.ts';
-import type { NodeResources } from '../resources/node-resources.ts';
 import type { LocalObjectStore } from '../sources/local-objects.ts';
 import type { ClusterPort, ObjectChange } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
 
 export async function buildStandalone(
   base: Foundation,
-  resources: NodeResources,
+  edge: Pick<RuntimeEdge, 'resources' | 'health'>,
   objects: LocalObjectStore,
   onObjectChange: ObjectChange,
 ): Promise<ClusterPort> {
@@ -30,7 +30,7 @@ export async function buildStandalone(
       onObjectChange(kind === 'Secret' ? 'secret' : 'configMap', namespace, name);
     }
   });
-  const node = (): Node => standaloneNode(base, resources, addresses);
+  const node = (): Node => standaloneNode(base, edge, addresses);
   return {
     events,
     prepare: () => Promise.resolve(),
@@ -63,7 +63,7 @@ const missing = (text: string): never => {
 /** Enough of a Node for admission: labels to select by and what can be asked for. */
 function standaloneNode(
   { nodeName, flags }: Foundation,
-  resources: NodeResources,
+  { resources, health }: Pick<RuntimeEdge, 'resources' | 'health'>,
   addresses: NonNullable<Node['status']>['addresses'],
 ): Node {
   return {
@@ -81,6 +81,7 @@ function standaloneNode(
       capacity: resources.capacityList(),
       allocatable: resources.allocatableList(),
       ...(addresses === undefined ? {} : { addresses }),
+      features: { supplementalGroupsPolicy: health.state().features.supplementalGroupsPolicy },
     },
   };
 }

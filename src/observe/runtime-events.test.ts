@@ -133,11 +133,35 @@ describe('RuntimeEvents', () => {
     await t.clock.advance(0);
     const metadata = { name: 'p', namespace: 'n', uid: 'u', attempt: 0 };
     const podSandboxStatus = { metadata } as ContainerEventResponse['podSandboxStatus'];
+    const createdAt = t.clock.nowNanos();
     for (const containerEventType of Object.values(ContainerEventType))
-      t.send.cri?.({ containerId: 'c', containerEventType, createdAt: 0n, podSandboxStatus, containersStatuses: [] });
+      t.send.cri?.({ containerId: 'c', containerEventType, createdAt, podSandboxStatus, containersStatuses: [] });
     assert.deepEqual(
       t.hints.map((h) => `${h.id} ${h.podUid} ${h.expect}`),
       ['c u started', 'c u stopped', 'c u gone'],
+    );
+    await t.finish();
+  });
+
+  it('leaves out what the runtime kept for its first client', async () => {
+    const t = setup({ cri: true, containerd: false });
+    await t.clock.advance(60_000);
+    const podSandboxStatus = undefined as ContainerEventResponse['podSandboxStatus'];
+    const stopped = { containerEventType: ContainerEventType.CONTAINER_STOPPED_EVENT, podSandboxStatus };
+    const nowNanos = t.clock.nowNanos();
+    for (const [containerId, agoSeconds] of [
+      ['old', 90n],
+      ['new', 0n],
+    ] as const)
+      t.send.cri?.({
+        ...stopped,
+        containerId,
+        createdAt: nowNanos - agoSeconds * 1_000_000_000n,
+        containersStatuses: [],
+      });
+    assert.deepEqual(
+      t.hints.map((h) => h.id),
+      ['new'],
     );
     await t.finish();
   });

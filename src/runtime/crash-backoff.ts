@@ -28,14 +28,18 @@ export class CrashBackoff {
     return { delayMs: entry.delayMs, retryAt: Math.min(endedAt, now) + entry.delayMs };
   }
 
-  /** A start after an end at `endedAt`: the next end waits longer. */
-  started(key: string, endedAt: number, now: number): void {
+  /** A start after an end at `endedAt`: the next end waits longer. Returns what takes that back. */
+  started(key: string, endedAt: number, now: number): () => void {
     const entry = this.#entries.get(key);
     const delayMs =
       entry === undefined || this.#forgotten(entry, endedAt)
         ? this.#options.initialMs
         : Math.min(entry.delayMs * 2, this.#options.maxMs);
     this.#entries.set(key, { delayMs, updatedAt: now });
+    return () => {
+      if (entry === undefined) this.#entries.delete(key);
+      else this.#entries.set(key, entry);
+    };
   }
 
   /** Remembers the end of a container that is about to be removed and started anew. */

@@ -176,8 +176,7 @@ describe('a container that cannot start', () => {
       [failing, { fail: { createContainer: broken } }, 'CreateContainerError'],
     ] as const) {
       const bench = new Bench(pod, options);
-      for (let tries = 0; tries < 3; tries++)
-        assert.equal((await bench.sync(pod)).startErrors.get('a')?.reason, reason);
+      for (const _ of [1, 2, 3]) assert.equal((await bench.sync(pod)).startErrors.get('a')?.reason, reason);
       const files = await readdir(join(root, 'pods', 'u', 'containers', 'a')).catch(() => []);
       assert.deepEqual(files, [], reason);
     }
@@ -201,6 +200,21 @@ describe('a container that cannot start', () => {
     const result = await bench.sync(podOf());
     assert.equal(bench.reported.at(-1), 'Warning Failed: Error: task a: no');
     assert.equal(result.startErrors.get('a')?.message, 'task container-1: no');
+  });
+
+  it('in a sandbox that was stopped behind our back: no back-off, no blame, and another look at once', async () => {
+    const pod = podOf({ restartPolicy: 'Always' });
+    const bench = new Bench(pod);
+    await bench.sync(pod);
+    bench.scripted.exit('a', 137);
+    const startContainer = bench.scripted.stopSandboxDuringNextStart();
+    const result = await bench.sync(pod);
+    assert.equal(startContainer(), true, 'the restart was tried');
+    assert.equal(result.startErrors.get('a'), undefined);
+    assert.deepEqual([result.acted, result.retryAt], [true, bench.clock.monotonic()]);
+    const again = await bench.sync(pod);
+    assert.deepEqual([again.startErrors.get('a'), again.failure], [undefined, undefined]);
+    assert.ok(!bench.reported.some((line) => line.includes('BackOff')));
   });
 
   it('does not keep the next from starting', async () => {

@@ -1,4 +1,5 @@
 // One sync of one pod: the plan's steps, done in order. Lives for one call.
+import { PodSandboxState } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
@@ -15,7 +16,7 @@ import { formatDurationMs } from '../core/duration.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
-import { messageOf } from '../lib/errors.ts';
+import { isFault, messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import { backoffKey, type CrashBackoff } from './crash-backoff.ts';
@@ -311,7 +312,7 @@ export class PodSync {
       return step.blocks ? 'stop' : 'next';
     }
     if (!(await this.#removeLeftover(step, signal))) return step.blocks ? 'stop' : 'next';
-    this.#noteStart(entry);
+    const undoBackoff = this.#countStart(entry);
     infra.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
@@ -329,6 +330,13 @@ export class PodSync {
       this.#countImageVolumes(entry, fault.message.startsWith(IMAGE_VOLUME_FAILED));
       // From its creation on the runtime holds something that the next look must see.
       if (AFTER_CREATE.includes(fault.reason)) this.#ledger.acted();
+      if (await this.#sandboxIsGoing(signal)) {
+        // It was stopped behind our back: no fault of the container, and the next look makes a new one.
+        undoBackoff();
+        this.#ledger.acted();
+        this.#ledger.retryBy(infra.clock.now());
+        return 'stop';
+      }
       this.#ledger.notStarted(step.name, fault, retryAtOf(fault));
       return step.blocks ? 'stop' : 'next';
     }
@@ -377,10 +385,24 @@ export class PodSync {
     return this.#parts.executors.backoff.waiting(key, ended, this.#parts.infra.clock.now());
   }
 
-  #noteStart(entry: PodContainer): void {
+  /** Returns what takes the count back. */
+  #countStart(entry: PodContainer): () => void {
     const ended = this.#lastEnd(entry);
+    if (ended === undefined) return () => undefined;
     const key = backoffKey(this.#request.pod, entry.container);
-    if (ended !== undefined) this.#parts.executors.backoff.started(key, ended, this.#parts.infra.clock.now());
+    return this.#parts.executors.backoff.started(key, ended, this.#parts.infra.clock.now());
+  }
+
+  /** Only asked after a failure, of a sandbox that was there before this sync. */
+  async #sandboxIsGoing(signal: AbortSignal): Promise<boolean> {
+    const kept = this.#plan.sandboxId;
+    if (kept === undefined) return false;
+    try {
+      const { status } = await this.#parts.executors.sandboxes.read(kept, signal);
+      return status.state === PodSandboxState.SANDBOX_NOTREADY;
+    } catch (err) {
+      return isFault(err, 'notFound');
+    }
   }
 
   #reportBackoff({ kind, container }: PodContainer, waiting: { delayMs: number; retryAt: number }): void {

@@ -1,5 +1,6 @@
 // A container runtime in memory that does what a script says: which containers end and how, which starts fail. It keeps
 // every changing call, and shows its state as the snapshots that the planner reads.
+import { PodSandboxState } from '../../src/cri/gen/cri.ts';
 import type { CriRuntime } from '../../src/cri/services.ts';
 import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
 import { observedContainer } from '../../src/core/snapshot.fixture.ts';
@@ -30,6 +31,7 @@ export class ScriptedRuntime {
   readonly #sandboxes: Writable<ObservedSandbox>[] = [];
   readonly #containers: Writable<ObservedContainer>[] = [];
   #version = 0;
+  #sandboxStopsAtStart = false;
 
   constructor(script: RuntimeScript, clock: ManualClock) {
     this.#script = script;
@@ -42,7 +44,8 @@ export class ScriptedRuntime {
       runPodSandbox: (r) => this.#runPodSandbox(r),
       podSandboxStatus: (r: { podSandboxId: string }) => {
         const found = this.#sandboxes.find((s) => s.id === r.podSandboxId);
-        return { status: { network: { ip: found?.ips[0] ?? '', additionalIps: [] } } };
+        const state = found?.ready === false ? PodSandboxState.SANDBOX_NOTREADY : PodSandboxState.SANDBOX_READY;
+        return { status: { state, network: { ip: found?.ips[0] ?? '', additionalIps: [] } } };
       },
       createContainer: (r) => this.#createContainer(r),
       startContainer: (r) => this.#startContainer(r),
@@ -86,6 +89,19 @@ export class ScriptedRuntime {
 
   startsOf(name: string): number {
     return this.#containers.filter((c) => c.name === name).length;
+  }
+
+  /** A container ends by itself. */
+  exit(name: string, exitCode: number): void {
+    for (const c of this.#containers)
+      if (c.name === name && c.state === 'running')
+        Object.assign(c, { state: 'exited', exitCode, finishedAt: this.#clock.nowNanos() });
+  }
+
+  /** Somebody else stops the sandbox while a container is being started in it; says whether that has happened. */
+  stopSandboxDuringNextStart(): () => boolean {
+    this.#sandboxStopsAtStart = true;
+    return () => !this.#sandboxStopsAtStart;
   }
 
   #note(call: string, request: Record<string, unknown>): Record<string, never> {
@@ -137,7 +153,9 @@ export class ScriptedRuntime {
     const found = this.#containers.find((c) => c.id === r.containerId);
     if (found === undefined) throw new GrpcError(GrpcCode.NotFound, 'no such container');
     const exit = this.#script.exits?.[found.name];
-    const failure = this.#script.startErrors?.[found.name];
+    const failure = this.#sandboxStopsAtStart ? 'sandbox is not running' : this.#script.startErrors?.[found.name];
+    if (this.#sandboxStopsAtStart) for (const sandbox of this.#sandboxes) sandbox.ready = false;
+    this.#sandboxStopsAtStart = false;
     found.startedAt = this.#clock.nowNanos();
     found.state = exit === undefined && failure === undefined ? 'running' : 'exited';
     if (found.state === 'exited') {
