@@ -22,6 +22,15 @@ export async function ensureDir(path: string, mode: number): Promise<boolean> {
   return true;
 }
 
+/** Removes a directory that nothing is mounted on any more. One with content is an error: it is not ours. */
+export async function removeEmptyDir(path: string): Promise<void> {
+  try {
+    await rmdir(path);
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT') throw err;
+  }
+}
+
 const isThere = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,

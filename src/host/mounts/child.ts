@@ -1,7 +1,8 @@
-// Runs one system tool as a child process: argv only, bounded output, killed when the signal aborts. A child that sits
-// in an uninterruptible call cannot be killed; it is left behind and the caller is answered all the same.
+// Runs one system tool as a child process: argv only, bounded output, killed with its own children (mount(8) has helpers)
+// when the signal aborts. A child that sits in an uninterruptible call cannot be killed; it is left behind and the caller
+// is answered all the same.
 import { spawn } from 'node:child_process';
-import { KubeletError } from '../../lib/errors.ts';
+import { errnoOf, KubeletError } from '../../lib/errors.ts';
 
 /** `output`: what it wrote to both, as text without blanks around it. */
 export type ChildResult = { readonly code: number; readonly output: string };
@@ -12,7 +13,12 @@ const MAX_OUTPUT = 16 * 1024;
 export function runChild(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildRun> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(abortError(signal));
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: TOOL_PATH, LC_ALL: 'C' } });
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: TOOL_PATH, LC_ALL: 'C' },
+      // A process group of its own, so that all of it can be killed.
+      detached: true,
+    });
     let output = '';
     const collect = (chunk: Buffer): void => {
       if (output.length < MAX_OUTPUT) output += chunk.toString('utf8');
@@ -24,7 +30,7 @@ export function runChild(command: string, args: readonly string[], signal: Abort
     });
     child.stderr.on('data', collect);
     const onAbort = (): void => {
-      child.kill('SIGKILL');
+      killGroup(child.pid);
       child.stdout.destroy();
       child.stderr.destroy();
       child.unref();
@@ -44,6 +50,16 @@ export function runChild(command: string, args: readonly string[], signal: Abort
       });
     });
   });
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (err) {
+    // It ended by itself meanwhile.
+    if (errnoOf(err) !== 'ESRCH') throw err;
+  }
 }
 
 const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

@@ -1,7 +1,7 @@
 // Questions about paths that users name. On a machine where every filesystem is local they are answered in process;
 // where one may be waiting for a dead server, by a child process that a deadline ends.
 import { constants } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, open, realpath, stat } from 'node:fs/promises';
 import { formatDurationMs } from '../../core/duration.ts';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,6 +14,8 @@ export type FileKind = 'missing' | 'directory' | 'file' | 'socket' | 'charDevice
 export interface HostFiles {
   /** What `path` leads to, symlinks followed. */
   kindOf(path: string, signal: AbortSignal): Promise<FileKind>;
+  /** The path with every link in it followed; `notFound` when it leads nowhere. */
+  resolve(path: string, signal: AbortSignal): Promise<string>;
   /** Makes the directory and its parents, 0755. */
   makeDirectory(path: string, signal: AbortSignal): Promise<void>;
   /** Makes an empty file, 0644; its directory must exist. */
@@ -56,6 +58,20 @@ export class SafeHostFiles implements HostFiles {
     // The tool has one exit code for all failures; its locale is fixed to C.
     if (/No such file or directory|Not a directory/.test(output)) return 'missing';
     throw new KubeletError('unavailable', output);
+  }
+
+  async resolve(path: string, signal: AbortSignal): Promise<string> {
+    if (await this.#allLocal(signal)) {
+      try {
+        return await realpath(path);
+      } catch (err) {
+        if (errnoOf(err) !== 'ENOENT') throw err;
+        throw new KubeletError('notFound', `lstat ${path}: no such file or directory`, { cause: err });
+      }
+    }
+    const { code, output } = await this.#child(path, 'realpath', ['-e', '--', path], signal);
+    if (code === 0) return output;
+    throw new KubeletError(/No such file or directory/.test(output) ? 'notFound' : 'unavailable', output);
   }
 
   async makeDirectory(path: string, signal: AbortSignal): Promise<void> {

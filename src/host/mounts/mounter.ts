@@ -33,6 +33,8 @@ export type UnmountOptions = {
   readonly inMemory?: boolean;
   /** Should the filesystem not answer, detach it and let the kernel clean up when it can. */
   readonly detachIfDead?: boolean;
+  /** Should the server not answer, first try to make the kernel give up on it (NFS). */
+  readonly forceIfDead?: boolean;
 };
 
 export type MounterOpts = {
@@ -124,8 +126,20 @@ export class HostMounter implements Mounter {
     try {
       await this.#umount([], target, signal);
     } catch (err) {
-      if (signal.aborted || options.detachIfDead !== true || !isFault(err, 'deadline')) throw err;
+      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      if (options.forceIfDead === true && (await this.#isForcedOff(target, signal))) return;
+      if (options.detachIfDead !== true) throw err;
       await this.#umount(['--lazy'], target, signal);
+    }
+  }
+
+  async #isForcedOff(target: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#umount(['--force'], target, signal);
+      return true;
+    } catch (err) {
+      if (signal.aborted || !isFault(err, 'deadline', 'conflict')) throw err;
+      return false;
     }
   }
 
