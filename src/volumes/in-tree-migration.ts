@@ -1,0 +1,287 @@
+// Kinds of volumes that Kubernetes once mounted itself and that CSI drivers serve since. A volume of such a kind is treated
+// as the CSI volume its driver knows. Names, handles and attributes are what the drivers expect. Pure.
+import type { NodeSelectorRequirement, NodeSelectorTerm, Volume } from '../core/pod.ts';
+import type { CsiVolumeSource, PersistentVolume, PersistentVolumeSpec, SecretReference } from '../core/storage.ts';
+import { KubeletError } from '../lib/errors.ts';
+
+type Source = Readonly<Record<string, unknown>>;
+/** What a translation may look at beside the source. */
+type Around = {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Of the secrets that the source names without one. */
+  readonly namespace: string;
+};
+type Translated = Omit<CsiVolumeSource, 'driver'>;
+type Migration = {
+  readonly plugin: string;
+  readonly driver: string;
+  /** What the driver calls a zone in a node's labels. */
+  readonly topologyKey?: string;
+  readonly translate: (source: Source, around: Around) => Translated;
+  /** Names the volume among all of the driver's, for a pod's own volume. */
+  readonly inlineId: (source: Source, translated: Translated) => string;
+  readonly inlineModes: (source: Source) => string;
+  readonly accessModes?: (modes: readonly string[]) => readonly string[];
+};
+
+const text = (source: Source, key: string): string => {
+  const value = source[key];
+  return typeof value === 'string' ? value : '';
+};
+const number = (source: Source, key: string): number => {
+  const value = source[key];
+  return typeof value === 'number' ? value : 0;
+};
+const isReadOnly = (source: Source): boolean => source['readOnly'] === true;
+const once = (): string => 'ReadWriteOnce';
+const onceOrReaders = (source: Source): string => (isReadOnly(source) ? 'ReadOnlyMany' : 'ReadWriteOnce');
+const byHandle = (_: Source, { volumeHandle }: Translated): string => volumeHandle;
+const common = (source: Source): Pick<Translated, 'readOnly' | 'fsType'> => ({
+  readOnly: isReadOnly(source),
+  fsType: text(source, 'fsType'),
+});
+
+/** By the field of a persistent volume's spec or of a pod's volume. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  awsElasticBlockStore: {
+    plugin: 'kubernetes.io/aws-ebs',
+    driver: 'ebs.csi.aws.com',
+    topologyKey: 'topology.ebs.csi.aws.com/zone',
+    translate: (source) => ({
+      ...common(source),
+      volumeHandle: ebsVolumeId(text(source, 'volumeID')),
+      volumeAttributes: { partition: String(number(source, 'partition')) },
+    }),
+    inlineId: byHandle,
+    inlineModes: once,
+  },
+  gcePersistentDisk: {
+    plugin: 'kubernetes.io/gce-pd',
+    driver: 'pd.csi.storage.gke.io',
+    topologyKey: 'topology.gke.io/zone',
+    translate: (source, { labels }) => ({
+      ...common(source),
+      volumeHandle: gceVolumeId(text(source, 'pdName'), labels),
+      volumeAttributes: { partition: number(source, 'partition') === 0 ? '' : String(number(source, 'partition')) },
+    }),
+    inlineId: (source) => text(source, 'pdName'),
+    inlineModes: onceOrReaders,
+    // The old plugin attached whatever was asked for as ReadWriteOnce; the driver refuses combinations.
+    accessModes: (modes) => [modes.length === 1 && modes[0] === 'ReadOnlyMany' ? 'ReadOnlyMany' : 'ReadWriteOnce'],
+  },
+  cinder: {
+    plugin: 'kubernetes.io/cinder',
+    driver: 'cinder.csi.openstack.org',
+    topologyKey: 'topology.cinder.csi.openstack.org/zone',
+    translate: (source) => ({ ...common(source), volumeHandle: text(source, 'volumeID'), volumeAttributes: {} }),
+    inlineId: byHandle,
+    inlineModes: once,
+  },
+  azureDisk: {
+    plugin: 'kubernetes.io/azure-disk',
+    driver: 'disk.csi.azure.com',
+    translate: (source) => ({
+      ...common(source),
+      volumeHandle: text(source, 'diskURI'),
+      volumeAttributes: {
+        kind: text(source, 'kind') || 'Managed',
+        ...(text(source, 'cachingMode') === '' ? {} : { cachingmode: text(source, 'cachingMode') }),
+        ...(text(source, 'fsType') === '' ? {} : { fstype: text(source, 'fsType') }),
+      },
+    }),
+    inlineId: (source) => text(source, 'diskName'),
+    inlineModes: once,
+  },
+  azureFile: {
+    plugin: 'kubernetes.io/azure-file',
+    driver: 'file.csi.azure.com',
+    translate: azureFile,
+    inlineId: byHandle,
+    inlineModes: () => 'ReadWriteMany',
+  },
+  vsphereVolume: {
+    plugin: 'kubernetes.io/vsphere-volume',
+    driver: 'csi.vsphere.vmware.com',
+    translate: (source) => ({
+      fsType: text(source, 'fsType'),
+      volumeHandle: text(source, 'volumePath'),
+      volumeAttributes:
+        text(source, 'storagePolicyName') === '' ? {} : { storagepolicyname: text(source, 'storagePolicyName') },
+    }),
+    inlineId: byHandle,
+    inlineModes: once,
+  },
+  portworxVolume: {
+    plugin: 'kubernetes.io/portworx-volume',
+    driver: 'pxd.portworx.com',
+    translate: (source, { annotations }) => ({
+      fsType: text(source, 'fsType'),
+      volumeHandle: text(source, 'volumeID'),
+      volumeAttributes: {},
+      ...portworxSecrets(annotations),
+    }),
+    inlineId: byHandle,
+    inlineModes: onceOrReaders,
+  },
+};
+
+/** The kinds by the names that the annotation of a CSINode has them under. */
+export const MIGRATED_PLUGINS: readonly string[] = Object.values(MIGRATIONS)
+  .map(({ plugin }) => plugin)
+  .sort();
+
+/** The persistent volume as its CSI driver knows it; undefined if it is of no such kind. */
+export function migratedPersistentVolume(volume: PersistentVolume): PersistentVolume | undefined {
+  const found = migrationOf(volume.spec);
+  if (found === undefined) return undefined;
+  const { field, source, migration } = found;
+  const { labels = {}, annotations = {}, name } = volume.metadata;
+  const namespace = text(source, 'secretNamespace') || (volume.spec.claimRef?.namespace ?? '');
+  const translated = migration.translate(source, { name, labels, annotations, namespace });
+  const { [field]: _, accessModes, nodeAffinity, ...spec } = volume.spec;
+  const affinity =
+    migration.topologyKey === undefined ? nodeAffinity : migratedAffinity(nodeAffinity, labels, migration.topologyKey);
+  return {
+    ...volume,
+    spec: {
+      ...spec,
+      ...(accessModes === undefined ? {} : { accessModes: migration.accessModes?.(accessModes) ?? accessModes }),
+      ...(affinity === undefined ? {} : { nodeAffinity: affinity }),
+      csi: { driver: migration.driver, ...translated },
+    },
+  };
+}
+
+/** A pod's own volume of such a kind, as a persistent volume that nobody claims; undefined if it is of no such kind. */
+export function migratedPodVolume(volume: Volume, podNamespace: string): PersistentVolume | undefined {
+  const found = migrationOf(volume);
+  if (found === undefined) return undefined;
+  const { source, migration } = found;
+  const namespace = podNamespace === '' ? 'default' : podNamespace;
+  const translated = migration.translate(source, { name: volume.name, labels: {}, annotations: {}, namespace });
+  const id = migration.inlineId(source, translated);
+  const name = migration.driver === 'file.csi.azure.com' ? id : `${migration.driver}-${id}`;
+  return {
+    // The name of a directory, where some handles have slashes.
+    metadata: { name: name.replaceAll('/', '~') },
+    spec: {
+      accessModes: [migration.inlineModes(source)],
+      volumeMode: 'Filesystem',
+      csi: { driver: migration.driver, ...translated },
+    },
+  };
+}
+
+type Found = { readonly field: string; readonly source: Source; readonly migration: Migration };
+
+function migrationOf(holder: Readonly<Record<string, unknown>>): Found | undefined {
+  for (const [field, migration] of Object.entries(MIGRATIONS)) {
+    const source = holder[field];
+    if (typeof source === 'object' && source !== null) return { field, source: source as Source, migration };
+  }
+  return undefined;
+}
+
+/** `aws://zone/vol-1`, `aws:///vol-1` or the id itself. */
+function ebsVolumeId(given: string): string {
+  if (!given.startsWith('aws://')) return given;
+  const id = given
+    .slice('aws://'.length)
+    .replace(/^[^/]*\/+/, '')
+    .replace(/\/+$/, '');
+  if (!/^vol-[^/]*$/.test(id))
+    throw new KubeletError(
+      'invalid',
+      `failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (${given})`,
+    );
+  return id;
+}
+
+const BETA_ZONE = 'failure-domain.beta.kubernetes.io/zone';
+const BETA_REGION = 'failure-domain.beta.kubernetes.io/region';
+const ZONE = 'topology.kubernetes.io/zone';
+const REGION = 'topology.kubernetes.io/region';
+/** Between the zones of a volume in several. */
+const ZONE_SEPARATOR = '__';
+const UNSPECIFIED = 'UNSPECIFIED';
+
+function gceVolumeId(disk: string, labels: Around['labels']): string {
+  const zones = (labels[BETA_ZONE] || labels[ZONE] || '').split(ZONE_SEPARATOR);
+  const [zone = ''] = zones;
+  if (zones.length === 1) return `projects/${UNSPECIFIED}/zones/${zone || UNSPECIFIED}/disks/${disk}`;
+  const regions = new Set(zones.map(regionOfGceZone));
+  if (regions.size !== 1)
+    throw new KubeletError(
+      'invalid',
+      `failed to get region from zones: multiple or no regions gotten from zones, got: ${[...regions].join(' ')}`,
+    );
+  return `projects/${UNSPECIFIED}/regions/${[...regions].join('')}/disks/${disk}`;
+}
+
+function regionOfGceZone(zone: string): string {
+  const parts = zone.split('-');
+  if (parts.length !== 3)
+    throw new KubeletError(
+      'invalid',
+      `failed to get region from zones: zone in unexpected format, expected: {locale}-{region}-{zone}, got: ${zone}`,
+    );
+  return `${parts[0]}-${parts[1]}`;
+}
+
+function azureFile(source: Source, { name, annotations, namespace }: Around): Translated {
+  if (namespace === '')
+    throw new KubeletError('invalid', 'could not find a secret namespace in PersistentVolumeSource or ClaimRef');
+  const secret = text(source, 'secretName');
+  const share = text(source, 'shareName');
+  const account = /azure-storage-account-(.+)-secret/.exec(secret)?.[1] ?? secret;
+  const group = annotations['kubernetes.io/azure-file-resource-group'] ?? '';
+  return {
+    readOnly: isReadOnly(source),
+    volumeHandle: [group, account, share, name, namespace].join('#'),
+    volumeAttributes: { sharename: share },
+    nodeStageSecretRef: { name: secret, namespace },
+  };
+}
+
+function portworxSecrets(annotations: Around['annotations']): Partial<Translated> {
+  const name = annotations['openstorage.io/auth-secret-name'];
+  const namespace = annotations['openstorage.io/auth-secret-namespace'];
+  if (name === undefined || namespace === undefined) return {};
+  const secret: SecretReference = { name, namespace };
+  return { nodeStageSecretRef: secret, nodePublishSecretRef: secret, nodeExpandSecretRef: secret };
+}
+
+type NodeAffinity = PersistentVolumeSpec['nodeAffinity'];
+
+/** Zones by the driver's name for them: nodes have that label and may lack the old one. */
+function migratedAffinity(affinity: NodeAffinity, labels: Around['labels'], topologyKey: string): NodeAffinity {
+  const terms = affinity?.required?.nodeSelectorTerms ?? [];
+  const used = terms.flatMap((term) => term.matchExpressions ?? []).map(({ key }) => key);
+  const beta = used.includes(BETA_ZONE) || (!used.includes(ZONE) && BETA_ZONE in labels);
+  const zoneKey = beta ? BETA_ZONE : ZONE;
+  const renamed = new Map([
+    [zoneKey, topologyKey],
+    [BETA_REGION, REGION],
+  ]);
+  const rename = (requirement: NodeSelectorRequirement): NodeSelectorRequirement => ({
+    ...requirement,
+    key: renamed.get(requirement.key) ?? requirement.key,
+  });
+  if (used.includes(zoneKey)) return required(terms.map((term) => withExpressions(term, (list) => list.map(rename))));
+  const label = labels[zoneKey];
+  if (label === undefined) return affinity;
+  const zone = { key: topologyKey, operator: 'In', values: label.split(ZONE_SEPARATOR) };
+  const base = terms.length === 0 ? [{}] : terms;
+  return required(base.map((term) => withExpressions(term, (list) => [...list.map(rename), zone])));
+}
+
+const required = (nodeSelectorTerms: readonly NodeSelectorTerm[]): NodeAffinity => ({
+  required: { nodeSelectorTerms },
+});
+
+const withExpressions = (
+  term: NodeSelectorTerm,
+  change: (list: readonly NodeSelectorRequirement[]) => NodeSelectorRequirement[],
+): NodeSelectorTerm => ({ ...term, matchExpressions: change(term.matchExpressions ?? []) });
