@@ -1,6 +1,7 @@
 // Fits the parts of this folder together: one call for the composition root.
 import type { EventRecorder } from '../core/events.ts';
 import { bytesOf } from '../core/quantity.ts';
+import type { HostCommands } from '../host/mounts/commands.ts';
 import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -29,6 +30,7 @@ import type {
 } from './plugins/sources.ts';
 import { WrittenVolumePlugin, type ContentSource } from './plugins/written-volume.ts';
 import { PodDirs } from './pod-dirs.ts';
+import { storagePlugins } from './storage-plugins.ts';
 import { SubPaths, type SubPathOpts } from './subpath.ts';
 
 export type VolumesDeps = {
@@ -44,6 +46,7 @@ export type VolumesDeps = {
   /** Stand-ins for tests. */
   readonly mounter?: Mounter;
   readonly hostFiles?: HostFiles;
+  readonly commands?: HostCommands;
 };
 
 export type VolumesOpts = VolumeManagerOpts & {
@@ -89,6 +92,7 @@ function pluginsOf(
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
   const owner = new GroupOwner({ clock, events: deps.events });
+  const storage = deps.commands === undefined ? {} : { commands: deps.commands };
   const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
   const written = (source: ContentSource): VolumePlugin =>
     new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
@@ -108,5 +112,6 @@ function pluginsOf(
       }),
     ),
     image: new ImagePlugin(),
+    ...storagePlugins({ clock, layout, mounter, files: hostFiles, owner, events: deps.events, ...storage }),
   };
 }

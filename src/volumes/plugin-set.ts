@@ -14,6 +14,7 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'downwardAPI',
   'projected',
   'image',
+  'nfs',
 ]);
 /** These stand for a persistent volume. */
 const CLAIM_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral']);

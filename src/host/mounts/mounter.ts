@@ -126,10 +126,24 @@ export class HostMounter implements Mounter {
     try {
       await this.#umount([], target, signal);
     } catch (err) {
-      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      if (signal.aborted) throw err;
+      // Busy with somebody who waits for the server: it is as dead as one that does not let itself be unmounted.
+      const isDead =
+        isFault(err, 'deadline') || (options.forceIfDead === true && !(await this.#answers(target, signal)));
+      if (!isDead) throw err;
       if (options.forceIfDead === true && (await this.#isForcedOff(target, signal))) return;
       if (options.detachIfDead !== true) throw err;
       await this.#umount(['--lazy'], target, signal);
+    }
+  }
+
+  async #answers(target: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) => runChild('stat', ['-f', target], own));
+      return true;
+    } catch (err) {
+      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      return false;
     }
   }
 

@@ -1,4 +1,5 @@
-// hostPath: a file or directory of the node. Nothing is mounted and nothing is removed; only the type is checked.
+// hostPath: a file or directory of the node, in a pod or as a persistent volume. Nothing is mounted and nothing is removed;
+// only the type is checked.
 import { KubeletError } from '../../lib/errors.ts';
 import type { FileKind, HostFiles } from '../../host/mounts/host-files.ts';
 import type { MountedVolume, VolumePlugin, VolumeRequest } from '../plugin.ts';
@@ -32,14 +33,14 @@ export class HostPathPlugin implements VolumePlugin {
     this.#files = files;
   }
 
-  async setUp({ volume, progress }: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
-    const { path = '', type = '' } = volume.hostPath ?? {};
+  async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const { path, type } = sourceOf(request);
     if (path.split('/').includes('..')) {
       throw new KubeletError('invalid', `invalid HostPath \`${path}\`: must not contain '..'`);
     }
     if (!path.startsWith('/')) throw new KubeletError('invalid', `invalid HostPath \`${path}\`: must be absolute`);
-    if (type !== '') await this.#check(path, type, progress, signal);
-    return { hostPath: path, readOnly: false, selinuxRelabel: false };
+    if (type !== '') await this.#check(path, type, request.progress, signal);
+    return { hostPath: path, readOnly: request.readOnly, selinuxRelabel: false };
   }
 
   tearDown(): Promise<void> {
@@ -58,4 +59,11 @@ export class HostPathPlugin implements VolumePlugin {
     if (wanted.kind === 'directory') await this.#files.makeDirectory(path, signal);
     else await this.#files.makeFile(path, signal);
   }
+}
+
+function sourceOf({ volume, persistent }: VolumeRequest): { path: string; type: string } {
+  const source = (persistent === undefined ? volume.hostPath : persistent.volume.spec['hostPath']) as
+    { path?: unknown; type?: unknown } | null | undefined;
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return { path: text(source?.path), type: text(source?.type) };
 }

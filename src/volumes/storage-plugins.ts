@@ -1,0 +1,47 @@
+// The kinds of volumes that outlive pods and that the kubelet mounts itself, with the tools of the host they share.
+import type { EventRecorder } from '../core/events.ts';
+import { Disks } from '../host/block/disk.ts';
+import { LoopDevices } from '../host/block/loop-devices.ts';
+import { ChildMounts } from '../host/mounts/child-mounts.ts';
+import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
+import type { HostFiles } from '../host/mounts/host-files.ts';
+import type { Mounter } from '../host/mounts/mounter.ts';
+import type { Clock } from '../lib/clock.ts';
+import { DeviceMap } from './block/device-map.ts';
+import type { GroupOwner } from './group-owner.ts';
+import type { VolumeLayout } from './layout.ts';
+import type { VolumePlugin } from './plugin.ts';
+import { LocalPlugin } from './plugins/local.ts';
+import { NfsPlugin } from './plugins/nfs.ts';
+import { PodBinds } from './pod-binds.ts';
+
+export type StorageDeps = {
+  readonly clock: Clock;
+  readonly layout: VolumeLayout;
+  readonly mounter: Mounter;
+  readonly files: HostFiles;
+  readonly owner: Pick<GroupOwner, 'give'>;
+  readonly events: EventRecorder;
+  /** A stand-in for tests. */
+  readonly commands?: HostCommands;
+};
+
+/** A mount of a server that is slow to answer may take this long; one that fails is tried again. */
+const MOUNT_MS = 110_000;
+/** Making and checking file systems has no limit that would be right for every disk; this one only ends what hangs. */
+const FORMAT_MS = 24 * 3_600_000;
+
+/** By the field of a persistent volume's spec or of a pod's volume. */
+export function storagePlugins(deps: StorageDeps): Record<string, VolumePlugin> {
+  const { clock, layout, mounter, files, owner, events } = deps;
+  const limited = (timeoutMs: number): HostCommands => deps.commands ?? new ChildCommands({ clock }, { timeoutMs });
+  const commands = limited(60_000);
+  const mounts = new ChildMounts({ commands: limited(MOUNT_MS), mounter });
+  const disks = new Disks({ commands, patient: limited(FORMAT_MS) });
+  const deviceMap = new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) });
+  const binds = new PodBinds({ layout, mounter, mounts, owner, events });
+  return {
+    local: new LocalPlugin({ layout, mounter, files, disks, deviceMap, binds, events }),
+    nfs: new NfsPlugin({ layout, mounter, mounts }),
+  };
+}
