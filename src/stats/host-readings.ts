@@ -1,6 +1,6 @@
 // What is read of the machine for statistics: filesystems, the sizes of log files, tasks, interfaces. No directory is
 // walked: log folders are flat.
-import { lstat, readdir, statfs } from 'node:fs/promises';
+import { lstat, opendir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readMachine, type MachineFacts } from '../host/machine.ts';
 import { interfacesOf, readBootMs, readSwapUsed, readTasks, type InterfaceCounters } from '../host/proc.ts';
@@ -9,6 +9,8 @@ import { errnoOf } from '../lib/errors.ts';
 import type { FsCapacity, Usage } from './summary.ts';
 
 const BLOCK = 512;
+/** Of a log folder that a pod filled with names: what is said is then less than what is used. */
+const MAX_FILES = 10_000;
 
 export class HostReadings {
   readonly #clock: Clock;
@@ -31,15 +33,16 @@ export class HostReadings {
 
   /** What the plain files right in a folder take on disk; undefined when there is no such folder. */
   async filesIn(dir: string): Promise<Usage | undefined> {
-    const names = await readdir(dir).catch(ifGone(undefined));
-    if (names === undefined) return undefined;
-    const sizes = await Promise.all(names.map((name) => this.file(join(dir, name))));
-    return sizes
-      .filter((size) => size !== undefined)
-      .reduce((all, one) => ({ bytes: all.bytes + one.bytes, inodes: all.inodes + one.inodes }), {
-        bytes: 0,
-        inodes: 0,
-      });
+    const entries = await opendir(dir).catch(ifGone(undefined));
+    if (entries === undefined) return undefined;
+    let [bytes, inodes, left] = [0, 0, MAX_FILES];
+    for await (const { name } of entries) {
+      if (left-- <= 0) break;
+      const one = await this.file(join(dir, name));
+      bytes += one?.bytes ?? 0;
+      inodes += one?.inodes ?? 0;
+    }
+    return { bytes, inodes };
   }
 
   /** Undefined when it is gone or no plain file. */

@@ -60,7 +60,7 @@ class UsageWalk {
     const own = await dir.stat();
     this.bytes += own.blocks * BLOCK;
     this.inodes++;
-    for (const name of await dir.list()) {
+    for await (const name of dir.each()) {
       this.#signal.throwIfAborted();
       if (this.#budget-- <= 0 || depth > MAX_DEPTH) {
         this.partial = true;

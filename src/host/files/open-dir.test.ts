@@ -110,6 +110,23 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       await assert.rejects(async () => dir.rename('../x', 'y'), /is not the name of a directory entry/);
     });
 
+    it('walks a huge directory name by name, and removes it in parts', async () => {
+      const wide = join(root, 'wide');
+      mkdirSync(wide);
+      const long = 'x'.repeat(240);
+      for (let i = 0; i < 1500; i++) writeFileSync(join(wide, `${long}${i}`), '');
+      assert.ok(statSync(wide).size > 256 * 1024, 'large enough to be read in parts');
+      const huge = await dir.openDir('wide');
+      const seen = new Set<string>();
+      for await (const name of huge.each()) seen.add(name);
+      assert.equal(seen.size, 1500);
+      assert.equal((await huge.names((name) => name.endsWith('7'), 5)).length, 5);
+      for await (const name of huge.each()) if (name !== '') break;
+      await huge.close();
+      await dir.removeTree('wide');
+      assert.equal(existsSync(wide), false);
+    });
+
     it('removes a tree and nothing behind its links', async () => {
       mkdirSync(join(root, 'tree', 'below'), { recursive: true });
       writeFileSync(join(root, 'kept'), 'x');

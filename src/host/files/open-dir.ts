@@ -2,7 +2,7 @@
 // one that was opened, whatever happens to the path meanwhile; no operation follows a symlink in the last place.
 // Calls go to the file system's threads unless whoever opens the directory knows better: a slow disk delays the caller,
 // not the process.
-import { constants, type Stats } from 'node:fs';
+import { constants, type Dirent, type Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { onThreads, type FileCalls, type Soon } from './file-calls.ts';
@@ -18,6 +18,8 @@ const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 const PARALLEL = 3;
 const MAX_DEPTH = 48;
 const READ_AT_ONCE = 1024;
+/** A directory of this size holds some thousand names: they are read at once, which is quicker. */
+const SMALL_DIR_BYTES = 256 * 1024;
 
 export class OpenDir {
   readonly #calls: FileCalls;
@@ -62,13 +64,27 @@ export class OpenDir {
     return this.#calls.readdir(this.#self);
   }
 
-  /** Names that are wanted, at most `max`, without holding all the others in memory. */
+  /** One name after another; a directory of millions is never held in memory as a whole. */
+  async *each(): AsyncGenerator<string, void, undefined> {
+    if ((await this.stat()).size <= SMALL_DIR_BYTES) return yield* await this.list();
+    for await (const { name } of await opendir(this.#self, { bufferSize: READ_AT_ONCE })) yield name;
+  }
+
+  /** Names that are wanted, at most `max`. */
   async names(wanted: (name: string) => boolean, max: number): Promise<string[]> {
     const found: string[] = [];
-    for await (const { name } of await opendir(this.#self, { bufferSize: READ_AT_ONCE })) {
-      if (wanted(name) && found.push(name) >= max) break;
-    }
+    for await (const name of this.each()) if (wanted(name) && found.push(name) >= max) break;
     return found;
+  }
+
+  /** Entries to remove: all of a directory of usual size, the first thousand of a large one. */
+  async #someEntries(): Promise<{ readonly entries: readonly Dirent[]; readonly more: boolean }> {
+    if ((await this.stat()).size <= SMALL_DIR_BYTES)
+      return { entries: await this.#calls.readEntries(this.#self), more: false };
+    const entries: Dirent[] = [];
+    for await (const entry of await opendir(this.#self, { bufferSize: READ_AT_ONCE }))
+      if (entries.push(entry) >= READ_AT_ONCE) break;
+    return { entries, more: entries.length >= READ_AT_ONCE };
   }
 
   async openDir(name: string): Promise<OpenDir> {
@@ -223,15 +239,10 @@ export class OpenDir {
       if ((await dir.stat()).dev !== device) {
         throw new KubeletError('conflict', `refusing to delete ${name}: it is another filesystem's mount point`);
       }
-      const children = await this.#calls.readEntries(dir.#self);
-      const files = children.filter((child) => !child.isDirectory());
-      for (let i = 0; i < files.length; i += PARALLEL) {
-        const chunk = files.slice(i, i + PARALLEL);
-        await Promise.all(chunk.map((file) => dir.#unlink(file.name)));
-      }
-      // One by one, or the open descriptors of a wide and deep tree multiply.
-      for (const child of children) {
-        if (child.isDirectory()) await dir.#removeOne(child.name, device, depth + 1, lift);
+      for (let more = true; more;) {
+        const some = await dir.#someEntries();
+        await dir.#removeEntries(some.entries, device, depth, lift);
+        more = some.more;
       }
     } finally {
       await dir.close();
@@ -242,6 +253,23 @@ export class OpenDir {
   /** Gone is success. */
   unlink(name: string): Promise<void> {
     return this.#unlink(name);
+  }
+
+  async #removeEntries(
+    entries: readonly Dirent[],
+    device: number,
+    depth: number,
+    lift: (from: OpenDir, name: string) => Promise<void>,
+  ): Promise<void> {
+    const files = entries.filter((entry) => !entry.isDirectory());
+    for (let i = 0; i < files.length; i += PARALLEL) {
+      const chunk = files.slice(i, i + PARALLEL);
+      await Promise.all(chunk.map((file) => this.#unlink(file.name)));
+    }
+    // One by one, or the open descriptors of a wide and deep tree multiply.
+    for (const entry of entries) {
+      if (entry.isDirectory()) await this.#removeOne(entry.name, device, depth + 1, lift);
+    }
   }
 
   #unlink(name: string): Promise<void> {
