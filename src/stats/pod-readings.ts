@@ -98,13 +98,14 @@ export class PodReadings {
     const { snapshot, sandbox } = pod;
     const filesystems = new Map<string, Promise<FsCapacity | undefined>>();
     const cgroup = context.census.get(snapshot.uid);
-    const [base, network, processes, containers, podLogs, etcHosts] = await Promise.all([
+    const [base, network, processes, containers, podLogs, etcHosts, terminationLogs] = await Promise.all([
       this.#base(pod, cgroup, context.reported, signal),
       this.#network([sandbox.id, ...pod.containers.map((c) => c.id)], cgroup, signal),
       this.#processCount(pod, cgroup, signal),
       Promise.all(pod.containers.map((c) => this.#disk(pod, c, context, filesystems))),
       this.#used(context.rootFs, () => this.#deps.disk.filesIn(this.#logDir(snapshot))),
       this.#used(context.rootFs, () => this.#deps.disk.file(join(this.#podDir(snapshot.uid), 'etc-hosts'))),
+      this.#used(context.rootFs, () => this.#terminationLogs(snapshot)),
     ]);
     const volumes = this.#deps.volumesOf(snapshot.uid);
     const { swap, ...rest } = base;
@@ -119,10 +120,20 @@ export class PodReadings {
         volumes: volumes?.ephemeral ?? [],
         podLogs,
         etcHosts,
+        terminationLogs,
       }),
       process_stats: processes === undefined ? undefined : { process_count: processes },
       swap,
     };
+  }
+
+  /** The files are made by the kubelet, one for each start; what is in them is the pod's. */
+  async #terminationLogs({ uid, containers }: PodSnapshot): Promise<Usage | undefined> {
+    const dir = join(this.#podDir(uid), 'containers');
+    const names = [...new Set(containers.map((c) => c.name))];
+    const parts = await Promise.all(names.map((name) => this.#deps.disk.filesIn(join(dir, name))));
+    const bytes = parts.reduce((sum, part) => sum + (part?.bytes ?? 0), 0);
+    return bytes === 0 ? undefined : { bytes, inodes: 0 };
   }
 
   /** Processor and memory of one pod. */

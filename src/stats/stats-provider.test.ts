@@ -215,7 +215,11 @@ test('figures of a pod', async () => {
   const [pod] = pods;
   assert.equal(pod?.cpu?.usageCoreNanoSeconds, 1_000_000, "the pod's own cgroup");
   assert.equal(pod.containers[0]?.cpu?.usageCoreNanoSeconds, 1_000_000, "the kernel's word, not the runtime's");
-  assert.equal(pod['ephemeral-storage']?.usedBytes, 7 + 3 + 3 + 4, 'layer, logs, pod logs, hosts file');
+  assert.equal(
+    pod['ephemeral-storage']?.usedBytes,
+    7 + 3 + 3 + 4 + 3,
+    'layer, logs, pod logs, hosts file, termination messages',
+  );
   assert.equal(pod.memory?.availableBytes, 8192 - 4000);
   assert.equal(node.memory?.availableBytes, 1_000_000 - 4000, 'the machine is the limit of the root');
   assert.deepEqual([node.rlimit?.maxpid, node.rlimit?.curproc], [32768, 811]);

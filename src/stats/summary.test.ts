@@ -211,6 +211,8 @@ test('ephemeral storage adds up layers, logs, volumes and the hosts file', () =>
   assert.deepEqual([more.usedBytes, more.inodesUsed], [69632 + 1500, 29]);
   const without = ephemeralStorage({ ...parts, containers: [{ rootfs: undefined, logs: used(999, 9) }] });
   assert.equal(without.usedBytes, 4096, 'logs count only together with a layer');
+  const written = ephemeralStorage({ ...parts, terminationLogs: used(1_000_000, 0) });
+  assert.equal(written.usedBytes, 69632 + 1_000_000, 'and what a container writes to its termination message');
 });
 
 test('bytes of the answer', () => {

@@ -302,15 +302,19 @@ export type EphemeralParts = {
   readonly volumes: readonly FsFigures[];
   readonly podLogs: FsFigures | undefined;
   readonly etcHosts: FsFigures | undefined;
+  /** Of the termination message files, which containers may write to as they like. */
+  readonly terminationLogs?: FsFigures | undefined;
 };
 
 /** A container's logs count only together with its writable layer. */
-export function ephemeralStorage({ rootFs, containers, volumes, podLogs, etcHosts }: EphemeralParts): FsFigures {
+export function ephemeralStorage(from: EphemeralParts): FsFigures {
+  const { rootFs, containers, volumes, podLogs, etcHosts, terminationLogs } = from;
   const parts = [
     ...containers.flatMap(({ rootfs, logs }) => (rootfs === undefined ? [] : [rootfs, logs])),
     ...volumes,
     podLogs,
     etcHosts,
+    terminationLogs,
   ].filter((part) => part !== undefined);
   return {
     ...usedOf(rootFs.atMs, undefined, rootFs),

@@ -1,7 +1,8 @@
 // POST /checkpoint/{namespace}/{pod}/{container}: has the runtime write a container's state to a file.
-import { mkdir } from 'node:fs/promises';
+import { mkdir, opendir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CriRuntime } from '../../cri/services.ts';
+import { KubeletError } from '../../lib/errors.ts';
 import { fullErrorText } from '../../lib/grpc/status.ts';
 import type { PodFinder } from '../pods-view.ts';
 import { reply } from '../replies.ts';
@@ -16,6 +17,9 @@ export type CheckpointDeps = {
 };
 
 const DIRECTORY_MODE = 0o700;
+/** Archives are as large as the memory of their containers and are nobody's to remove but the administrator's. */
+const MAX_ARCHIVES = 32;
+const MIN_AVAILABLE = 0.1;
 
 export const checkpointRoutes = (deps: CheckpointDeps): Endpoint => ({
   roots: [{ prefix: '/checkpoint', slashOnly: true }],
@@ -43,6 +47,7 @@ async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, 
   try {
     const { id } = await deps.finder.container(pod, undefined, container, signal);
     await mkdir(deps.directory, { recursive: true, mode: DIRECTORY_MODE });
+    await checkRoom(deps.directory);
     await deps.runtime.checkpointContainer({ containerId: id, location, timeout: Number(wanted) }, signal);
   } catch (err) {
     if (signal.aborted) throw err;
@@ -50,4 +55,18 @@ async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, 
     return reply(response, 500, why);
   }
   reply(response, 200, JSON.stringify({ items: [location] }), { contentType: 'application/json' });
+}
+
+/** Whoever may ask for checkpoints may not fill the node's disk with them (CVE-2025-0426). */
+async function checkRoom(directory: string): Promise<void> {
+  let archives = 0;
+  for await (const { name } of await opendir(directory)) if (name.endsWith('.tar')) archives++;
+  if (archives >= MAX_ARCHIVES)
+    throw new KubeletError('exhausted', `${directory} holds ${archives} checkpoint archives: remove some first`);
+  const { bavail, blocks } = await statfs(directory);
+  if (bavail < blocks * MIN_AVAILABLE)
+    throw new KubeletError(
+      'exhausted',
+      `less than ${MIN_AVAILABLE * 100}% of the filesystem of ${directory} is available`,
+    );
 }
