@@ -1,7 +1,7 @@
 // Security, mounts, labels and logs of a container.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import type { Container, Pod, PodSpec, SeccompProfile } from '../core/pod.ts';
 import { containerConfig } from './container-config.ts';
 import { containerHash } from './container-hash.ts';
 import { containerAnnotations, restoredContainer, restoredPod } from './labels.ts';
@@ -60,6 +60,26 @@ describe('security', () => {
     );
     assert.deepEqual(sandbox.linux?.securityContext?.supplementalGroups, [1, 5, 2]);
   });
+  it('seccomp never fails open', () => {
+    const profile = (seccompProfile: object) => (): unknown =>
+      containerSecurityContext(
+        podOf({ securityContext: { seccompProfile: seccompProfile as SeccompProfile } }),
+        { name: 'a' },
+        input,
+        FACTS,
+      );
+    assert.throws(profile({ type: 'Localhost' }), /localhostProfile must be set/);
+    assert.throws(profile({ type: 'Localhost', localhostProfile: '' }), /localhostProfile must be set/);
+    for (const outside of ['../x', 'a/../../x', '/etc/x', '.', 'a/..'])
+      assert.throws(profile({ type: 'Localhost', localhostProfile: outside }), /is outside of \/r\/seccomp/, outside);
+    assert.throws(profile({ type: 'Strictest' }), /"Strictest" is not supported/);
+    assert.throws(profile({ type: '' }), /is not supported/);
+    assert.throws(profile({ type: null }), /is not supported/);
+    const nameless = { type: 'Localhost' as const, localhostProfile: '' };
+    const named = { name: 'a', securityContext: { appArmorProfile: nameless } };
+    assert.throws(() => containerSecurityContext(podOf(), named, input, FACTS), /appArmorProfile type is Localhost/);
+  });
+
   it('seccomp and AppArmor', () => {
     const of = (c: Container['securityContext'], f = FACTS): ReturnType<typeof containerSecurityContext> =>
       containerSecurityContext(podOf(), { name: 'a', ...(c === undefined ? {} : { securityContext: c }) }, input, f);

@@ -1,5 +1,5 @@
 // Who a container runs as and what it may do: the container's own wishes over the pod's.
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import {
   ProfileType,
   SupplementalGroupsPolicy,
@@ -153,14 +153,23 @@ function seccomp(profile: SeccompProfile | undefined, facts: SecurityFacts): Par
       return { profileType: facts.seccompDefault ? ProfileType.RuntimeDefault : ProfileType.Unconfined };
     case 'RuntimeDefault':
       return { profileType: ProfileType.RuntimeDefault };
-    case 'Localhost':
-      return {
-        profileType: ProfileType.Localhost,
-        localhostRef: join(facts.seccompDir, profile?.localhostProfile ?? ''),
-      };
-    default:
+    case 'Unconfined':
       return { profileType: ProfileType.Unconfined };
+    case 'Localhost':
+      return { profileType: ProfileType.Localhost, localhostRef: localSeccompProfile(profile, facts.seccompDir) };
+    default:
+      // A type this version does not know must not mean no profile at all.
+      throw refusal(`seccompProfile type ${JSON.stringify(profile?.type)} is not supported`);
   }
+}
+
+/** A file below the kubelet's seccomp directory, whoever validated the pod (CVE-2023-2431). */
+function localSeccompProfile({ localhostProfile = '' }: SeccompProfile, directory: string): string {
+  if (localhostProfile === '') throw refusal('localhostProfile must be set if seccompProfile type is Localhost.');
+  const path = join(directory, localhostProfile);
+  if (isAbsolute(localhostProfile) || localhostProfile.split('/').includes('..') || !path.startsWith(`${directory}/`))
+    throw refusal(`seccomp profile ${JSON.stringify(localhostProfile)} is outside of ${directory}`);
+  return path;
 }
 
 const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
@@ -176,6 +185,7 @@ function appArmor(pod: Pod, container: Container, context: SecurityContext): Par
       return { apparmor: { profileType: ProfileType.Unconfined }, apparmorProfile: 'unconfined' };
     case 'Localhost': {
       const name = profile?.localhostProfile ?? '';
+      if (name === '') throw refusal('localhostProfile must be set if appArmorProfile type is Localhost.');
       return {
         apparmor: { profileType: ProfileType.Localhost, localhostRef: name },
         apparmorProfile: `localhost/${name}`,
