@@ -5,7 +5,7 @@ import { abortable } from '../lib/abort.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { ApiEventRecorder, type PodStarts } from './events.ts';
+import { ApiEventRecorder, shortened, type PodStarts } from './events.ts';
 import { notFound, RecordingClient, unreachable, type Answer } from './recording-client.ts';
 
 const pod: Pod = {
@@ -50,6 +50,17 @@ describe('ApiEventRecorder', () => {
       `{"kind":"Event","apiVersion":"v1","metadata":{"name":"${name}","namespace":"golden"},"involvedObject":{"kind":"Pod","namespace":"golden","name":"simple","uid":"U","apiVersion":"v1","resourceVersion":"13675","fieldPath":"spec.containers{web}"},"reason":"Started","message":"Container started","source":{"component":"kubelet","host":"n1"},"firstTimestamp":"2026-11-15T03:16:21Z","lastTimestamp":"2026-11-15T03:16:21Z","count":1,"type":"Normal","eventTime":null,"reportingComponent":"kubelet","reportingInstance":"n1"}`,
     );
     await t.stop();
+  });
+
+  it('long messages are cut between two characters', async () => {
+    const { recorder, client, clock, stop } = open();
+    recorder.node('Warning', 'Long', `${'€'.repeat(400)}`);
+    await clock.advance(0);
+    const { message } = client.body<{ message: string }>(0);
+    assert.ok(Buffer.byteLength(message) <= 1024);
+    assert.equal(message, `${'€'.repeat(340)} ...`);
+    assert.equal(shortened('x'.repeat(1024)), 'x'.repeat(1024));
+    await stop();
   });
 
   it('node events are in namespace default and name nothing but the node', async () => {

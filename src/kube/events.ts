@@ -144,6 +144,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
   ): void {
     const { clock } = this.#deps;
     const now = apiTime(clock.now());
+    const message = shortened(what.message);
     const event: KubeEvent = {
       kind: 'Event',
       apiVersion: 'v1',
@@ -154,7 +155,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       },
       involvedObject,
       reason: what.reason,
-      message: what.message,
+      message,
       source: { component: 'kubelet', host: this.#nodeName },
       firstTimestamp: now,
       lastTimestamp: now,
@@ -166,7 +167,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
     };
     this.ring.add(event);
     this.#deps.onEvent?.(event);
-    const { type, reason, message } = what;
+    const { type, reason } = what;
     this.#deps.log.debug('event', { about: involvedObject.name, type, reason, message });
     if (this.#deps.client !== undefined) this.#enqueue(event);
   }
@@ -185,7 +186,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       firstTimestamp: previous?.firstTimestamp ?? event.firstTimestamp ?? '',
     };
     this.#correlator.remember(key, sent);
-    const full: KubeEvent = { ...event, message, count, firstTimestamp: sent.firstTimestamp };
+    const full: KubeEvent = { ...event, message: shortened(message), count, firstTimestamp: sent.firstTimestamp };
     const entry: Queued = { key, event: full, atMs: this.#deps.clock.monotonic() };
     // An earlier one still waiting behind the head takes the new count along: one request instead of two.
     const waiting = this.#queue.findIndex((q, i) => i > 0 && q.key === key);
@@ -264,3 +265,15 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
 
 const isTransient = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline', 'exhausted', 'cancelled') || !isFault(err);
+
+/** What the API takes for an event's note, in bytes. */
+const MAX_MESSAGE_BYTES = 1024;
+const CUT = ' ...';
+
+/** Texts of runtimes and registries may be of any length. Cut between two characters. */
+export function shortened(message: string): string {
+  if (Buffer.byteLength(message) <= MAX_MESSAGE_BYTES) return message;
+  const bytes = Buffer.from(message).subarray(0, MAX_MESSAGE_BYTES - CUT.length);
+  // As of a stream that goes on: the beginning of a character that is cut is left out.
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true }) + CUT;
+}
