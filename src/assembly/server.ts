@@ -188,7 +188,7 @@ function reviews(
 ): { tokens: TokenReviewer; access: AccessReviewer } | undefined {
   const { clock, config } = base;
   if (cluster.api === undefined) return undefined;
-  const client = cluster.api.main;
+  const client = cluster.api.reviews;
   const { webhook } = config.authorization;
   return {
     tokens: new TokenReviewer({ client, clock }, { cacheTtlMs: config.authentication.webhook.cacheTTLMs }),

@@ -1,4 +1,4 @@
-// One API server, three clients: main, events and heartbeat share the connections and differ in budget and deadline.
+// One API server, four clients: main, events, heartbeat and reviews share the connections and differ in budget and deadline.
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Registry } from '../lib/metrics.ts';
@@ -33,6 +33,8 @@ export type ApiConnection = {
   readonly main: KubeClient;
   readonly events: KubeClient;
   readonly heartbeat: KubeClient;
+  /** Questions about callers of our port: strangers may ask many, and spend nobody else's budget. */
+  readonly reviews: KubeClient;
 };
 
 const HEARTBEAT_TIMEOUT_SECONDS = 10;
@@ -51,6 +53,7 @@ export function connectApi(deps: ConnectDeps, access: ClusterAccess, o: ConnectO
   return {
     transport,
     main: client(o.qps, o.burst),
+    reviews: client(o.qps, o.burst),
     events: client(o.eventQps, o.eventBurst),
     heartbeat: client(-1, 0, Math.min(HEARTBEAT_TIMEOUT_SECONDS, o.leaseDurationSeconds)),
   };
