@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { pluginEnvironment } from '../lib/child-environment.ts';
 import { tryParseDuration } from '../core/duration.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -143,7 +144,7 @@ export class ProviderPlugin {
     const { name, args, env } = this.config;
     return new Promise((resolve, reject) => {
       const child = spawn(this.#path, [...args], {
-        env: { ...process.env, ...Object.fromEntries(env.map((e) => [e.name, e.value])) },
+        env: { ...pluginEnvironment(), ...Object.fromEntries(env.map((e) => [e.name, e.value])) },
         stdio: ['pipe', 'pipe', 'ignore'],
         signal,
         killSignal: 'SIGKILL',

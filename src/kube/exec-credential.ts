@@ -1,5 +1,6 @@
 // Runs a client-go credential plugin: argv only, no shell, the request in KUBERNETES_EXEC_INFO, the answer on stdout.
 import { execFile } from 'node:child_process';
+import { pluginEnvironment } from '../lib/child-environment.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -25,7 +26,7 @@ export async function runExecPlugin(
   if (!VERSIONS.has(exec.apiVersion)) {
     throw new KubeletError('invalid', `exec plugin: invalid apiVersion "${exec.apiVersion}"`);
   }
-  const env: NodeJS.ProcessEnv = { ...process.env, KUBERNETES_EXEC_INFO: requestOf(exec, access) };
+  const env: NodeJS.ProcessEnv = { ...pluginEnvironment(), KUBERNETES_EXEC_INFO: requestOf(exec, access) };
   for (const { name, value } of exec.env) env[name] = value;
   const stdout = await withDeadline(clock, signal, TIMEOUT_MS, (s) => output(exec, env, s));
   return answerOf(exec, stdout);

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { FileHandle } from 'node:fs/promises';
 import { PassThrough, type Readable } from 'node:stream';
+import { toolEnvironment } from '../lib/child-environment.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { openBelow } from './log-files.ts';
@@ -33,7 +34,7 @@ export const nodeLogs = (clock: Clock, root: string): NodeLogs => ({
 const isMissing = (err: unknown): boolean => errnoOf(err) === 'ENOENT';
 
 async function* journalctl(clock: Clock, args: readonly string[], signal: AbortSignal): AsyncGenerator<Buffer> {
-  const child = spawn('journalctl', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('journalctl', args, { stdio: ['ignore', 'pipe', 'pipe'], env: toolEnvironment() });
   const failed = new Promise<never>((_, reject) => child.once('error', reject));
   failed.catch(() => undefined);
   const kill = (): void => void child.kill('SIGKILL');

@@ -3,9 +3,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
+import { toolEnvironment } from '../lib/child-environment.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
+
+/** Where the system bus is, if not in its usual place. */
+const BUS = ['DBUS_SYSTEM_BUS_ADDRESS'];
 
 export interface Inhibitor {
   release(): void;
@@ -53,7 +57,10 @@ export class Logind {
     const held = ['sh', '-c', 'echo held; exec cat'];
     const options = ['--what=shutdown', '--who=kubelet', `--why=${why}`, '--mode=delay'];
     // It ends with its standard input, and so with this process, however that ends.
-    const child = spawn('systemd-inhibit', [...options, ...held], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn('systemd-inhibit', [...options, ...held], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: toolEnvironment(BUS),
+    });
     child.stdin.on('error', () => undefined);
     const release = (): void => void child.stdin.end();
     await new Promise<void>((resolve, reject) => {
@@ -69,6 +76,7 @@ export class Logind {
   async watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
     const child = spawn('busctl', ['monitor', '--system', '--json=short', `--match=${MATCH}`], {
       stdio: ['ignore', 'pipe', 'ignore'],
+      env: toolEnvironment(BUS),
     });
     const ended = endOf('busctl', child);
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -110,7 +118,7 @@ const endOf = (name: string, child: ChildProcess): Promise<never> =>
   });
 
 async function output(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], signal });
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], signal, env: toolEnvironment(BUS) });
   let text = '';
   child.stdout.on('data', (data: Buffer) => (text += data.toString()));
   await new Promise<void>((resolve, reject) => {

@@ -2,6 +2,7 @@
 // its own; what systemd cannot express is written to the files afterwards by the cgroup access below it.
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
+import { toolEnvironment } from '../../lib/child-environment.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import { UNLIMITED, weightOfShares, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
@@ -148,11 +149,16 @@ const isUnknownUnit = (err: unknown): boolean => /NoSuchUnit|not loaded|not foun
 
 export const busctl: BusCall = (args, signal) =>
   new Promise((resolve, reject) => {
-    execFile('busctl', args, { signal, timeout: 30_000 }, (err, stdout, stderr) => {
-      if (err === null) resolve(stdout);
-      else
-        reject(
-          new KubeletError('unavailable', `busctl ${args[5] ?? ''}: ${stderr.trim() || err.message}`, { cause: err }),
-        );
-    });
+    execFile(
+      'busctl',
+      args,
+      { signal, timeout: 30_000, env: toolEnvironment(['DBUS_SYSTEM_BUS_ADDRESS']) },
+      (err, stdout, stderr) => {
+        if (err === null) resolve(stdout);
+        else
+          reject(
+            new KubeletError('unavailable', `busctl ${args[5] ?? ''}: ${stderr.trim() || err.message}`, { cause: err }),
+          );
+      },
+    );
   });

@@ -1,6 +1,7 @@
 // The lock file: one kubelet per lock. The lock is flock(2)'s, the one the Go kubelet takes, so each keeps the other out.
 // It belongs to the open file and goes with the process, however that ends.
 import { closeSync, openSync, readSync } from 'node:fs';
+import { toolEnvironment } from '../../lib/child-environment.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -54,6 +55,7 @@ async function lockByCommand(fd: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const child = spawn('flock', ['--nonblock', '--conflict-exit-code', String(CONTENDED), '3'], {
       stdio: ['ignore', 'ignore', 'ignore', fd],
+      env: toolEnvironment(),
     });
     child.once('error', (err) => reject(new KubeletError('internal', `flock: ${messageOf(err)}`, { cause: err })));
     child.once('exit', (code) => {

@@ -1,4 +1,5 @@
 // What systemd wants to hear from a service: ready, stopping, still alive.
+import { toolEnvironment } from '../../lib/child-environment.ts';
 import { isFault } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { sendUnixDatagram } from '../libc.ts';
@@ -32,6 +33,9 @@ export function systemdOf(env: NodeJS.ProcessEnv, pid: number, log: Logger): Sys
 
 function notifyByCommand(state: SystemdState, pid: number, log: Logger): void {
   const { spawn } = process.getBuiltinModule('node:child_process');
-  const child = spawn('systemd-notify', [`--pid=${pid}`, state], { stdio: 'ignore' });
+  const child = spawn('systemd-notify', [`--pid=${pid}`, state], {
+    stdio: 'ignore',
+    env: toolEnvironment(['NOTIFY_SOCKET']),
+  });
   child.once('error', (err) => log.warn('could not tell systemd', { state, err }));
 }
