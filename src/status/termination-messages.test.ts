@@ -62,6 +62,24 @@ describe('termination messages', () => {
     assert.equal(await messageIn('empty', { reason: 'ContainerCannotRun' }, 'FallbackToLogsOnError'), '');
   });
 
+  it('a log that cannot be read is said so, and holds up nothing', async () => {
+    const messages = new TerminationMessages({
+      logTail: () => Promise.reject(new Error('not a regular file')),
+      fileTail: tailInProcess,
+    });
+    const container = {
+      id: containerId('c'),
+      state: 'exited',
+      exitCode: 1,
+      reason: 'Error',
+      logPath: '/log',
+      annotations: { 'io.kubernetes.container.terminationMessagePolicy': 'FallbackToLogsOnError' },
+      mounts: [],
+    } as unknown as ObservedContainer;
+    await messages.load({ ...emptySnapshot(podUid('u'), 'p', 'n'), containers: [container] }, undefined);
+    assert.equal(messages.of(container), 'Error on reading termination message from logs: not a regular file');
+  });
+
   it('are forgotten with the container or its pod', async () => {
     const messages = new TerminationMessages({
       logTail: () => Promise.resolve('from the log'),

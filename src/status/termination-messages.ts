@@ -51,7 +51,16 @@ export class TerminationMessages {
     if (fromFile !== '') return fromFile;
     const wantsLog = container.annotations[POLICY] === 'FallbackToLogsOnError' && container.exitCode !== 0;
     if (!wantsLog || container.reason === 'ContainerCannotRun' || container.logPath === '') return '';
-    return this.#deps.logTail(container.logPath);
+    return this.#logTail(container.logPath);
+  }
+
+  /** A pod that spoiled its own log must still come to an end. */
+  async #logTail(path: string): Promise<string> {
+    try {
+      return await this.#deps.logTail(path);
+    } catch (err) {
+      return `Error on reading termination message from logs: ${messageOf(err)}`;
+    }
   }
 
   async #fileTail(path: string): Promise<string> {
