@@ -21,7 +21,11 @@ export function jsonPatch(target: unknown, operations: unknown): unknown {
   if (operations.length > 10_000)
     throw new ApiError(413, 'RequestEntityTooLarge', 'the allowed maximum operations in a JSON patch is 10000');
   let document = draftOf(target);
-  for (const operation of operations as Operation[]) document = applyOne(document, operation);
+  for (const operation of operations as readonly (Operation | null)[]) {
+    if (typeof operation !== 'object' || operation === null)
+      throw badRequest('an operation of a JSON patch is an object');
+    document = applyOne(document, operation);
+  }
   return document;
 }
 

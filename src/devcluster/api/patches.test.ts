@@ -135,6 +135,10 @@ test('merge patch follows RFC 7386', () => {
   for (const [target, patch, expected] of rows) assert.deepEqual(mergePatch(target, patch), expected);
 });
 
+test('a JSON patch of things that are no operations', () => {
+  for (const operation of [null, 1, 'x']) assert.throws(() => jsonPatch({}, [operation]), { code: 400 });
+});
+
 test('JSON patch operations', () => {
   const run = (document: unknown, ...operations: unknown[]): unknown => jsonPatch(document, operations);
   assert.deepEqual(run({ a: [1, 2] }, { op: 'add', path: '/a/1', value: 9 }), { a: [1, 9, 2] });
