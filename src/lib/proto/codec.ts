@@ -179,7 +179,7 @@ function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
 
 // ---- decode ----
 
-class MalformedMessage extends Error {
+export class MalformedMessage extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'MalformedMessage';
