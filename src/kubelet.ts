@@ -77,7 +77,7 @@ export async function runKubelet(options: KubeletOptions, signal: AbortSignal): 
   parts.push(base.memory);
   if (base.traceExport !== undefined) parts.push(base.traceExport);
   parts.push({ name: 'node', run: (stop) => runNode(base, options, stop) });
-  await supervise(parts, log, signal);
+  await supervise(parts, base, signal);
 }
 
 /** Everything that needs the container runtime. */
@@ -239,9 +239,9 @@ async function buildNode(
         ...stats.parts,
         ...shutdown.parts,
         ...server.parts,
-        pods(edge, afterRelist, ready, log),
+        pods(base, edge, afterRelist, ready),
       ];
-      return supervise(parts, log, stop);
+      return supervise(parts, base, stop);
     },
   };
 }
@@ -287,11 +287,11 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
 }
 
 /** Nothing is decided about pods before the runtime has been read once. */
-const pods = (edge: RuntimeEdge, parts: readonly Runnable[], onReady: () => void, log: Logger): Runnable => ({
+const pods = (base: Foundation, edge: RuntimeEdge, parts: readonly Runnable[], onReady: () => void): Runnable => ({
   name: 'pods',
   run: async (signal) => {
     await edge.observer.cache.whenReady(signal);
     onReady();
-    await supervise(parts, log, signal);
+    await supervise(parts, base, signal);
   },
 });

@@ -4,7 +4,7 @@ import type { ContainerId, PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
-import { Patience, type Quiet } from '../lib/patience.ts';
+import { QuietWait, type Quiet } from '../lib/quiet-wait.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
@@ -84,7 +84,7 @@ export class GarbageCollector implements Runnable {
   readonly #permits: Semaphore;
   readonly #limit: number;
   /** Of the regular pass that is under way. */
-  #patience: Patience | undefined;
+  #wait: QuietWait | undefined;
   /** One pass at a time, whoever asks for it. */
   readonly #turn = new Semaphore(1);
   readonly #stuck = new Set<string>();
@@ -105,7 +105,7 @@ export class GarbageCollector implements Runnable {
     while (!signal.aborted) {
       try {
         // What an earlier pass left undone has waited long enough.
-        const pass = left === 0 ? this.#patientPass(signal) : this.#pass({ allUnused: false }, signal);
+        const pass = left === 0 ? this.#politePass(signal) : this.#pass({ allUnused: false }, signal);
         left = 0;
         const result = await pass;
         // Where nothing works, hurry does not help.
@@ -119,20 +119,20 @@ export class GarbageCollector implements Runnable {
 
   /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. Nobody waits then. */
   collect(how: { readonly allUnused: boolean }, signal: AbortSignal): Promise<Collected> {
-    this.#patience?.end();
+    this.#wait?.end();
     return this.#pass(how, signal);
   }
 
   /** A regular pass, which lets pods start first. */
-  async #patientPass(signal: AbortSignal): Promise<Collected> {
+  async #politePass(signal: AbortSignal): Promise<Collected> {
     const { clock, quiet } = this.#deps;
-    const patience = new Patience(clock, quiet ?? AT_ONCE, LONGEST_POSTPONED_MS, signal);
-    this.#patience = patience;
+    const wait = new QuietWait(clock, quiet ?? AT_ONCE, LONGEST_POSTPONED_MS, signal);
+    this.#wait = wait;
     try {
-      return await this.#pass({ allUnused: false, before: () => patience.wait() }, signal);
+      return await this.#pass({ allUnused: false, before: () => wait.wait() }, signal);
     } finally {
-      patience.end();
-      this.#patience = undefined;
+      wait.end();
+      this.#wait = undefined;
     }
   }
 

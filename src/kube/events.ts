@@ -9,7 +9,7 @@ import { Backoff } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
-import { Patience, type Quiet } from '../lib/patience.ts';
+import { QuietWait, type Quiet } from '../lib/quiet-wait.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { EventCorrelator, type Sent } from './event-correlator.ts';
 import { EventRing } from './event-ring.ts';
@@ -57,7 +57,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
   readonly #correlator = new EventCorrelator();
   readonly #queue: Queued[] = [];
   #wakeSender: () => void = () => undefined;
-  #patience: Patience | undefined;
+  #patience: QuietWait | undefined;
   #lastNanos = 0n;
   #dropped = 0;
 
@@ -124,7 +124,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
     const leftMs = head.atMs + CROWD_MS - clock.monotonic();
     if (leftMs <= 0 || starts?.crowded() !== true || this.#queue.some(({ event }) => event.type !== 'Normal'))
       return false;
-    const patience = new Patience(clock, starts.quiet, leftMs, signal);
+    const patience = new QuietWait(clock, starts.quiet, leftMs, signal);
     this.#patience = patience;
     try {
       await patience.wait();

@@ -1,6 +1,7 @@
 // Runs the long-lived parts together. A part that ends early or throws stops them all: a crash and restart under
-// systemd beats an agent that is half alive.
+// systemd beats an agent that is half alive. A part that does not stop when told is left behind after a while.
 import { childScope } from './abort.ts';
+import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Logger } from './logger.ts';
 
@@ -10,9 +11,27 @@ export interface Runnable {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** How long parts may take to stop; then the process ends without them. */
+const STOP_MS = 30_000;
+
+export type SuperviseDeps = { readonly clock: Clock; readonly log: Logger };
+
 /** Resolves after an ordered stop, rejects with the first part's failure. */
-export async function supervise(parts: readonly Runnable[], log: Logger, signal: AbortSignal): Promise<void> {
+export async function supervise(
+  parts: readonly Runnable[],
+  { clock, log }: SuperviseDeps,
+  signal: AbortSignal,
+): Promise<void> {
   const scope = childScope(signal);
+  const running = new Set(parts);
+  const overdue = Promise.withResolvers<void>();
+  let timer: Timer | undefined;
+  const stopping = (): void => {
+    timer = clock.after(STOP_MS, () => {
+      log.error('components did not stop in time', { components: [...running].map(({ name }) => name).join(', ') });
+      overdue.resolve();
+    });
+  };
   let first: Error | undefined;
   const runPart = async (part: Runnable): Promise<void> => {
     try {
@@ -26,11 +45,16 @@ export async function supervise(parts: readonly Runnable[], log: Logger, signal:
       first = err instanceof Error ? err : new Error(messageOf(err));
       log.error('component died, stopping the kubelet', { component: part.name, err });
       scope.abort(err);
+    } finally {
+      running.delete(part);
     }
   };
+  if (scope.signal.aborted) stopping();
+  else scope.signal.addEventListener('abort', stopping, { once: true });
   try {
-    await Promise.all(parts.map(runPart));
+    await Promise.race([Promise.all(parts.map(runPart)), overdue.promise]);
   } finally {
+    timer?.cancel();
     scope.release();
   }
   if (first !== undefined) throw first;

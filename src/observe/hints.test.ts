@@ -16,6 +16,7 @@ function setup(first: ObservedState | undefined) {
     uid: string;
     cached?: ObservedState | undefined;
     mutations: boolean;
+    failsOnce?: boolean;
   } = { state: first, uid: UID, mutations: false };
   const log = { looks: 0, refreshes: [] as number[] };
   const follower = new HintFollower({
@@ -33,6 +34,10 @@ function setup(first: ObservedState | undefined) {
     },
     look: async () => {
       log.looks++;
+      if (world.failsOnce === true) {
+        world.failsOnce = false;
+        throw new Error('no answer');
+      }
       return world.state === undefined ? undefined : { uid: world.uid, state: world.state };
     },
   });
@@ -40,6 +45,17 @@ function setup(first: ObservedState | undefined) {
 }
 
 describe('HintFollower', () => {
+  it('follows a newer hint also when the earlier one failed', async () => {
+    const t = setup('running');
+    t.world.failsOnce = true;
+    t.follower.follow({ id: 'c', podUid: '', expect: 'started' }, forever);
+    t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
+    t.world.state = 'exited';
+    await t.clock.advance(30);
+    assert.equal(t.log.refreshes.length, 1);
+    await t.follower.idle();
+  });
+
   it('reads the pod once the runtime shows what the event said', async () => {
     const t = setup('running');
     t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);

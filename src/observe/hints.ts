@@ -63,17 +63,17 @@ export class HintFollower {
 
   /** Never rejects: a hint is only a hint. */
   async #run(following: Following, signal: AbortSignal): Promise<void> {
-    try {
-      while (following.news && !signal.aborted) {
-        following.news = false;
+    while (following.news && !signal.aborted) {
+      following.news = false;
+      try {
         await this.#chase(following, signal);
+      } catch (err) {
+        // A newer hint is followed all the same.
+        if (!isFault(err, 'cancelled') && !signal.aborted)
+          this.#deps.log.debug('hint led nowhere', { id: following.hint.id, err });
       }
-    } catch (err) {
-      if (!isFault(err, 'cancelled') && !signal.aborted)
-        this.#deps.log.debug('hint led nowhere', { id: following.hint.id, err });
-    } finally {
-      this.#followed.delete(following.hint.id);
     }
+    this.#followed.delete(following.hint.id);
   }
 
   /** The cache shows it, or does so after one read of the pod if the event named that. */

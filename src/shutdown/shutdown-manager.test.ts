@@ -21,7 +21,7 @@ const pod = (name: string, priority: number): Pod => ({
 function setup(pods: readonly Pod[], broken = false) {
   const clock = new ManualClock();
   const done: string[] = [];
-  const state = { broken, stuck: new Set<string>() };
+  const state = { broken, stuck: new Set<string>(), lost: Promise.withResolvers<void>() };
   let begun = 0;
   let announce: (down: boolean) => void = () => assert.fail('nobody watches');
   const manager = new ShutdownManager(
@@ -37,7 +37,7 @@ function setup(pods: readonly Pod[], broken = false) {
         },
         watch: (onPrepare, signal) => {
           announce = onPrepare;
-          return aborted(signal);
+          return Promise.race([aborted(signal), state.lost.promise]);
         },
       },
       pods: {
@@ -74,6 +74,20 @@ function setup(pods: readonly Pod[], broken = false) {
 }
 
 describe('the shutdown manager', () => {
+  it('holds the machine until the pods have ended, also when the monitor is lost meanwhile', async () => {
+    const t = setup([pod('stuck', 2)]);
+    t.state.stuck.add('stuck');
+    await t.clock.advance(0);
+    t.announce(true);
+    await t.clock.advance(0);
+    t.state.lost.reject(new KubeletError('unavailable', 'busctl ended with 1'));
+    await t.clock.advance(1000);
+    assert.ok(!t.done.includes('released'), t.done.join());
+    await t.clock.advance(30_000);
+    assert.equal(t.done.at(-1), 'released');
+    await t.end();
+  });
+
   it('ends pods group by group, goes on when one is stuck, then lets the machine go', async () => {
     const t = setup([pod('high', 2000), pod('low', 1), pod('stuck', 2)]);
     t.state.stuck.add('stuck');

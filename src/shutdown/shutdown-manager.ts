@@ -67,11 +67,12 @@ export class ShutdownManager implements Runnable {
       } catch (err) {
         if (!signal.aborted) log.warn('shutdowns of this machine are not noticed', { err });
       } finally {
+        // Also without the monitor: the machine waits until the pods have ended.
+        await this.#ending;
         this.#release();
       }
       await clock.sleep(RETRY_MS, signal);
     }
-    await this.#ending;
   }
 
   async #watch(signal: AbortSignal): Promise<void> {

@@ -1,12 +1,12 @@
-// Work that can wait lets pods start first: before each step anew, but altogether only for a while, because on some
-// nodes there are always pods that start. Somebody in need can end the waiting.
+// Work that can wait steps back for work that cannot: before each step anew, but altogether only for a limited time,
+// because on some machines it is never quiet. The waiting can be ended early.
 import { childScope, withDeadline } from './abort.ts';
 import type { Clock } from './clock.ts';
 
-/** Resolves when no pod is starting. */
+/** Resolves when there is nothing to step back for. */
 export type Quiet = (signal: AbortSignal) => Promise<void>;
 
-export class Patience {
+export class QuietWait {
   readonly #clock: Clock;
   readonly #quiet: Quiet;
   readonly #until: number;
@@ -21,14 +21,14 @@ export class Patience {
     this.#scope = childScope(signal);
   }
 
-  /** Waits for a good moment, or until there is no patience left. */
+  /** Waits for a good moment, or until the time is over. */
   async wait(): Promise<void> {
     const leftMs = this.#until - this.#clock.monotonic();
     if (leftMs <= 0 || this.#scope.signal.aborted) return this.#signal.throwIfAborted();
     try {
       await withDeadline(this.#clock, this.#scope.signal, leftMs, this.#quiet);
     } catch {
-      // Too long, or somebody is in need: on with the work, unless nobody wants it any more.
+      // Too long, or ended early: on with the work, unless nobody wants it any more.
       this.#signal.throwIfAborted();
     }
   }
