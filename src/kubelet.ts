@@ -24,7 +24,7 @@ import type { KubeletConfig } from './config/config-fields.ts';
 import type { FeatureGates } from './config/feature-gates.ts';
 import type { KubeletFlags } from './config/flags.ts';
 import type { ConfigUpdates } from './config/updates.ts';
-import { podUid, type PodUid } from './core/ids.ts';
+import type { PodUid } from './core/ids.ts';
 import type { Pod } from './core/pod.ts';
 import type { LogLevels } from './host/process/log-levels.ts';
 import type { LogOutput } from './host/process/log-output.ts';
@@ -193,7 +193,7 @@ async function buildNode(
   });
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
-    isRunning: (uid) => edge.observer.cache.get(podUid(uid)) !== undefined,
+    observed: edge.observer.cache,
     onChange: (change) => {
       podMetrics.changed(change.op, change.pods);
       void life.changes.handle(change);

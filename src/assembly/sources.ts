@@ -1,5 +1,6 @@
 // The local pod sources: manifest files and a manifest URL.
 import { join } from 'node:path';
+import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { Decoder } from '../sources/decoder.ts';
@@ -25,7 +26,7 @@ export function buildSources(
   options: {
     readonly objects?: LocalObjectStore;
     readonly onChange: (change: PodChange) => void;
-    readonly isRunning: (uid: string) => boolean;
+    readonly observed: { all(): Iterable<PodSnapshot> };
   },
 ): Sources {
   const { clock, config, flags, nodeName } = base;
@@ -52,7 +53,7 @@ export function buildSources(
           decoder,
           emit: (pods) => merged.set('file', pods),
           report: (found) => problems.set('file', found),
-          isRunning: options.isRunning,
+          observed: options.observed,
           ...(options.objects === undefined ? {} : { objects: options.objects }),
         },
         live(base, ['fileCheckFrequency'], (now) => ({

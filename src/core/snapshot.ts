@@ -47,6 +47,8 @@ export type ObservedSandbox = {
   /** Primary first; empty for host network and while there is none. */
   readonly ips: readonly string[];
   readonly runtimeHandler: string;
+  /** Of a static pod: where it came from and when it was seen first. */
+  readonly annotations?: Readonly<Record<string, string>>;
 };
 
 export type PodSnapshot = {

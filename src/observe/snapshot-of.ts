@@ -9,6 +9,7 @@ import {
   type PodSandboxStatus,
 } from '../cri/gen/cri.ts';
 import { containerId, sandboxId, type PodUid } from '../core/ids.ts';
+import { CONFIG_SEEN, CONFIG_SOURCE } from '../core/pod.ts';
 import type {
   ObservedContainer,
   ObservedResources,
@@ -84,8 +85,19 @@ export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
     hostNetwork,
     ips: ready && !hostNetwork ? sandboxIps(status) : [],
     runtimeHandler: status.runtimeHandler,
+    ...staticMarks(status.annotations),
   };
 }
+
+const STATIC_SOURCES: readonly (string | undefined)[] = ['file', 'http'];
+
+const staticMarks = ({
+  [CONFIG_SOURCE]: source,
+  [CONFIG_SEEN]: seen,
+}: Readonly<Record<string, string>>): Pick<ObservedSandbox, 'annotations'> =>
+  source === undefined || !STATIC_SOURCES.includes(source)
+    ? {}
+    : { annotations: { [CONFIG_SOURCE]: source, [CONFIG_SEEN]: seen ?? '' } };
 
 /** One address that is none makes them all unbelievable. */
 function sandboxIps(status: PodSandboxStatus): readonly string[] {

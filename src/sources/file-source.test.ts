@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
+import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { Decoder } from './decoder.ts';
@@ -196,14 +197,17 @@ describe('file source', () => {
   it('starts with the one of two that runs', async () => {
     const directory = join(root, `dir-${count++}`);
     mkdirSync(directory);
-    writeFileSync(join(directory, 'a.yaml'), manifest('web', 'busybox:1'));
     writeFileSync(join(directory, 'b.yaml'), manifest('web', 'busybox:2'));
+    running = start({}, directory);
+    await until('set', () => running.sets.length === 1);
+    await running.stop();
+    const { uid = '', name } = running.sets[0]?.[0]?.metadata ?? { name: '' };
+    writeFileSync(join(directory, 'a.yaml'), manifest('web', 'busybox:1'));
     running = start({}, directory);
     await until('set', () => running.sets.length === 1);
     assert.equal(running.sets[0]?.[0]?.spec.containers[0]?.image, 'busybox:1');
     await running.stop();
-    const idle = running.sets[0]?.[0]?.metadata.uid;
-    const second = start({ isRunning: (uid) => uid !== idle }, directory);
+    const second = start({ observed: { all: () => [{ ...aliveSnapshot(uid), name }] } }, directory);
     await until('set', () => second.sets.length === 1);
     assert.equal(second.sets[0]?.[0]?.spec.containers[0]?.image, 'busybox:2');
     await second.stop();

@@ -5,10 +5,12 @@ import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { ConfigMap, Secret } from '../core/node.ts';
 import { fullName, namespaceOf, podKey, type Pod } from '../core/pod.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { adoptStatic, withUid } from './adopt-static.ts';
 import type { Decoder } from './decoder.ts';
 import { isManifestName, listManifests, readManifestFile, type FileStamp, type Listing } from './file-entries.ts';
 import type { FoundProblem } from './problem.ts';
@@ -24,8 +26,8 @@ export type FileSourceDeps = {
   readonly report: (problems: readonly FoundProblem[]) => void;
   /** Takes the ConfigMaps and Secrets beside the pods; their presence allows pods to use such. */
   readonly objects?: { set(configMaps: readonly ConfigMap[], secrets: readonly Secret[]): void };
-  /** Breaks the tie when two files name the same pod at start. */
-  readonly isRunning?: (uid: string) => boolean;
+  /** What runs: breaks the tie when two files name the same pod at start, and tells which pods to adopt. */
+  readonly observed?: { all(): Iterable<PodSnapshot> };
 };
 export type FileSourceOptions = {
   readonly path: string;
@@ -58,6 +60,8 @@ export class FileSource implements Runnable {
   readonly #ignored = new Set<string>();
   readonly #recreated = new RecreatedNames();
   #emitted: readonly Pod[] = [];
+  /** UIDs of manifests whose pods ran under another one when they were found. */
+  readonly #adopted = new Map<string, string>();
   #watcher: { handle: FSWatcher; inode: string } | undefined;
   #wake: () => void = () => undefined;
 
@@ -166,7 +170,10 @@ export class FileSource implements Runnable {
         this.#deps.decoder,
         signal,
       );
-      if (!problems.some((p) => p.severity === 'error')) return { stamp, modifiedMs, good, problems };
+      if (!problems.some((p) => p.severity === 'error')) {
+        const pods = good.pods.map((pod) => this.#adopt(pod, modifiedMs));
+        return { stamp, modifiedMs, good: { ...good, pods }, problems };
+      }
       return { stamp, modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning(problems, known) };
     } catch (err) {
       if (signal.aborted) return known;
@@ -175,6 +182,25 @@ export class FileSource implements Runnable {
       const modifiedMs = known?.stamp === '' ? known.modifiedMs : this.#deps.clock.now();
       return { stamp: '', modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning([problem], known) };
     }
+  }
+
+  #observed(): Iterable<PodSnapshot> {
+    return this.#deps.observed?.all() ?? [];
+  }
+
+  /** Once adopted, the same manifest keeps the UID, also when its file is touched. */
+  #adopt(pod: Pod, changedMs: number): Pod {
+    const uid = pod.metadata.uid ?? '';
+    const known = this.#adopted.get(uid);
+    const adopted = known === undefined ? adoptStatic(pod, changedMs, this.#observed()) : withUid(pod, known);
+    if (known === undefined && adopted !== pod) {
+      this.#deps.log.info('static pod is adopted under the uid it runs with', {
+        pod: podKey(pod),
+        uid: adopted.metadata.uid,
+      });
+      this.#adopted.set(uid, adopted.metadata.uid ?? '');
+    }
+    return adopted;
   }
 
   #publish(): number {
@@ -206,14 +232,13 @@ export class FileSource implements Runnable {
         list.push({ file, pod });
         claims.set(fullName(pod), list);
       }
+    const running = new Set<string>([...this.#observed()].map((s) => s.uid));
     const owners = new Map<string, string>();
     const chosen: Pod[] = [];
     for (const [name, list] of claims) {
       const owner = this.#owners.get(name);
       const winner =
-        list.find((c) => c.file === owner) ??
-        list.find((c) => this.#deps.isRunning?.(c.pod.metadata.uid ?? '') === true) ??
-        list[0];
+        list.find((c) => c.file === owner) ?? list.find((c) => running.has(c.pod.metadata.uid ?? '')) ?? list[0];
       if (winner === undefined) continue;
       owners.set(name, winner.file);
       chosen.push(winner.pod);

@@ -1,7 +1,7 @@
 // The kubelet goes and comes back: what changed meanwhile is caught up with, what did not change goes on untouched.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,6 +43,7 @@ export function restartSuite(node: () => TestNode): void {
   describe('restarts', () => {
     staticPods(node);
     rewrittenStaticPod(node);
+    adoptedStaticPod(node);
     restarted(node);
     deletedNode(node);
     outage(node);
@@ -115,6 +116,30 @@ function rewrittenStaticPod(node: () => TestNode): void {
       PATIENCE_MS,
     );
     await s.gone(name);
+  });
+}
+
+function adoptedStaticPod(node: () => TestNode): void {
+  it('adopts static pods that run under a UID it would not give them itself', async () => {
+    const n = node();
+    const s = await Scene.open(n, 'default');
+    const name = `web-${NODE_NAME}`;
+    const before = await s.ready(name);
+    await n.kubelet.kill('SIGTERM');
+    // The UID is a hash of the manifest and its path.
+    const link = join(n.dir, 'manifests-by-another-name');
+    symlinkSync(n.manifests, link);
+    n.kubelet.flags = [...n.kubelet.flags, `--pod-manifest-path=${link}`];
+    await n.kubelet.start(n.healthzPort);
+    await nodeReady(n);
+    const later = await s.pod('after-adoption', {});
+    await s.ready(later.metadata.name);
+    const after = await s.read(name);
+    assert.equal(after.metadata.uid, before.metadata.uid, 'the same mirror');
+    assert.equal(containerOf(after), containerOf(before), 'the same container');
+    const uid = before.metadata.annotations?.['kubernetes.io/config.hash'] ?? '';
+    assert.equal(await runningOf(n, uid), 1);
+    await s.delete('after-adoption');
   });
 }
 
