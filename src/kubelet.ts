@@ -17,7 +17,7 @@ import { buildShutdown } from './assembly/shutdown.ts';
 import { buildSources, type Sources } from './assembly/sources.ts';
 import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
-import { isPodReady } from './assembly/tracing.ts';
+import { isPodReady } from './trace/traced-ports.ts';
 import { buildUpkeep } from './assembly/upkeep.ts';
 import { buildVolumes, type Volumes } from './assembly/volumes.ts';
 import type { KubeletConfig } from './config/config-fields.ts';
@@ -41,7 +41,7 @@ import { waitForPods } from './pods/run-once.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
-import { PodMetrics } from './stats/pod-metrics.ts';
+import { PodMetrics } from './pods/pod-metrics.ts';
 import { StatusStore } from './status/status-store.ts';
 import { TerminationMessages } from './status/termination-messages.ts';
 
@@ -156,8 +156,7 @@ async function buildNode(
   const hooks = new ContainerManagerHooks([]);
   const cgroups = buildPodCgroups(base, edge, hooks);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
-  const resizing = buildResizing({ base, edge, cluster, cgroups, active, wake });
-  await resizing.load();
+  const resizing = await buildResizing({ base, edge, cluster, cgroups, active, wake });
   const runtimeDeps = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
@@ -177,7 +176,7 @@ async function buildNode(
     messages: terminationMessages(base, volumes, signal),
     admission,
     sourcesReady: () => sources.merged.sourcesReady(),
-    refreshCgroups: (stop) => tree.refresh(stop),
+    tiers: () => tree,
     collector: () => upkeep.collector,
     resizing,
     podMetrics,

@@ -39,6 +39,18 @@ export function checkResize(
   return shortage === undefined ? { ok: true } : { ok: false, reason: 'Deferred', message: shortageMessage(shortage) };
 }
 
+/** The check for every pod of this node; before the node is known resizes wait. */
+export const resizeChecks =
+  (
+    known: { readonly node: () => Node | undefined; readonly allocated: (pod: Pod) => Pod },
+    options: ResizeOptions,
+  ): ((pod: Pod, others: readonly Pod[]) => ResizeVerdict) =>
+  (pod, others) => {
+    const node = known.node();
+    if (node === undefined) return { ok: false, reason: 'Deferred', message: 'the node is not known yet' };
+    return checkResize(pod, known.allocated(pod), others, node, options);
+  };
+
 type Impossible = { readonly message: string; readonly detail?: string };
 
 function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): Impossible | undefined {

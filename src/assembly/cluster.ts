@@ -33,7 +33,7 @@ import type { Foundation } from './foundation.ts';
 import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
 import { buildPodCertificates, buildTrustBundles, knownObjects } from './pod-credentials.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
-import { tracedStatuses } from './tracing.ts';
+import { tracedStatuses } from '../trace/traced-ports.ts';
 
 export type ClusterDeps = {
   readonly base: Foundation;

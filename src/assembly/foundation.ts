@@ -14,7 +14,7 @@ import { Registry } from '../lib/metrics.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
 import { OtlpExporter } from '../trace/otlp-exporter.ts';
 import { PodTracer } from '../trace/pod-tracer.ts';
-import { processChecks } from './health.ts';
+import { processChecks } from '../server/kubelet-health.ts';
 
 export type Foundation = {
   readonly config: KubeletConfig;

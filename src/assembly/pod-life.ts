@@ -1,43 +1,49 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { availableParallelism } from 'node:os';
-import type { PodUid } from '../core/ids.ts';
-import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
-import { emptySnapshot, isAlive, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
-import { isFault } from '../lib/errors.ts';
-import { aborted, withDeadline } from '../lib/abort.ts';
-import { KeyedRunner } from '../lib/keyed-runner.ts';
-import type { Runnable } from '../lib/supervise.ts';
 import type { PodAdmission } from '../admission/pod-admission.ts';
+import type { PodUid } from '../core/ids.ts';
+import { uidOf } from '../core/pod.ts';
+import { isAlive } from '../core/snapshot.ts';
 import type { GarbageCollector } from '../garbage/collector.ts';
+import { ContainerPruner } from '../garbage/container-pruner.ts';
 import { PodLeftovers } from '../garbage/pod-leftovers.ts';
+import { pullSecretsOf } from '../images/pull-secrets.ts';
+import type { Runnable } from '../lib/supervise.ts';
 import { observedSandbox } from '../observe/snapshot-of.ts';
-import type { PlegEvent } from '../observe/transitions.ts';
-import { contentMayBeRemoved } from '../pods/worker-state.ts';
-import type { Resizing } from './resizing.ts';
-import { FinishPod } from '../pods/finish-pod.ts';
+import { AwaitMirror } from '../pods/await-mirror.ts';
+import { FinishPod, type FinishPodDeps } from '../pods/finish-pod.ts';
 import { Housekeeping } from '../pods/housekeeping.ts';
 import { PodChanges } from '../pods/pod-changes.ts';
+import type { PodMetrics } from '../pods/pod-metrics.ts';
 import { PodStatusWriter } from '../pods/pod-status-writer.ts';
-import { PodStore } from '../pods/pod-store.ts';
-import { PodWorkers } from '../pods/pod-workers.ts';
+import type { PodStore } from '../pods/pod-store.ts';
+import { PodWorkers, workerSteps, type WorkerSteps } from '../pods/pod-workers.ts';
+import { RuntimePort } from '../pods/runtime-port.ts';
 import { StartErrors } from '../pods/start-errors.ts';
 import { StartTurns } from '../pods/start-turns.ts';
-import { SyncPod, type PodRuntimePort, type RuntimeSyncResult, type PodPrerequisites } from '../pods/sync-pod.ts';
+import { SyncPod, type PodPrerequisites } from '../pods/sync-pod.ts';
 import { TerminatePod } from '../pods/terminate-pod.ts';
+import { contentMayBeRemoved } from '../pods/worker-state.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
+import { PodCgroupLife } from '../resources/pod-cgroup-life.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import type { UserNamespaces } from '../runtime/user-namespaces.ts';
-import type { PodMetrics } from '../stats/pod-metrics.ts';
 import { derivePodStatus } from '../status/derive.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import type { TerminationMessages } from '../status/termination-messages.ts';
+import {
+  tracedAdmission,
+  tracedObservation,
+  tracedPrerequisites,
+  tracedSteps,
+  tracedTurns,
+} from '../trace/traced-ports.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
-import { pullSecretsOf } from './pod-runtime.ts';
+import type { Resizing } from './resizing.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
-import { beginTrace, tracedSteps, tracedPrerequisites, tracedTurns } from './tracing.ts';
 import type { Volumes } from './volumes.ts';
 
 export type PodLifeDeps = {
@@ -56,7 +62,7 @@ export type PodLifeDeps = {
   readonly sourcesReady: () => boolean;
   readonly images: Images;
   /** The tiers' weights follow their pods. */
-  readonly refreshCgroups: (signal: AbortSignal) => Promise<void>;
+  readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
   readonly collector: () => GarbageCollector;
   readonly resizing: Resizing;
   readonly podMetrics: PodMetrics;
@@ -79,51 +85,20 @@ export type PodLife = {
 const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 export function buildPodLife(deps: PodLifeDeps): PodLife {
-  const { base, edge, cluster, statuses, store, podMetrics } = deps;
+  const { base, edge, cluster, statuses, store, podMetrics, sourcesReady } = deps;
   const { clock, tracer } = base;
-  const cache = edge.observer.cache;
-  const startErrors = new StartErrors();
-  const status = statusWriter(deps, startErrors);
-  const observed = {
-    get: (uid: PodUid) => cache.get(uid),
-    beginMutation: (uid: PodUid) => cache.beginMutation(uid),
-    refresh: (uid: PodUid, signal: AbortSignal, made?: MadePod) =>
-      tracer.span('observe', () => cache.refresh(uid, signal, made)),
-  };
-  const runtime = runtimePort(deps);
+  const { resizes, pods: resizing } = deps.resizing;
+  const { cache } = edge.observer;
   const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE });
-  const steps = {
-    sync: new SyncPod({
-      observed,
-      status,
-      startErrors,
-      prerequisites: tracedPrerequisites(tracer, prerequisitesOf(deps)),
-      runtime,
-      turns: tracedTurns(tracer, turns),
-      events: cluster.events,
-      clock,
-    }),
-    terminate: new TerminatePod({ observed, status, probes: deps.probes, runtime, events: cluster.events }),
-    finish: new FinishPod({ observed, status, cleanup: cleanupOf(deps), store: statuses }),
-  };
-  const adopted = adoption(deps);
+  const { steps, terminate } = buildSteps(deps, turns);
   const workers = new PodWorkers(
     {
-      steps: tracedSteps(tracer, {
-        sync: async (pod, signal) => {
-          await adopted(pod, signal);
-          return podMetrics.step('sync', uidOf(pod), pod, () => steps.sync.sync(pod, signal));
-        },
-        terminate: (target, state, signal) =>
-          podMetrics.step('kill', target.uid, target.pod, () => steps.terminate.terminate(target, state, signal)),
-        finish: (target, signal) =>
-          podMetrics.step('terminated', target.uid, target.pod, () => steps.finish.finish(target, signal)),
-      }),
-      desired: { get: (uid) => deps.resizing.allocated(store.get(uid)) },
+      steps: tracedSteps(tracer, podMetrics.timed(steps)),
+      desired: { get: (uid) => resizing.allocated(store.get(uid)) },
       isAlive: (uid) => isAlive(cache.get(uid)),
       onTerminated: (uid) => {
         cluster.statusChanged(uid);
-        deps.resizing.resizes.retry('pod_terminated');
+        resizes.retry('pod_terminated');
       },
       onFinished: () => housekeeping.wake(),
       onRestarted: (pod) => {
@@ -143,20 +118,13 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     store,
     workers,
     status: statuses,
-    admission: {
-      admit: (pod, active, signal) => {
-        // What runs already, from before a restart, is adopted, not started.
-        if (cache.get(uidOf(pod)) === undefined) beginTrace(tracer, 'start', pod);
-        const allocated = active.map((p) => deps.resizing.allocated(p));
-        return tracer.spanOf(uidOf(pod), 'admit', () => deps.admission.admit(pod, allocated, signal));
-      },
-    },
-    resizes: deps.resizing,
+    admission: tracedAdmission(tracer, (pod) => cache.get(uidOf(pod)) !== undefined, deps.admission),
+    resizes: resizing,
+    sourcesReady,
     onRemoved: () => {
       housekeeping.wake();
-      deps.resizing.resizes.retry('pods_removed');
+      resizes.retry('pods_removed');
     },
-    sourcesReady: deps.sourcesReady,
     events: cluster.events,
     clock,
     log: base.log.child({ component: 'pod-changes' }),
@@ -166,57 +134,88 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
     workers,
     observed: cache,
     leftovers: leftoversOf(deps),
-    ready: () => deps.sourcesReady() && cache.ready,
+    ready: () => sourcesReady() && cache.ready,
     onOrphan: () => podMetrics.orphaned(),
     clock,
     log: base.log.child({ component: 'housekeeping' }),
   });
-  let network = edge.health.state().networkReady;
-  edge.health.onChange((state) => {
-    if (state.networkReady && !network) workers.wakeAll();
-    network = state.networkReady;
-  });
-  const pruning = pruner(deps, workers);
+  const pruner = new ContainerPruner(
+    {
+      observed: cache,
+      contentRemovable: (uid) => contentMayBeRemoved(workers.stateOf(uid), false),
+      collector: deps.collector,
+      log: base.log.child({ component: 'garbage' }),
+    },
+    base.flags.maximumDeadContainersPerContainer,
+  );
+  edge.health.onNetworkReady(() => workers.wakeAll());
   cache.onChange((uid, events) => {
-    if (workers.stateOf(uid) === undefined) housekeeping.wake();
-    else workers.wake(uid);
-    pruning.died(uid, events);
-  });
-  const crowded = (): boolean => turns.waiting > 0;
-  const quiet = (signal: AbortSignal): Promise<void> => turns.quiet(signal);
-  const probed = (uid: PodUid): void => {
     workers.wake(uid);
-    steps.terminate.probed(uid);
+    housekeeping.podObserved(uid);
+    pruner.observed(uid, events);
+  });
+  return {
+    workers,
+    changes,
+    housekeeping,
+    probed: (uid) => {
+      workers.wake(uid);
+      terminate.probed(uid);
+    },
+    crowded: () => turns.waiting > 0,
+    quiet: (signal) => turns.quiet(signal),
+    parts: [workers, changes, housekeeping, pruner],
   };
-  return { workers, changes, housekeeping, probed, crowded, quiet, parts: [workers, changes, housekeeping, pruning] };
 }
 
-/** How long a static pod that runs already waits for its mirror, which tells how it was under the previous kubelet. */
-const MIRROR_WAIT_MS = 3000;
-
-function adoption({ base, edge, cluster }: PodLifeDeps): (pod: Pod, signal: AbortSignal) => Promise<void> {
-  const { clock } = base;
-  const deadline = clock.monotonic() + MIRROR_WAIT_MS;
-  return async (pod, signal) => {
-    const leftMs = deadline - clock.monotonic();
-    if (leftMs <= 0 || !isStaticPod(pod) || !isAlive(edge.observer.cache.get(uidOf(pod)))) return;
-    await withDeadline(clock, signal, leftMs, (own) => cluster.podsRead(own)).catch((err: unknown) => {
-      if (!isFault(err, 'deadline')) throw err;
-    });
-  };
+function buildSteps(
+  deps: PodLifeDeps,
+  turns: StartTurns,
+): { readonly steps: WorkerSteps; readonly terminate: TerminatePod } {
+  const { base, edge, cluster, statuses, probes } = deps;
+  const { clock, tracer } = base;
+  const { events } = cluster;
+  const startErrors = new StartErrors();
+  const observed = tracedObservation(tracer, edge.observer.cache);
+  const status = statusWriter(deps, startErrors);
+  const runtime = new RuntimePort({
+    runtime: deps.runtime,
+    pullSecrets: (pod, signal) => pullSecretsOf(cluster, pod, signal),
+    probes: probes.results,
+    resizes: deps.resizing.pods,
+    observedSandbox,
+  });
+  const life = new PodCgroupLife({
+    cgroups: deps.cgroups,
+    tiers: deps.tiers,
+    onMade: (pod) => deps.resizing.pods.cgroupMade(pod),
+  });
+  const sync = new SyncPod({
+    observed,
+    status,
+    startErrors,
+    prerequisites: tracedPrerequisites(tracer, prerequisitesOf(deps, life)),
+    runtime,
+    turns: tracedTurns(tracer, turns),
+    events,
+    clock,
+  });
+  const terminate = new TerminatePod({ observed, status, probes, runtime, events });
+  const finish = new FinishPod({ observed, status, cleanup: cleanupOf(deps, life), store: statuses });
+  return { steps: workerSteps(sync, terminate, finish), terminate };
 }
 
 function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWriter {
-  const { base, edge, cluster, statuses } = deps;
+  const { base, edge, cluster, probes, resizing } = deps;
   return new PodStatusWriter({
-    store: statuses,
+    store: deps.statuses,
     derive: (facts) =>
-      deps.resizing.withConditions(
+      resizing.pods.withConditions(
         derivePodStatus({
           ...facts,
           runtimeName: edge.version.name,
-          actuated: deps.resizing.actuatedOf(uidOf(facts.pod)),
-          readiness: deps.probes.readinessOf(facts.pod),
+          actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
+          readiness: probes.readinessOf(facts.pod),
           hostIPs: cluster.nodeIps(),
         }),
         facts.pod,
@@ -229,92 +228,19 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
   });
 }
 
-/** A container that died makes one of its older selves superfluous; a deleted pod needs none of them. */
-function pruner(
-  { edge, base, collector }: PodLifeDeps,
-  workers: PodWorkers,
-): Runnable & { died(uid: PodUid, events: readonly PlegEvent[]): void } {
-  const keep = Math.max(1, base.flags.maximumDeadContainersPerContainer);
-  const log = base.log.child({ component: 'garbage' });
-  let stop: AbortSignal | undefined;
-  const runner = new KeyedRunner<PodUid>({
-    work: async (uid) => {
-      const snapshot = edge.observer.cache.get(uid);
-      if (snapshot === undefined || stop === undefined || stop.aborted) return;
-      const gone = contentMayBeRemoved(workers.stateOf(uid) ?? { phase: 'syncing' }, true);
-      const pruned = gone ? collector().removeContainersOf(snapshot, stop) : collector().prune(snapshot, keep, stop);
-      await pruned.catch((err: unknown) => log.debug('dead containers stay for now', { uid, err }));
-    },
+function prerequisitesOf(deps: PodLifeDeps, life: PodCgroupLife): PodPrerequisites {
+  const { base, edge, cluster, cgroups, volumes, probes } = deps;
+  const mirrors = new AwaitMirror({
+    observed: edge.observer.cache,
+    podsRead: (signal) => cluster.podsRead(signal),
+    clock: base.clock,
   });
   return {
-    name: 'container-pruning',
-    run: async (signal) => {
-      stop = signal;
-      await aborted(signal);
-      await runner.stop();
-    },
-    died: (uid, events) => {
-      if (events.some((e) => e.type === 'ContainerDied' && e.containerName !== undefined)) runner.wake(uid);
-    },
-  };
-}
-
-function runtimePort({ runtime, probes, cluster, resizing }: PodLifeDeps): PodRuntimePort & {
-  kill(
-    pod: Pod | undefined,
-    snapshot: PodSnapshot,
-    graceSeconds: number | undefined,
-    signal: AbortSignal,
-  ): Promise<void>;
-} {
-  return {
-    async sync(pod, snapshot, options, signal): Promise<RuntimeSyncResult> {
-      const pull = await pullSecretsOf(cluster, pod, signal);
-      if (pull.missing.length > 0) {
-        const message = `Unable to retrieve some image pull secrets (${pull.missing.join(', ')}); attempting to pull the image may not succeed.`;
-        cluster.events.pod(pod, 'Warning', 'FailedToRetrieveImagePullSecret', message);
-      }
-      resizing.synced(pod, snapshot, undefined);
-      const result = await runtime.syncPod(
-        {
-          pod,
-          snapshot: snapshot ?? emptySnapshot(uidOf(pod), pod.metadata.name, pod.metadata.namespace ?? ''),
-          pullSecrets: pull.found,
-          probes: probes.results,
-          ...options,
-          isTerminating: () => signal.aborted,
-        },
-        signal,
-      );
-      resizing.synced(pod, snapshot, result.resizeError);
-      const { made, ...rest } = result;
-      return made === undefined ? rest : { ...rest, made: { ...made, sandbox: observedSandbox(made.sandbox) } };
-    },
-    kill: (pod, snapshot, graceOverrideSeconds, signal) =>
-      runtime.killPod({ pod, snapshot, graceOverrideSeconds }, signal),
-  };
-}
-
-function prerequisitesOf({
-  edge,
-  cluster,
-  cgroups,
-  volumes,
-  probes,
-  resizing,
-  refreshCgroups,
-}: PodLifeDeps): PodPrerequisites {
-  return {
-    networkProblem: () => {
-      const state = edge.health.state();
-      return state.networkReady ? undefined : state.networkErrors.join(', ');
-    },
+    awaitMirror: (pod, signal) => mirrors.before(pod, signal),
+    networkProblem: () => edge.health.networkProblem(),
     registerObjects: (pod) => cluster.register(pod),
-    cgroupExists: (pod) => cgroups.exists(pod, new AbortController().signal),
-    ensureCgroup: async (pod, signal) => {
-      const [made] = await Promise.all([cgroups.ensure(pod, signal), refreshCgroups(signal)]);
-      if (made) resizing.cgroupMade(pod);
-    },
+    cgroupExists: (pod, signal) => cgroups.exists(pod, signal),
+    ensureCgroup: (pod, signal) => life.ensure(pod, signal),
     keepMirror: (pod) => cluster.keepMirror(pod),
     ensureDirectories: (pod) => volumes.podDirs.ensure(uidOf(pod)),
     mountVolumes: (pod, signal) => volumes.manager.waitMounted(pod, signal),
@@ -322,34 +248,21 @@ function prerequisitesOf({
   };
 }
 
-function cleanupOf({
-  images,
-  volumes,
-  cluster,
-  cgroups,
-  runtime,
-  refreshCgroups,
-}: PodLifeDeps): ConstructorParameters<typeof FinishPod>[0]['cleanup'] {
-  return {
-    unmountVolumes: async (uid, signal) => {
-      volumes.manager.podRemoved(uid);
-      await volumes.manager.waitUnmounted(uid, signal);
-    },
-    unregisterObjects: (pod) => cluster.unregister(pod),
-    destroyCgroup: async (uid, signal) => {
-      await cgroups.destroy(uid, signal);
-      await refreshCgroups(signal);
-    },
-    forgetRuntime: async ({ uid, pod }) => {
-      images.puller.forgetPod(uid);
-      await runtime.forget(uid, pod);
-    },
-  };
-}
+const cleanupOf = (
+  { images, volumes, cluster, runtime }: PodLifeDeps,
+  life: PodCgroupLife,
+): FinishPodDeps['cleanup'] => ({
+  volumesUnwanted: (uid) => volumes.manager.podRemoved(uid),
+  waitUnmounted: (uid, signal) => volumes.manager.waitUnmounted(uid, signal),
+  unregisterObjects: (pod) => cluster.unregister(pod),
+  destroyCgroup: (uid, signal) => life.destroy(uid, signal),
+  forgetImages: (uid) => images.puller.forgetPod(uid),
+  forgetRuntime: (uid, pod) => runtime.forget(uid, pod),
+});
 
 const leftoversOf = (deps: PodLifeDeps): PodLeftovers =>
   new PodLeftovers({
-    records: [deps.statuses, deps.messages, deps.probes, deps.base.tracer, deps.resizing, deps.userns],
+    records: [deps.statuses, deps.messages, deps.probes, deps.base.tracer, deps.resizing.pods, deps.userns],
     observed: deps.edge.observer.cache,
     containers: { removeContainersOf: (snapshot, signal) => deps.collector().removeContainersOf(snapshot, signal) },
     mirrors: deps.cluster,

@@ -1,7 +1,7 @@
 // The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { uidOf, type Pod } from '../core/pod.ts';
+import { uidOf } from '../core/pod.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { isSelinuxEnabled } from '../host/selinux.ts';
 import { isFault } from '../lib/errors.ts';
@@ -15,11 +15,11 @@ import type { ResizeRecords } from '../runtime/needs.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
 import { subordinateIds } from '../runtime/subordinate-ids.ts';
 import { UserNamespaces } from '../runtime/user-namespaces.ts';
-import type { PodMetrics } from '../stats/pod-metrics.ts';
+import type { PodMetrics } from '../pods/pod-metrics.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { live, type Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
-import { tracedImages } from './tracing.ts';
+import { tracedImages } from '../trace/traced-ports.ts';
 import type { Volumes } from './volumes.ts';
 
 const IDS_PER_POD = 65_536;
@@ -62,13 +62,7 @@ export async function buildPodRuntime(
         nodeIps: () => cluster.nodeIps(),
         allocatable: () => edge.resources.allocatableList(),
         runtimeHandler: (className, signal) => cluster.runtimeHandler(className, signal),
-        handlerFeatures: (handler) => {
-          const known = edge.health.state().handlers.find((h) => h.name === handler);
-          return {
-            userNamespaces: known?.userNamespaces ?? false,
-            recursiveReadOnlyMounts: known?.recursiveReadOnlyMounts ?? false,
-          };
-        },
+        handlerFeatures: (handler) => edge.health.handlerFeatures(handler),
       },
       events: cluster.events,
       infra: { clock, log, metrics: runtimeMetrics(registry), http: hookHttp(clock), userns },
@@ -171,24 +165,4 @@ async function thermalPaths(): Promise<string[]> {
     }),
   );
   return found.filter((path) => path !== undefined).sort();
-}
-
-/** The pull secrets of a pod that can be had, and the names of those that cannot. */
-export async function pullSecretsOf(
-  cluster: Pick<ClusterPort, 'secret'>,
-  pod: Pod,
-  signal: AbortSignal,
-): Promise<{ found: Awaited<ReturnType<ClusterPort['secret']>>[]; missing: string[] }> {
-  const found: Awaited<ReturnType<ClusterPort['secret']>>[] = [];
-  const missing: string[] = [];
-  for (const { name } of pod.spec.imagePullSecrets ?? []) {
-    if (name === undefined || name === '') continue;
-    try {
-      found.push(await cluster.secret(pod.metadata.namespace ?? 'default', name, signal));
-    } catch (err) {
-      if (!isFault(err)) throw err;
-      missing.push(name);
-    }
-  }
-  return { found, missing };
 }

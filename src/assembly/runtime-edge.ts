@@ -16,8 +16,8 @@ import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
 import { NodeResources } from '../resources/node-resources.ts';
 import type { Foundation } from './foundation.ts';
-import { nodeChecks } from './health.ts';
-import { tracedCalls } from './tracing.ts';
+import { nodeChecks } from '../server/kubelet-health.ts';
+import { tracedCalls } from '../trace/traced-ports.ts';
 
 export type RuntimeEdge = {
   readonly cri: CriConnection;

@@ -94,6 +94,25 @@ describe('RuntimeHealth', () => {
     await running;
   });
 
+  it('says why pods cannot have networks, and when they can again', async () => {
+    const t = setup();
+    const never = new AbortController().signal;
+    const networked = (ready: boolean) => answer(condition('RuntimeReady', true), condition('NetworkReady', ready));
+    const [up, down] = [networked(true), networked(false)];
+    let again = 0;
+    t.says.status = down;
+    await t.health.check(never);
+    t.health.onNetworkReady(() => again++);
+    assert.notEqual(t.health.networkProblem(), undefined);
+    for (const status of [down, up, up, down, up]) {
+      t.says.status = status;
+      await t.health.check(never);
+    }
+    assert.equal(again, 2);
+    assert.equal(t.health.networkProblem(), undefined);
+    assert.deepEqual(t.health.handlerFeatures('unheard-of'), { userNamespaces: false, recursiveReadOnlyMounts: false });
+  });
+
   it('asks every 5 s, at once when told to, and tells changes once', async () => {
     const t = setup();
     const stop = new AbortController();

@@ -98,6 +98,28 @@ export class RuntimeHealth implements Runnable {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Calls back when pods may have networks again after they could not. */
+  onNetworkReady(listener: () => void): void {
+    let ready = this.state().networkReady;
+    this.onChange((state) => {
+      if (state.networkReady && !ready) listener();
+      ready = state.networkReady;
+    });
+  }
+
+  /** Why pods with their own network cannot start now; undefined when they can. */
+  networkProblem(): string | undefined {
+    const { networkReady, networkErrors } = this.state();
+    return networkReady ? undefined : networkErrors.join(', ');
+  }
+
+  /** What a handler can do; nothing, where the runtime does not say so. */
+  handlerFeatures(name: string): Omit<RuntimeHandlerInfo, 'name'> {
+    const known = this.#answer.handlers.find((h) => h.name === name);
+    const { userNamespaces = false, recursiveReadOnlyMounts = false } = known ?? {};
+    return { userNamespaces, recursiveReadOnlyMounts };
+  }
+
   /** Asks again without waiting for the period: a stream broke or came back. */
   checkSoon(): void {
     this.#wanted = true;

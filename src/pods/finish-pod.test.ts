@@ -16,10 +16,12 @@ function setup() {
       forget: () => void did.push('forget status'),
     } as unknown as PodStatusWriter,
     cleanup: {
-      unmountVolumes: async (uid) => void did.push(`unmount ${uid}`),
+      volumesUnwanted: (uid) => void did.push(`unwanted ${uid}`),
+      waitUnmounted: async (uid) => void did.push(`unmounted ${uid}`),
       unregisterObjects: () => void did.push('unregister'),
       destroyCgroup: async (uid) => void did.push(`cgroup ${uid}`),
-      forgetRuntime: async (target) => void did.push(`runtime ${target.uid} ${target.pod?.metadata.name}`),
+      forgetImages: (uid) => void did.push(`images ${uid}`),
+      forgetRuntime: async (uid, of) => void did.push(`runtime ${uid} ${of?.metadata.name}`),
     },
     store: { finish: () => void did.push('finish') },
   });
@@ -30,11 +32,21 @@ const signal = new AbortController().signal;
 test('what a pod had is given back, also when its source no longer has it', async () => {
   const t = setup();
   await t.finish.finish({ uid: podUid('u'), pod }, signal);
-  assert.deepEqual(t.did, ['status', 'unmount u', 'unregister', 'cgroup u', 'runtime u p', 'finish', 'forget status']);
+  assert.deepEqual(t.did, [
+    'status',
+    'unwanted u',
+    'unmounted u',
+    'unregister',
+    'cgroup u',
+    'images u',
+    'runtime u p',
+    'finish',
+    'forget status',
+  ]);
 });
 
 test('of a pod that only the runtime knew as well', async () => {
   const t = setup();
   await t.finish.finish({ uid: podUid('u'), pod: undefined }, signal);
-  assert.deepEqual(t.did, ['unmount u', 'cgroup u', 'runtime u undefined']);
+  assert.deepEqual(t.did, ['unwanted u', 'unmounted u', 'cgroup u', 'images u', 'runtime u undefined']);
 });

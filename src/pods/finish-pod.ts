@@ -9,11 +9,15 @@ export type FinishPodDeps = {
   readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
   readonly status: PodStatusWriter;
   readonly cleanup: {
-    unmountVolumes(uid: PodUid, signal: AbortSignal): Promise<void>;
+    /** Its containers are gone: nothing of it is to be mounted any more. */
+    volumesUnwanted(uid: PodUid): void;
+    waitUnmounted(uid: PodUid, signal: AbortSignal): Promise<void>;
     unregisterObjects(pod: Pod): void;
     destroyCgroup(uid: PodUid, signal: AbortSignal): Promise<void>;
-    /** What the runtime and the image puller remember of the pod: its back-offs and its range of user ids. */
-    forgetRuntime(target: WorkerTarget): Promise<void>;
+    /** What the image puller remembers of the pod. */
+    forgetImages(uid: PodUid): void;
+    /** What the runtime remembers of the pod: its back-offs and its range of user ids. */
+    forgetRuntime(uid: PodUid, pod: Pod | undefined): Promise<void>;
   };
   readonly store: { finish(pod: Pod): void };
 };
@@ -29,10 +33,12 @@ export class FinishPod {
     const { observed, status, cleanup, store } = this.#deps;
     const { uid, pod } = target;
     if (pod !== undefined) await status.write(pod, observed.get(uid), { terminal: true });
-    await cleanup.unmountVolumes(uid, signal);
+    cleanup.volumesUnwanted(uid);
+    await cleanup.waitUnmounted(uid, signal);
     if (pod !== undefined) cleanup.unregisterObjects(pod);
     await cleanup.destroyCgroup(uid, signal);
-    await cleanup.forgetRuntime(target);
+    cleanup.forgetImages(uid);
+    await cleanup.forgetRuntime(uid, pod);
     if (pod !== undefined) {
       store.finish(pod);
       status.forget(uidOf(pod));

@@ -21,7 +21,7 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
   const did: string[] = [];
   const workers = new Map<PodUid, WorkerState>();
   const observed: PodSnapshot[] = [];
-  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true };
+  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true, cannotStop: '' };
   const remove =
     (what: string) =>
     async (isInUse: (uid: PodUid) => boolean): Promise<void> =>
@@ -41,6 +41,7 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
       stateOf: (uid) => workers.get(uid),
       forget: (uid) => void workers.delete(uid),
       stop: (uid, request) => {
+        if (uid === world.cannotStop) throw new TypeError('no requests');
         did.push(`stop ${uid} ${JSON.stringify(request)}`);
         workers.set(uid, next(workers.get(uid) ?? initialState, { on: 'stop', request, graceSeconds: 1 }, 0));
       },
@@ -96,6 +97,16 @@ describe('Housekeeping', () => {
     await t.clock.advance(100);
     assert.deepEqual(t.did, ['stop orphan {"deleted":true,"graceSeconds":1}']);
     gate.resolve();
+    await t.end();
+  });
+
+  it('settles the other pods when one cannot be', async () => {
+    const t = setup();
+    t.workers.set(podUid('bad'), initialState);
+    t.workers.set(podUid('good'), initialState);
+    t.world.cannotStop = 'bad';
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['stop good {"deleted":true}']);
     await t.end();
   });
 

@@ -67,6 +67,11 @@ export class Housekeeping implements Runnable {
     this.#passIn(GATHER_MS);
   }
 
+  /** The runtime shows something new of this pod: without a worker it may be an orphan. */
+  podObserved(uid: PodUid): void {
+    if (this.#deps.workers.stateOf(uid) === undefined) this.wake();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     this.wake();
@@ -94,13 +99,21 @@ export class Housekeeping implements Runnable {
   /** Workers whose pod left its source are stopped; those that are done are dropped. */
   #settleWorkers(): void {
     const { store, workers } = this.#deps;
-    for (const uid of workers.uids()) {
-      if (store.has(uid)) continue;
-      if (workers.stateOf(uid)?.phase !== 'finished') workers.stop(uid, { deleted: true });
-      else {
+    for (const uid of workers.uids())
+      this.#guarded(uid, () => {
+        if (store.has(uid)) return;
+        if (workers.stateOf(uid)?.phase !== 'finished') return workers.stop(uid, { deleted: true });
         workers.forget(uid);
         this.#gone.push(uid);
-      }
+      });
+  }
+
+  /** What is wrong with one pod keeps no other from being settled. */
+  #guarded(uid: PodUid, settle: () => void): void {
+    try {
+      settle();
+    } catch (err) {
+      this.#deps.log.error('pod could not be settled, will be tried again', { uid, err });
     }
   }
 
@@ -110,11 +123,11 @@ export class Housekeeping implements Runnable {
     for (const snapshot of observed.all()) {
       const { uid, containers } = snapshot;
       if (workers.stateOf(uid) !== undefined || store.has(uid)) continue;
-      if (isAlive(snapshot)) {
-        log.info('stopping a pod that no source knows', { uid });
-        onOrphan?.(uid);
-        workers.stop(uid, { deleted: true, graceSeconds: 1 });
-      } else if (containers.length > 0) this.#gone.push(uid);
+      if (!isAlive(snapshot) && containers.length > 0) this.#gone.push(uid);
+      if (!isAlive(snapshot)) continue;
+      log.info('stopping a pod that no source knows', { uid });
+      onOrphan?.(uid);
+      this.#guarded(uid, () => workers.stop(uid, { deleted: true, graceSeconds: 1 }));
     }
   }
 

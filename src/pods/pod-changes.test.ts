@@ -46,7 +46,7 @@ function setup(admit: Admit = async () => ({ ok: true })) {
       },
     },
     admission: { admit },
-    resizes: { admitted: () => undefined, offer: () => undefined },
+    resizes: { allocated: (pod) => pod, admitted: () => undefined, offer: () => undefined },
     sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
     events: { pod: (pod, _type, reason) => void did.push(`event ${uidOf(pod)} ${reason}`), node: () => undefined },

@@ -24,7 +24,12 @@ export type PodChangesDeps = {
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> };
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
-  readonly resizes: { admitted(pod: Pod): void; offer(pod: Pod, before?: Pod): void };
+  readonly resizes: {
+    /** The pod with what it was granted: that is what it takes from others. */
+    allocated(pod: Pod): Pod;
+    admitted(pod: Pod): void;
+    offer(pod: Pod, before?: Pod): void;
+  };
   /** Whether all sources have been heard: before that an absent pod may only have changed its source. */
   readonly sourcesReady: () => boolean;
   /** Something at the sources changed: orphans may have appeared. */
@@ -41,9 +46,10 @@ export class PodChanges implements Runnable {
 
   constructor(deps: PodChangesDeps) {
     this.#deps = deps;
-    const { store, admission, events, clock, log } = deps;
+    const { store, admission, resizes, events, clock, log } = deps;
+    const allocated = (pod: Pod): Pod => resizes.allocated(pod);
     this.#admissions = new AdmissionQueue({
-      admit: (pod, signal) => admission.admit(pod, this.active(), signal),
+      admit: (pod, signal) => admission.admit(pod, this.active().map(allocated), signal),
       desired: store,
       onVerdict: (judged, verdict) => this.#judged(judged, verdict),
       events,

@@ -27,6 +27,17 @@ export interface WorkerSteps {
   finish(target: WorkerTarget, signal: AbortSignal): Promise<void>;
 }
 
+/** The three steps as one; SyncPod, TerminatePod and FinishPod fit. */
+export const workerSteps = (
+  sync: Pick<WorkerSteps, 'sync'>,
+  terminate: Pick<WorkerSteps, 'terminate'>,
+  finish: Pick<WorkerSteps, 'finish'>,
+): WorkerSteps => ({
+  sync: (pod, signal) => sync.sync(pod, signal),
+  terminate: (target, state, signal) => terminate.terminate(target, state, signal),
+  finish: (target, signal) => finish.finish(target, signal),
+});
+
 /** A pod with its spec, or one that only the runtime knows. */
 export type WorkerTarget = { readonly uid: PodUid; readonly pod: Pod | undefined };
 

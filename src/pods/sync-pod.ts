@@ -49,11 +49,13 @@ export interface Turns {
 
 /** What a pod needs around it before its containers can run. */
 export interface PodPrerequisites {
+  /** A static pod that runs already waits for its mirror pod, for a moment at the start of the agent. */
+  awaitMirror(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Why pods with their own network cannot start now; undefined when they can. */
   networkProblem(): string | undefined;
   /** Begins to keep the objects (secrets, config maps) this pod refers to at hand. */
   registerObjects(pod: Pod): void;
-  cgroupExists(pod: Pod): Promise<boolean>;
+  cgroupExists(pod: Pod, signal: AbortSignal): Promise<boolean>;
   ensureCgroup(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Brings the API server's picture of a static pod up to date, in the background, again and again until it is. */
   keepMirror(pod: Pod): void;
@@ -94,7 +96,8 @@ export class SyncPod {
   }
 
   async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
-    const { observed, status } = this.#deps;
+    const { observed, status, prerequisites } = this.#deps;
+    await prerequisites.awaitMirror(pod, signal);
     const snapshot = observed.get(uidOf(pod));
     if (snapshot?.partial === true)
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
@@ -142,7 +145,11 @@ export class SyncPod {
   async #prepareCgroup(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<boolean> {
     const { prerequisites, runtime, observed } = this.#deps;
     try {
-      if (snapshot !== undefined && hasRunningContainers(snapshot) && !(await prerequisites.cgroupExists(pod))) {
+      if (
+        snapshot !== undefined &&
+        hasRunningContainers(snapshot) &&
+        !(await prerequisites.cgroupExists(pod, signal))
+      ) {
         await runtime.kill(pod, snapshot, undefined, signal);
         await observed.refresh(uidOf(pod), signal);
         if (!runsOnce(pod)) await prerequisites.ensureCgroup(pod, signal);

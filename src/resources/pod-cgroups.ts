@@ -3,7 +3,7 @@
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod, type QosClass } from '../core/pod.ts';
 import { qosClassOf } from '../core/qos.ts';
-import type { CgroupReading, Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
+import { UNLIMITED, type CgroupReading, type Cgroups, type CgroupSettings } from '../host/cgroups/cgroups.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Histogram } from '../lib/metrics.ts';
 import {
@@ -77,6 +77,27 @@ export class PodCgroups {
 
   read(pod: Pod, signal: AbortSignal): Promise<CgroupReading> {
     return this.#deps.cgroups.read(this.parentOf(pod), signal);
+  }
+
+  /** Writes one value, a step of a resize; 0 lifts the limit. */
+  write(
+    pod: Pod,
+    key: 'cpuShares' | 'cpuQuota' | 'memoryLimitBytes',
+    value: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const limit = value === 0 ? UNLIMITED : value;
+    const settings = {
+      cpuShares: { cpuShares: value },
+      cpuQuota: { cpuQuotaUs: limit, cpuPeriodUs: this.#o.cpuPeriodUs },
+      memoryLimitBytes: { memoryBytes: limit },
+    };
+    return this.update(pod, signal, settings[key]);
+  }
+
+  async memoryUsageOf(pod: Pod, signal: AbortSignal): Promise<number | undefined> {
+    const { memoryUsageBytes } = await this.read(pod, signal);
+    return memoryUsageBytes === undefined ? undefined : Number(memoryUsageBytes);
   }
 
   /** Kills what is left in the pod's cgroup and removes it, whatever tier it is in. */

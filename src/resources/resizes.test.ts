@@ -125,6 +125,13 @@ function rig(initial: Pod[]) {
   return { clock, registry, resizes, pods, set, allocated, take: () => log.splice(0) };
 }
 
+test('a pod whose resources make no sense costs nobody else a resize', () => {
+  const r = rig([pod('a', '100m'), pod('bad', '100m')]);
+  r.pods.set('bad', pod('bad', 'nonsense'));
+  r.set(pod('a', '200m'));
+  assert.equal(r.allocated('a'), 200);
+});
+
 test('a resize that fits is granted at once, then carried out', () => {
   const r = rig([pod('a', '1')]);
   r.set(pod('a', '1500m', {}, 3));

@@ -89,9 +89,23 @@ export class Resizes implements Runnable {
   retry(trigger: RetryTrigger): void {
     const { active, allocations } = this.#deps;
     const pods = active();
-    const wanted = pods.filter((pod) => !isStaticPod(pod) && allocations.isResized(pod));
+    const wanted: Pod[] = [];
+    for (const pod of pods)
+      this.#guarded(pod, () => {
+        if (!isStaticPod(pod) && allocations.isResized(pod)) wanted.push(pod);
+      });
     const sinceOf = (pod: Pod): number => this.#waiting.get(uidOf(pod))?.sinceMs ?? Infinity;
-    for (const pod of wanted.sort((a, b) => compareClaims(a, b, allocations, sinceOf))) this.#try(pod, pods, trigger);
+    for (const pod of wanted.sort((a, b) => compareClaims(a, b, allocations, sinceOf)))
+      this.#guarded(pod, () => this.#try(pod, pods, trigger));
+  }
+
+  /** What is wrong with one pod costs that pod its resize, and nobody else. */
+  #guarded(pod: Pod, act: () => void): void {
+    try {
+      act();
+    } catch (err) {
+      this.#deps.log.error('resize cannot be decided', { pod: podKey(pod), err });
+    }
   }
 
   /** Told by the worker at each sync: whether containers still differ from what was granted. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
-import { nodeChecks, processChecks } from './health.ts';
+import { nodeChecks, processChecks } from './kubelet-health.ts';
 
 const { signal } = new AbortController();
 const MINUTE_MS = 60_000;

@@ -2,12 +2,13 @@
 import type { PodUid } from '../core/ids.ts';
 import { podUid } from '../core/ids.ts';
 import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
+import type { MadePod, PodSnapshot } from '../core/snapshot.ts';
 import type { CallInterceptor } from '../cri/services.ts';
 import type { PodClient } from '../status/status-sync.ts';
 import type { WorkerSteps } from '../pods/pod-workers.ts';
 import type { PodPrerequisites, Turns } from '../pods/sync-pod.ts';
-import type { PodTracer } from '../trace/pod-tracer.ts';
-import type { Kind } from '../trace/waterfall.ts';
+import type { PodTracer } from './pod-tracer.ts';
+import type { Kind } from './waterfall.ts';
 
 /** CRI calls under their own names. */
 export const tracedCalls =
@@ -15,7 +16,7 @@ export const tracedCalls =
   (verb, call) =>
     inner(verb, () => tracer.span(verb, call));
 
-export const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
+const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
   tracer.begin(kind, { uid: uidOf(pod), namespace: namespaceOf(pod), name: pod.metadata.name });
 
 export const tracedPrerequisites = (tracer: PodTracer, inner: PodPrerequisites): PodPrerequisites => ({
@@ -50,6 +51,34 @@ export const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps 
   },
   finish: (target, signal) =>
     tracer.during(target.uid, () => tracer.span('finish', () => steps.finish(target, signal))),
+});
+
+interface Admission<Verdict> {
+  admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Verdict>;
+}
+
+/** The start of a pod begins with its admission, but not that of one that ran before this agent. */
+export const tracedAdmission = <Verdict>(
+  tracer: PodTracer,
+  runsAlready: (pod: Pod) => boolean,
+  inner: Admission<Verdict>,
+): Admission<Verdict> => ({
+  admit: (pod, others, signal) => {
+    if (!runsAlready(pod)) beginTrace(tracer, 'start', pod);
+    return tracer.spanOf(uidOf(pod), 'admit', () => inner.admit(pod, others, signal));
+  },
+});
+
+interface Observed {
+  get(uid: PodUid): PodSnapshot | undefined;
+  beginMutation(uid: PodUid): () => void;
+  refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot>;
+}
+
+export const tracedObservation = (tracer: PodTracer, cache: Observed): Observed => ({
+  get: (uid) => cache.get(uid),
+  beginMutation: (uid) => cache.beginMutation(uid),
+  refresh: (uid, signal, made) => tracer.span('observe', () => cache.refresh(uid, signal, made)),
 });
 
 interface Images<Request, Answer> {

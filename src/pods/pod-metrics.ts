@@ -13,6 +13,7 @@ import {
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Registry } from '../lib/metrics.ts';
+import type { WorkerSteps } from './pod-workers.ts';
 import { podFamilies, type PodFamilies } from './pod-families.ts';
 
 export type WorkerOperation = 'create' | 'update' | 'sync' | 'kill' | 'terminated';
@@ -93,6 +94,16 @@ export class PodMetrics {
     const phase = (before ?? pod.status)?.phase ?? 'Pending';
     if (phase === 'Pending' && status.phase === 'Running') this.#families.startDuration.observe(this.#sinceSeen(pod));
     this.#countTerminations(before, status);
+  }
+
+  /** The steps of the workers, timed. */
+  timed(steps: WorkerSteps): WorkerSteps {
+    return {
+      sync: (pod, signal) => this.step('sync', uidOf(pod), pod, () => steps.sync(pod, signal)),
+      terminate: (target, state, signal) =>
+        this.step('kill', target.uid, target.pod, () => steps.terminate(target, state, signal)),
+      finish: (target, signal) => this.step('terminated', target.uid, target.pod, () => steps.finish(target, signal)),
+    };
   }
 
   /** Times one step of a pod's worker. */

@@ -1,7 +1,7 @@
 // The kubelet's own health, for /healthz and for systemd's watchdog: the same checks in upstream's order.
 import type { LogOutput } from '../host/process/log-output.ts';
 import type { RuntimeHealth } from '../observe/runtime-health.ts';
-import type { HealthCheck } from '../server/health-checks.ts';
+import type { HealthCheck } from './health-checks.ts';
 
 const STUCK_LOG_MS = 2 * 60_000;
 const MIN_SYNC_LOOP_MS = 5 * 60_000;

@@ -1,0 +1,34 @@
+// A pod's cgroup comes and goes with its worker; the weights of the tiers above follow.
+import type { PodUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+
+export type PodCgroupLifeDeps = {
+  readonly cgroups: {
+    ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
+    destroy(uid: PodUid, signal: AbortSignal): Promise<void>;
+  };
+  /** Never rejects but for the signal: no pod depends on the weight of its tier. */
+  readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
+  /** The cgroup was made, with what the pod was granted: later grants must be brought into it. */
+  readonly onMade: (pod: Pod) => void;
+};
+
+export class PodCgroupLife {
+  readonly #deps: PodCgroupLifeDeps;
+
+  constructor(deps: PodCgroupLifeDeps) {
+    this.#deps = deps;
+  }
+
+  async ensure(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { cgroups, tiers, onMade } = this.#deps;
+    const [made] = await Promise.all([cgroups.ensure(pod, signal), tiers().refresh(signal)]);
+    if (made) onMade(pod);
+  }
+
+  async destroy(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const { cgroups, tiers } = this.#deps;
+    await cgroups.destroy(uid, signal);
+    await tiers().refresh(signal);
+  }
+}
