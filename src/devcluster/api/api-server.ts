@@ -1,9 +1,7 @@
 // The HTTPS server: who asks, may they, what is answered. One process, one node's world.
-import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import { constants } from 'node:crypto';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -13,6 +11,7 @@ import { authorize, refusal } from './auth/authorize.ts';
 import { impersonated } from './auth/impersonate.ts';
 import { TokenIssuer } from './auth/tokens.ts';
 import { sendError, type Exchange } from './exchange.ts';
+import { createHttpServer } from './http-server.ts';
 import { KubeletProxy, refuseUpgrade } from './kubelet-proxy.ts';
 import { restrictNodes } from './node-restriction.ts';
 import type { ClusterPki } from './pki/pki.ts';
@@ -106,24 +105,14 @@ export class ApiServer {
 
   #createServer(): Server {
     const { pki } = this.#deps;
-    const server = createServer({
-      cert: pki.server.certificatePem,
-      key: pki.server.keyPem,
-      ca: pki.caPem,
-      requestCert: true,
-      rejectUnauthorized: false,
-      // A resumed session carries no client certificate to look at.
-      secureOptions: constants.SSL_OP_NO_TICKET,
-      ALPNProtocols: ['http/1.1'],
-    });
-    server.requestTimeout = 0;
-    server.headersTimeout = 30_000;
-    server.keepAliveTimeout = 120_000;
+    const server = createHttpServer(
+      { cert: pki.server.certificatePem, key: pki.server.keyPem, ca: pki.caPem },
+      (request, response) => void this.#serve(request, response),
+    );
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    server.on('request', (request, response) => void this.#serve(request, response));
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     );

@@ -240,7 +240,8 @@ function kubeletPath(pod: ApiObject, subresource: string, query: URLSearchParams
 function forwarded(request: IncomingMessage): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(request.headers))
-    if (value !== undefined && !HOP_HEADERS.has(name) && name !== 'upgrade') headers[name] = value;
+    if (value !== undefined && !name.startsWith(':') && !HOP_HEADERS.has(name) && name !== 'upgrade')
+      headers[name] = value;
   return headers;
 }
 

@@ -65,6 +65,7 @@ class WatchStream implements WatchSink {
   #stop: () => void = () => undefined;
   #timers: (() => void)[] = [];
   #pending = '';
+  #closed = false;
 
   constructor(deps: WatchDeps, type: ResourceType, response: ServerResponse, bookmarks: boolean) {
     this.#deps = deps;
@@ -78,7 +79,10 @@ class WatchStream implements WatchSink {
     response.statusCode = 200;
     response.setHeader('Content-Type', 'application/json');
     response.setHeader('Cache-Control', 'no-cache, private');
-    response.once('close', () => this.#release());
+    response.once('close', () => {
+      this.#closed = true;
+      this.#release();
+    });
     try {
       this.#stop = begin();
     } catch (err) {
@@ -120,7 +124,7 @@ class WatchStream implements WatchSink {
   /** Changes made in one turn of the loop leave as one chunk: with many writers that is most of the cost of a watch. */
   write(line: string): boolean {
     const response = this.#response;
-    if (response.writableEnded || response.destroyed) return false;
+    if (response.writableEnded || this.#closed) return false;
     if (this.#pending === '') setImmediate(() => this.#flush());
     this.#pending += line;
     return response.writableLength + this.#pending.length < MAX_BUFFERED_BYTES;
@@ -129,11 +133,11 @@ class WatchStream implements WatchSink {
   #flush(): void {
     const lines = this.#pending;
     this.#pending = '';
-    if (lines !== '' && !this.#response.writableEnded && !this.#response.destroyed) this.#response.write(lines);
+    if (lines !== '' && !this.#response.writableEnded && !this.#closed) this.#response.write(lines);
   }
 
   end(): void {
-    if (this.#bookmarks && !this.#response.writableEnded && !this.#response.destroyed) this.bookmark();
+    if (this.#bookmarks && !this.#response.writableEnded && !this.#closed) this.bookmark();
     this.#release();
     this.#flush();
     this.#response.end();

@@ -5,6 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { parseTimeMs } from '../../../core/time.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { subjectOf } from '../../../lib/x509/certificate.ts';
+import { connectionOf } from '../http-server.ts';
 import { recordAt, textAt } from '../objects.ts';
 import type { ObjectStore } from '../store.ts';
 import type { User } from '../strategy.ts';
@@ -26,7 +27,7 @@ export class Authenticator {
   authenticate(request: IncomingMessage): User | undefined {
     const header = request.headers.authorization ?? '';
     const bearer = /^Bearer\s+(\S+)\s*$/i.exec(header)?.[1];
-    const socket = request.socket as TLSSocket;
+    const socket = connectionOf(request);
     const known = this.#bySocket.get(socket);
     if (known !== undefined) return known;
     const certificate = socket.getPeerX509Certificate();
