@@ -263,13 +263,13 @@ function watchedObjects(
     nodes,
     services,
     runtimeClasses,
-    ...objectCaches(base, client, onObjectChange, checkpoint),
+    ...objectCaches(base, api.objects, onObjectChange, checkpoint),
   };
 }
 
 function objectCaches(
   base: Foundation,
-  client: ApiConnection['main'],
+  client: ApiConnection['objects'],
   onObjectChange: ObjectChange,
   checkpoint: PodCheckpoint | undefined,
 ): Pick<Watched, 'secrets' | 'configMaps' | 'serviceAccounts'> {

@@ -93,6 +93,12 @@ export const isTooLargeVersion = (err: unknown): boolean => {
 export const isUnreachable = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline') && err.detail['status'] === undefined;
 
+/** True when nobody was there to take the request: trying again costs no server anything. */
+export const isAbsent = (err: unknown): boolean => isUnreachable(err) && isFault(err) && err.detail['absent'] === true;
+
+/** True when a watch was refused for want of a stream; see `ClientOptions.optionalWatches`. */
+export const isNoRoom = (err: unknown): boolean => isFault(err, 'exhausted') && err.detail['noRoom'] === true;
+
 /** How long a server that does not answer is waited for where there is something known from before to go on with. */
 export const OFFLINE_AFTER_MS = 5000;
 

@@ -1,14 +1,16 @@
 // The REST client: JSON in and out, a request budget (QPS and burst), a deadline per call, repeats where the server asks
 // for them with Retry-After. Several clients (main, events, heartbeat) share one transport and differ in their limits.
-import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { KubeList } from '../core/meta.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
 import { isTooLargeVersion, replyError, retryAfterMs, transportError } from './api-error.ts';
+import type { Reply } from './exchange.ts';
+import type { Recovery } from './recovery.ts';
 import { targetOf, type Resource, type Where } from './resources.ts';
-import type { HttpRequest, Transport } from './transport.ts';
+import type { HttpRequest, Lane, Transport } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch.ts';
 
 export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly preconditions?: { readonly uid: string } };
@@ -22,10 +24,16 @@ export type ClientOptions = {
   timeoutMs?: number;
   /** Adds `timeout=` to every call, as the heartbeat client does. */
   sendTimeout?: string;
+  lane?: Lane;
+  /** Its watches may be refused for want of room; whoever uses it can do without. */
+  optionalWatches?: boolean;
 };
 
 const TIMEOUT_MS = 60_000;
 const WATCH_HEAD_TIMEOUT_MS = 30_000;
+/** A whole list of a large cluster stays far below; an answer that does not end would take all memory. */
+const MAX_BODY_BYTES = 128 * 1024 * 1024;
+const MAX_ERROR_BYTES = 256 * 1024;
 const MAX_REPEATS = 10;
 const MAX_RETRY_AFTER_MS = 30_000;
 const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
@@ -39,6 +47,11 @@ export class KubeClient {
   constructor(deps: ClientDeps, options: ClientOptions = {}) {
     this.#deps = deps;
     this.#o = options;
+  }
+
+  /** Tells when the server answers again after it did not. */
+  get recovery(): Recovery {
+    return this.#deps.transport.recovery;
   }
 
   get<T>(resource: Resource<T>, where: Named, signal: AbortSignal): Promise<T> {
@@ -96,12 +109,13 @@ export class KubeClient {
     );
     try {
       signal.throwIfAborted();
-      const response = await transport.send({ method: 'GET', target, stream: true }, own.signal);
+      const stream = this.#o.optionalWatches === true ? 'optional' : 'required';
+      const reply = await transport.send({ method: 'GET', target, stream }, own.signal);
       head.cancel();
-      this.#seen('GET', 'WATCH', response.statusCode, from);
-      if (response.statusCode === 401) transport.refused();
-      await this.#requireSuccess('GET', target, response, own.signal);
-      yield* readWatch<T>(clock, response, resource.plural, idleMs, own.signal);
+      this.#seen('GET', 'WATCH', reply.status, from);
+      if (reply.status === 401) transport.refused();
+      await requireSuccess('GET', target, reply, own.signal);
+      yield* readWatch<T>(clock, reply.body, resource.plural, idleMs, own.signal);
     } finally {
       head.cancel();
       signal.removeEventListener('abort', up);
@@ -149,27 +163,14 @@ export class KubeClient {
     const from = this.#deps.clock.monotonic();
     let code: number | undefined;
     try {
-      const response = await this.#deps.transport.send(request, signal);
-      code = response.statusCode;
-      await this.#requireSuccess(request.method, request.target, response, signal);
-      return await bodyOf(request, response, signal);
+      const { lane } = this.#o;
+      const reply = await this.#deps.transport.send(lane === undefined ? request : { ...request, lane }, signal);
+      code = reply.status;
+      await requireSuccess(request.method, request.target, reply, signal);
+      return await bodyOf(request, reply.body, MAX_BODY_BYTES, signal);
     } finally {
       this.#seen(request.method, verb, code, from);
     }
-  }
-
-  async #requireSuccess(
-    method: HttpRequest['method'],
-    target: string,
-    response: IncomingMessage,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const code = response.statusCode ?? 0;
-    if (code >= 200 && code < 300) return;
-    const body = (await bodyOf({ method, target }, response, signal)).toString('utf8');
-    const after = Number(response.headers['retry-after']);
-    const repeatable = (code === 429 || code >= 500) && Number.isFinite(after) && after >= 0;
-    throw replyError(`${method} ${pathOf({ method, target })}`, code, body, repeatable ? after : undefined);
   }
 
   #seen(method: string, verb: string, code: number | undefined, from: number): void {
@@ -181,12 +182,33 @@ export class KubeClient {
 
 const pathOf = (request: HttpRequest): string => request.target.split('?')[0] ?? '';
 
-async function bodyOf(request: HttpRequest, response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+async function requireSuccess(
+  method: HttpRequest['method'],
+  target: string,
+  { status, headers, body }: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  if (status >= 200 && status < 300) return;
+  const text = (await bodyOf({ method, target }, body, MAX_ERROR_BYTES, signal)).toString('utf8');
+  const after = Number(headers['retry-after']);
+  const repeatable = (status === 429 || status >= 500) && Number.isFinite(after) && after >= 0;
+  throw replyError(`${method} ${pathOf({ method, target })}`, status, text, repeatable ? after : undefined);
+}
+
+async function bodyOf(request: HttpRequest, body: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
+  let size = 0;
+  const what = `${request.method} ${pathOf(request)}`;
   try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
+    for await (const chunk of body) {
+      size += (chunk as Buffer).length;
+      if (size > maxBytes) throw new KubeletError('invalid', `${what}: the answer is larger than ${maxBytes} bytes`);
+      chunks.push(chunk as Buffer);
+    }
   } catch (err) {
-    throw transportError(`${request.method} ${pathOf(request)}`, err, signal);
+    throw transportError(what, err, signal);
+  } finally {
+    body.destroy();
   }
   return Buffer.concat(chunks);
 }

@@ -1,9 +1,10 @@
-// One API server, four clients: main, events, heartbeat and reviews share the connections and differ in budget and deadline.
+// One API server, five clients that differ in budget, deadline and connection: `objects` is `main` for watches of single
+// objects, which may be refused for want of room, `heartbeat` has a connection of its own, and `reviews` a budget of its own.
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Registry } from '../lib/metrics.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
-import { KubeClient, type RequestObserver } from './client.ts';
+import { KubeClient, type ClientOptions, type RequestObserver } from './client.ts';
 import { credentialsFor, type Credentials } from './credentials.ts';
 import type { ClusterAccess } from './kubeconfig.ts';
 import { Transport } from './transport.ts';
@@ -31,6 +32,7 @@ export type ConnectOptions = {
 export type ApiConnection = {
   readonly transport: Transport;
   readonly main: KubeClient;
+  readonly objects: KubeClient;
   readonly events: KubeClient;
   readonly heartbeat: KubeClient;
   /** Questions about callers of our port: strangers may ask many, and spend nobody else's budget. */
@@ -45,17 +47,21 @@ export function connectApi(deps: ConnectDeps, access: ClusterAccess, o: ConnectO
   const userAgent = `kubelet/${o.version} (linux/${o.architecture}) kubernetes/ts`;
   const transport = new Transport({ clock, credentials }, access, { userAgent });
   const observe = deps.metrics === undefined ? undefined : requestMetrics(deps.metrics);
-  const client = (qps: number, burst: number, timeoutSeconds?: number): KubeClient =>
-    new KubeClient(
-      { clock, transport, limiter: new TokenBucket(clock, qps, burst), ...(observe === undefined ? {} : { observe }) },
-      timeoutSeconds === undefined ? {} : { timeoutMs: timeoutSeconds * 1000, sendTimeout: `${timeoutSeconds}s` },
-    );
+  const client = (limiter: TokenBucket, options: ClientOptions = {}): KubeClient =>
+    new KubeClient({ clock, transport, limiter, ...(observe === undefined ? {} : { observe }) }, options);
+  const shared = new TokenBucket(clock, o.qps, o.burst);
+  const seconds = Math.min(HEARTBEAT_TIMEOUT_SECONDS, o.leaseDurationSeconds);
   return {
     transport,
-    main: client(o.qps, o.burst),
-    reviews: client(o.qps, o.burst),
-    events: client(o.eventQps, o.eventBurst),
-    heartbeat: client(-1, 0, Math.min(HEARTBEAT_TIMEOUT_SECONDS, o.leaseDurationSeconds)),
+    main: client(shared),
+    objects: client(shared, { optionalWatches: true }),
+    reviews: client(new TokenBucket(clock, o.qps, o.burst)),
+    events: client(new TokenBucket(clock, o.eventQps, o.eventBurst)),
+    heartbeat: client(new TokenBucket(clock, -1, 0), {
+      timeoutMs: seconds * 1000,
+      sendTimeout: `${seconds}s`,
+      lane: 'heartbeat',
+    }),
   };
 }
 

@@ -27,6 +27,7 @@ export interface Followed<T> {
 }
 
 const WATCH_SECONDS = [1800, 3600] as const;
+const SPREAD_MS = 10_000;
 const POLL_MS = { baseMs: 1000, maxMs: 60_000 };
 
 /** Undefined: there is no such object. Called when it becomes known and at every change; must not throw. */
@@ -126,6 +127,7 @@ export class FollowedObjects implements Runnable {
       ...(namespace === undefined ? {} : { namespace }),
       fieldSelector: `metadata.name=${name}`,
       timeoutSeconds: WATCH_SECONDS,
+      spreadMs: SPREAD_MS,
     });
     reflector.subscribe(() => entry.heard(reflector.store.byName(namespace, name)));
     return reflector.run(signal);

@@ -30,6 +30,7 @@ export class PodFeed implements Runnable {
       name: this.name,
       resource: PODS,
       fieldSelector: `spec.nodeName=${options.nodeName}`,
+      scout: true,
     });
   }
 

@@ -7,7 +7,8 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { isGone, isTooLargeVersion, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import { isGone, isNoRoom, isTooLargeVersion, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import { retryInMs } from './dial-gate.ts';
 import { freshList, isOlder, type ListClient } from './fresh-list.ts';
 import { compareVersions, ObjectStore, type Change } from './object-store.ts';
 import type { Query, Resource, Where } from './resources.ts';
@@ -15,6 +16,8 @@ import type { WatchEvent } from './watch.ts';
 
 /** The part of KubeClient a reflector uses. */
 export interface ListWatchClient extends ListClient {
+  /** Tells when the server answers again after it did not. */
+  readonly recovery?: { onRecovered(listener: () => void): () => void };
   watch<T>(
     resource: Resource<T>,
     where: Where,
@@ -32,20 +35,25 @@ export type ReflectorOptions<T> = {
   /** The watch asks to be ended after a random time in this range. */
   timeoutSeconds?: readonly [number, number];
   idleMs?: number;
-  /** Longest pause while the server cannot be reached, and while it answers with errors. */
-  maxBackoffMs?: { unreachable: number; refused: number };
+  /** The one watch of a node that tries as often as the transport opens connections; all others wait for its success. */
+  scout?: boolean;
+  /** Once the server answers again, a waiting reflector comes back at a random moment within this time. */
+  spreadMs?: number;
 };
 
 export type ChangeListener<T> = (changes: readonly Change<T>[]) => void;
 
 const TIMEOUT_SECONDS = [300, 600] as const;
 const IDLE_MS = 150_000;
-/** A pod created the moment the server is back must be seen within a second. */
-const BACKOFF = { unreachable: 750, refused: 5000 };
+const BACKOFF = { baseMs: 100, maxMs: 30_000 };
+const SPREAD_MS = 500;
+/** Without room for a watch the list is read this often. */
+const POLL_MS = 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A server that ignores `sendInitialEvents` never says that the list is over. */
 const INITIAL_SILENCE_MS = 10_000;
 const SHORT_WATCH_MS = 1000;
+const MAX_SHORT_PAUSE_MS = 5000;
 const FAILURES_BEFORE_LIST = 3;
 
 export class Reflector<T extends KubeObject> implements Runnable {
@@ -55,7 +63,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
   readonly #o: ReflectorOptions<T>;
   readonly #listeners = new Set<ChangeListener<T>>();
   readonly #waiting = new Set<() => void>();
-  readonly #backoffs: { unreachable: Backoff; refused: Backoff };
+  readonly #backoff = new Backoff(BACKOFF);
   /** Where the next watch goes on; empty when a list has to come first. */
   #version = '';
   /** The newest version there was: no list may be older. */
@@ -70,11 +78,6 @@ export class Reflector<T extends KubeObject> implements Runnable {
     this.#deps = deps;
     this.#o = options;
     this.name = options.name;
-    const max = options.maxBackoffMs ?? BACKOFF;
-    this.#backoffs = {
-      unreachable: new Backoff({ baseMs: 50, maxMs: max.unreachable }),
-      refused: new Backoff({ baseMs: 200, maxMs: max.refused }),
-    };
   }
 
   /** The store has held a complete list at least once. */
@@ -115,15 +118,42 @@ export class Reflector<T extends KubeObject> implements Runnable {
       } catch (err) {
         failure = err;
       }
+      const stood = this.#connected;
       this.#connected = false;
       if (signal.aborted) return;
       const lastedMs = this.#deps.clock.monotonic() - startedAt;
-      await this.#deps.clock.sleep(this.#pauseAfter(failure, lastedMs), signal);
+      const pauseMs = this.#pauseAfter(failure, lastedMs, stood);
+      await this.#rest(pauseMs, isUnreachable(failure), signal);
     }
   }
 
-  /** One list if needed, then one watch until it ends. */
+  /** Waits; a server that could not be reached and answers somebody again ends the wait of all, one after the other. */
+  async #rest(ms: number, unreachable: boolean, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#deps;
+    if (!unreachable || client.recovery === undefined) return await clock.sleep(ms, signal);
+    const early = childScope(signal);
+    let soon: Timer | undefined;
+    const end = client.recovery.onRecovered(() => {
+      soon ??= clock.after(clock.random() * (this.#o.spreadMs ?? SPREAD_MS), () => early.abort());
+    });
+    await clock.sleep(ms, early.signal);
+    end();
+    soon?.cancel();
+    early.release();
+  }
+
+  /** One list if needed, then one watch until it ends; where there is no room for a watch, a list and a long pause. */
   async #follow(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#listAndWatch(signal);
+    } catch (err) {
+      if (!isNoRoom(err)) throw err;
+      await this.#list(signal);
+      await this.#deps.clock.sleep(this.#jittered(POLL_MS), signal);
+    }
+  }
+
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#version === '' && this.#streamingList && this.#failures < FAILURES_BEFORE_LIST) {
       await this.#followFromStart(signal);
       return;
@@ -245,26 +275,31 @@ export class Reflector<T extends KubeObject> implements Runnable {
   }
 
   /** Milliseconds until the next attempt; decides also whether it starts with a list. */
-  #pauseAfter(failure: unknown, lastedMs: number): number {
+  #pauseAfter(failure: unknown, lastedMs: number, stood: boolean): number {
     const { clock, log } = this.#deps;
     const now = clock.monotonic();
-    if (lastedMs >= SHORT_WATCH_MS) for (const backoff of Object.values(this.#backoffs)) backoff.succeeded();
+    if (stood && lastedMs >= SHORT_WATCH_MS) this.#backoff.succeeded();
     if (failure === undefined) {
       // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
-      return lastedMs < SHORT_WATCH_MS ? this.#jittered(this.#backoffs.unreachable.failed(now)) : 0;
+      if (lastedMs >= SHORT_WATCH_MS) return 0;
+      const maxMs = this.#o.scout === true ? SHORT_WATCH_MS : MAX_SHORT_PAUSE_MS;
+      return this.#jittered(Math.min(this.#backoff.failed(now), maxMs));
     }
     this.#lastError = failure;
     log.debug('watch ended', { reflector: this.name, err: failure });
     if (isUnreachable(failure) || isFault(failure, 'cancelled')) {
-      return this.#jittered(this.#backoffs.unreachable.failed(now));
+      const pauseMs = this.#backoff.failed(now);
+      if (this.#o.scout !== true) return this.#jittered(pauseMs);
+      // A watch that stood and broke shows nothing about the next one.
+      return retryInMs(failure) ?? this.#jittered(stood ? BACKOFF.baseMs : pauseMs);
     }
     this.#failures++;
     if (isGone(failure) || isTooLargeVersion(failure)) {
       this.#version = '';
-      return this.#failures === 1 ? 0 : this.#jittered(this.#backoffs.refused.failed(now));
+      return this.#failures === 1 ? 0 : this.#jittered(this.#backoff.failed(now));
     }
     if (this.#failures >= FAILURES_BEFORE_LIST) this.#version = '';
-    return retryAfterMs(failure) ?? this.#jittered(this.#backoffs.refused.failed(now));
+    return retryAfterMs(failure) ?? this.#jittered(this.#backoff.failed(now));
   }
 
   #jittered(ms: number): number {

@@ -1,14 +1,22 @@
-// Connections to one API server: HTTP/1.1 with keep-alive, TLS, proxies. A new client identity gets new connections and
-// the old ones are closed once idle; streams that hold an old connection are ended so that they come back on a new one.
-// A stream has a connection of its own, which ends with it: behind a balancer it may come back to another server, and a
-// kept connection would hold on to the first request it was made for.
-import http from 'node:http';
-import https from 'node:https';
+// The way to one API server: HTTP/2 where the server speaks it, HTTP/1.1 otherwise. Heartbeats have a connection of their
+// own, so that nothing else can hold them up. A new client identity gets new connections; what runs on the old ones may
+// finish, and their watches end so that they come back on new ones.
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
-import { transportError } from './api-error.ts';
+import { isUnreachable, transportError } from './api-error.ts';
 import type { Credentials, Identity } from './credentials.ts';
+import { dial, type Dialed } from './dial.ts';
+import { DialGate } from './dial-gate.ts';
+import { LostExchange, type Connections, type Fate, type Outgoing, type Reply } from './exchange.ts';
+import { Http1Connections } from './http1-connections.ts';
+import { Http2Connections } from './http2-connections.ts';
+import { abortable } from '../lib/abort.ts';
 import type { ClusterAccess, TlsIdentity } from './kubeconfig.ts';
+import { proxyFor, type Environment } from './proxy.ts';
+import { Recovery } from './recovery.ts';
+
+/** `heartbeat` requests share no connection with others. */
+export type Lane = 'main' | 'heartbeat';
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -16,29 +24,36 @@ export type HttpRequest = {
   readonly target: string;
   readonly body?: string;
   readonly contentType?: string;
-  /** Streams are ended when the identity or the connections change. */
-  readonly stream?: boolean;
+  /** A watch; it is ended when the identity or the connections change. An `optional` one may find no room. */
+  readonly stream?: 'required' | 'optional';
+  readonly lane?: Lane;
 };
 
 export type TransportDeps = { clock: Clock; credentials: Credentials };
-export type TransportOptions = { userAgent: string; connectTimeoutMs?: number };
+export type TransportOptions = { userAgent: string; connectTimeoutMs?: number; env?: Environment };
 
 type Pool = {
-  readonly agent: http.Agent;
-  readonly streamAgent: http.Agent;
   readonly tls: TlsIdentity | undefined;
-  readonly streams: Set<http.ClientRequest>;
+  readonly lanes: Map<Lane, Promise<Connections>>;
+  readonly stop: AbortController;
 };
 
 const CONNECT_TIMEOUT_MS = 5000;
-const TCP_KEEPALIVE_MS = 15_000;
-const IDLE_SOCKET_MS = 90_000;
+const MAX_CONNECTIONS: Readonly<Record<Lane, number>> = { main: 2, heartbeat: 1 };
+/** Without HTTP/2: connections for requests, and for watches that can do without. */
+const HTTP1 = { main: { maxRequests: 6, maxOptional: 16 }, heartbeat: { maxRequests: 2, maxOptional: 0 } } as const;
+const MAX_ATTEMPTS = 3;
+/** A node whose heartbeats stop for 40 s loses its pods. */
+const MAX_SILENT_MS: Readonly<Record<Lane, number>> = { main: 30_000, heartbeat: 5000 };
 
 export class Transport {
+  /** Tells when the server answers again after it did not. */
+  readonly recovery: Recovery;
   readonly #deps: TransportDeps;
   readonly #access: ClusterAccess;
   readonly #o: TransportOptions;
   readonly #base: URL;
+  readonly #gates: Readonly<Record<Lane, DialGate>>;
   #pool: Pool | undefined;
 
   constructor(deps: TransportDeps, access: ClusterAccess, options: TransportOptions) {
@@ -46,22 +61,32 @@ export class Transport {
     this.#access = access;
     this.#o = options;
     this.#base = new URL(access.server);
+    this.recovery = new Recovery(deps.clock);
+    const gate = (lane: Lane): DialGate => new DialGate(deps.clock, { maxSilentMs: MAX_SILENT_MS[lane] });
+    this.#gates = { main: gate('main'), heartbeat: gate('heartbeat') };
+    this.recovery.onRecovered(() => Object.values(this.#gates).forEach((one) => one.open()));
   }
 
   get host(): string {
     return this.#base.host;
   }
 
-  /** Sends one request and resolves with the response's head; the caller reads the body. */
-  async send(request: HttpRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
-    for (let attempt = 0; ; attempt++) {
+  /** Sends one request and resolves with the answer's head; the caller reads the body. */
+  async send(request: HttpRequest, signal: AbortSignal): Promise<Reply> {
+    for (let attempt = 1; ; attempt++) {
       const identity = await this.#deps.credentials.current(signal);
-      const pool = this.#poolFor(identity.tls);
-      const { response, reused, error } = await this.#exchange(pool, request, identity, signal);
-      if (response !== undefined) return response;
-      // The server closed a kept connection just as we used it: not a failure, once.
-      if (reused && attempt === 0 && !signal.aborted) continue;
-      throw transportError(`${request.method} ${request.target.split('?')[0] ?? ''}`, error, signal);
+      try {
+        const connections = await this.#connections(identity.tls, request.lane ?? 'main', signal);
+        const reply = await connections.exchange(this.#outgoing(request, identity), signal);
+        if (reply.status < 500 && reply.status !== 429) this.recovery.answered();
+        return reply;
+      } catch (err) {
+        const lost = err instanceof LostExchange;
+        if (lost && attempt < MAX_ATTEMPTS && mayRepeat(request, err.fate) && !signal.aborted) continue;
+        const failure = transportError(`${request.method} ${pathOf(request)}`, lost ? err.cause : err, signal);
+        if (!signal.aborted && isUnreachable(failure)) this.recovery.failed();
+        throw failure;
+      }
     }
   }
 
@@ -72,119 +97,95 @@ export class Transport {
 
   /** Drops every connection, also those in use: the other side may be gone without having said so. */
   resetConnections(): void {
+    this.recovery.stop();
+    this.#leave((connections, reason) => connections.destroy(reason), 'connections were reset');
+  }
+
+  #leave(end: (connections: Connections, reason: Error) => void, why: string): void {
     const pool = this.#pool;
     this.#pool = undefined;
     if (pool === undefined) return;
-    for (const stream of pool.streams) stream.destroy(new KubeletError('unavailable', 'connections were reset'));
-    pool.agent.destroy();
-    pool.streamAgent.destroy();
+    const reason = new KubeletError('unavailable', why);
+    pool.stop.abort(reason);
+    // What was being opened has been stopped, and says so to those who wait for it.
+    for (const lane of pool.lanes.values()) lane.then((c) => end(c, reason)).catch(() => undefined);
   }
 
-  #poolFor(tls: TlsIdentity | undefined): Pool {
-    if (this.#pool !== undefined && this.#pool.tls === tls) return this.#pool;
-    if (this.#pool !== undefined) retire(this.#pool);
-    this.#pool = { agent: this.#newAgent(tls, true), streamAgent: this.#newAgent(tls, false), tls, streams: new Set() };
-    return this.#pool;
+  async #connections(tls: TlsIdentity | undefined, lane: Lane, signal: AbortSignal): Promise<Connections> {
+    if (this.#pool !== undefined && this.#pool.tls !== tls)
+      this.#leave((connections, reason) => connections.retire(reason), 'the client certificate rotated');
+    const pool = (this.#pool ??= { tls, lanes: new Map(), stop: new AbortController() });
+    let opening = pool.lanes.get(lane);
+    if (opening === undefined) {
+      opening = this.#open(pool, lane);
+      pool.lanes.set(lane, opening);
+      // Whoever comes next tries anew.
+      opening.catch(() => pool.lanes.delete(lane));
+    }
+    return await abortable(signal, opening);
   }
 
-  #newAgent(tls: TlsIdentity | undefined, keepAlive: boolean): http.Agent {
-    const { ca, insecure, tlsServerName, proxyUrl } = this.#access;
-    const common: http.AgentOptions = {
-      keepAlive,
-      keepAliveMsecs: TCP_KEEPALIVE_MS,
-      maxFreeSockets: 8,
-      timeout: IDLE_SOCKET_MS,
-      scheduling: 'lifo',
-      proxyEnv: proxyUrl === undefined ? process.env : { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl },
+  /** The first connection shows which protocol the server speaks. */
+  async #open(pool: Pool, lane: Lane): Promise<Connections> {
+    const { clock } = this.#deps;
+    const { socket, protocol } = await this.#dial(pool, lane, ['h2', 'http/1.1'], pool.stop.signal);
+    if (protocol !== 'h2') {
+      const another = async (signal: AbortSignal) => (await this.#dial(pool, lane, ['http/1.1'], signal)).socket;
+      return new Http1Connections({ ...HTTP1[lane], dial: another }, socket);
+    }
+    const another = async (signal: AbortSignal) => {
+      const next = await this.#dial(pool, lane, ['h2', 'http/1.1'], signal);
+      if (next.protocol === 'h2') return next.socket;
+      // Another server, or an older one, answers there now.
+      next.socket.destroy();
+      pool.lanes.delete(lane);
+      throw new LostExchange(new Error('the server no longer speaks HTTP/2'), 'unprocessed');
     };
-    const agent =
-      this.#base.protocol === 'http:'
-        ? new http.Agent(common)
-        : new https.Agent({
-            ...common,
-            ...(ca === undefined ? {} : { ca }),
-            ...(tls === undefined ? {} : { cert: tls.cert, key: tls.key }),
-            ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-            rejectUnauthorized: !insecure,
-            minVersion: 'TLSv1.2',
-          });
-    // All connections of an agent lead to one server with one identity. The usual name has both certificates in it, put
-    // together anew for every request.
-    agent.getName = () => this.#base.host;
-    return agent;
+    const options = { authority: this.#base.host, maxConnections: MAX_CONNECTIONS[lane], dial: another };
+    const connections = new Http2Connections(clock, options);
+    connections.add(socket);
+    return connections;
   }
 
-  #exchange(
-    pool: Pool,
-    request: HttpRequest,
-    identity: Identity,
-    signal: AbortSignal,
-  ): Promise<{ response?: http.IncomingMessage; reused: boolean; error?: unknown }> {
-    return new Promise((resolve) => {
-      const send = this.#base.protocol === 'http:' ? http.request : https.request;
-      const req = send({
-        protocol: this.#base.protocol,
-        hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
-        port: this.#base.port,
-        path: joinPath(this.#base, request.target),
-        method: request.method,
-        agent: request.stream === true ? pool.streamAgent : pool.agent,
-        signal,
-        headers: headersOf(request, identity, this.#o.userAgent),
-      });
-      if (request.stream === true) {
-        pool.streams.add(req);
-        req.once('socket', (socket) => socket.setKeepAlive(true, TCP_KEEPALIVE_MS));
-        req.once('close', () => pool.streams.delete(req));
-      }
-      const timer = this.#guardConnect(req);
-      req.once('response', (response) => {
-        timer.cancel();
-        resolve({ response, reused: req.reusedSocket });
-      });
-      req.on('error', (error) => {
-        timer.cancel();
-        resolve({ reused: req.reusedSocket && isConnectionLoss(error), error });
-      });
-      req.end(request.body);
-    });
+  async #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Dialed> {
+    const gate = this.#gates[lane];
+    gate.check();
+    const proxy = proxyFor(this.#base, this.#access.proxyUrl, this.#o.env ?? process.env);
+    const timeoutMs = this.#o.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
+    const options = { server: this.#base, access: this.#access, proxy, tls: pool.tls, protocols, timeoutMs };
+    try {
+      const dialed = await dial(this.#deps.clock, options, signal);
+      gate.open();
+      return dialed;
+    } catch (err) {
+      throw signal.aborted ? err : gate.failed(err);
+    }
   }
 
-  /** A connection must stand, TLS included, within a few seconds: a black hole must not cost minutes. */
-  #guardConnect(req: http.ClientRequest): { cancel(): void } {
-    const ms = this.#o.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-    const timer = this.#deps.clock.after(ms, () =>
-      req.destroy(new KubeletError('unavailable', `no connection to ${this.#base.host} in ${ms}ms`)),
-    );
-    req.once('socket', (socket) => {
-      if (!socket.connecting) return timer.cancel();
-      socket.once(this.#base.protocol === 'http:' ? 'connect' : 'secureConnect', () => timer.cancel());
-    });
-    return timer;
+  #outgoing(request: HttpRequest, identity: Identity): Outgoing {
+    const { method, target, body, stream } = request;
+    return {
+      method,
+      path: joinPath(this.#base, target),
+      authority: this.#base.host,
+      headers: headersOf(request, identity, this.#o.userAgent),
+      ...(body === undefined ? {} : { body }),
+      ...(stream === undefined ? {} : { stream }),
+    };
   }
 }
 
-const LOSS = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
-const isConnectionLoss = (err: Error): boolean => 'code' in err && typeof err.code === 'string' && LOSS.has(err.code);
+const mayRepeat = ({ method }: HttpRequest, fate: Fate): boolean =>
+  fate === 'unprocessed' || (fate === 'reused' && method !== 'POST');
 
-const headersOf = (request: HttpRequest, identity: Identity, userAgent: string): http.OutgoingHttpHeaders => ({
-  Accept: 'application/json',
-  'User-Agent': userAgent,
-  ...(identity.authorization === undefined ? {} : { Authorization: identity.authorization }),
-  ...(request.body === undefined
-    ? {}
-    : {
-        'Content-Type': request.contentType ?? 'application/json',
-        'Content-Length': Buffer.byteLength(request.body),
-      }),
+const pathOf = (request: HttpRequest): string => request.target.split('?')[0] ?? '';
+
+const headersOf = (request: HttpRequest, identity: Identity, userAgent: string): Record<string, string> => ({
+  accept: 'application/json',
+  'user-agent': userAgent,
+  ...(identity.authorization === undefined ? {} : { authorization: identity.authorization }),
+  ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
 });
 
 /** The server's address may have a path of its own (a gateway in front of it). */
 const joinPath = (base: URL, target: string): string => `${base.pathname.replace(/\/+$/, '')}${target}`;
-
-/** Requests under way finish, their connections are not kept; streams end now. */
-function retire(pool: Pool): void {
-  for (const stream of pool.streams) stream.destroy(new KubeletError('unavailable', 'the client certificate rotated'));
-  pool.agent.maxFreeSockets = 0;
-  for (const sockets of Object.values(pool.agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-}

@@ -1,6 +1,5 @@
 // Reads the lines of one watch response as events. A stream gets an idle timer, never a total one.
-import type { IncomingMessage } from 'node:http';
-import { StringDecoder } from 'node:string_decoder';
+import type { Readable } from 'node:stream';
 import type { Status } from '../core/meta.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -11,39 +10,67 @@ export type WatchEvent<T> =
   | { readonly type: 'ERROR'; readonly object: Status };
 
 /** No API object comes near this; a line that does is not one. */
-const MAX_LINE = 64 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const NEWLINE = 10;
 
 export async function* readWatch<T>(
   clock: Clock,
-  response: IncomingMessage,
+  body: Readable,
   what: string,
   idleMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const decoder = new StringDecoder('utf8');
   const idle = new IdleTimer(clock, idleMs, () =>
-    response.destroy(new KubeletError('deadline', `watch ${what}: nothing heard for ${Math.round(idleMs / 1000)}s`)),
+    body.destroy(new KubeletError('deadline', `watch ${what}: nothing heard for ${Math.round(idleMs / 1000)}s`)),
   );
-  let rest = '';
+  const lines = new Lines(what);
   try {
-    for await (const chunk of response) {
+    for await (const chunk of body) {
       idle.touch();
-      const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
-      rest = lines.pop() ?? '';
-      if (rest.length > MAX_LINE) throw new KubeletError('invalid', `watch ${what}: a line never ends`);
-      for (const line of lines) if (line.trim() !== '') yield parseEvent<T>(line, what);
+      for (const line of lines.push(chunk as Buffer)) yield parseEvent<T>(line, what);
     }
   } catch (err) {
     throw transportError(`watch ${what}`, err, signal);
   } finally {
     idle.stop();
-    response.destroy();
+    body.destroy();
   }
-  if (rest.trim() !== '') yield parseEvent<T>(rest, what);
+  for (const line of lines.end()) yield parseEvent<T>(line, what);
+}
+
+/** Cuts bytes into lines; each byte is looked at once, however a long line is cut into chunks. */
+class Lines {
+  readonly #what: string;
+  #parts: Buffer[] = [];
+  #size = 0;
+
+  constructor(what: string) {
+    this.#what = what;
+  }
+
+  *push(chunk: Buffer): Generator<string> {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      this.#parts.push(chunk.subarray(from, at));
+      yield* this.end();
+      from = at + 1;
+    }
+    if (from === chunk.length) return;
+    this.#parts.push(chunk.subarray(from));
+    this.#size += chunk.length - from;
+    if (this.#size > MAX_LINE_BYTES) throw new KubeletError('invalid', `watch ${this.#what}: a line never ends`);
+  }
+
+  /** What there is of the line under way. */
+  *end(): Generator<string> {
+    const line = (this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts))?.toString('utf8') ?? '';
+    this.#parts = [];
+    this.#size = 0;
+    if (line.trim() !== '') yield line;
+  }
 }
 
 const TYPES = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']);
-
 function parseEvent<T>(line: string, what: string): WatchEvent<T> {
   let event: WatchEvent<T> | null = null;
   try {

@@ -109,11 +109,11 @@ export class Fleet {
   constructor(node: TestNode) {
     this.#node = node;
     const deps = { client: node.client, clock: systemClock, log: silentLogger };
-    this.#pods = new Reflector<Pod>(deps, { name: 'fleet', resource: PODS, namespace: NAMESPACE });
+    this.#pods = new Reflector<Pod>(deps, { name: 'fleet', resource: PODS, namespace: NAMESPACE, scout: true });
     this.#pods.subscribe((changes) => {
       for (const { after } of changes) if (after !== undefined) this.#seen(after);
     });
-    this.#nodes = new Reflector<Node>(deps, { name: 'fleet-node', resource: NODES });
+    this.#nodes = new Reflector<Node>(deps, { name: 'fleet-node', resource: NODES, scout: true });
     this.#nodes.subscribe((changes) => {
       for (const { after } of changes) if (after !== undefined) this.#nodeSeen(after);
     });

@@ -59,7 +59,7 @@ export class StandInControllers {
   #follow<T extends KubeObject>(name: string, resource: Resource<T>, act: (object: T) => Promise<void>): void {
     const reflector = new Reflector<T>(
       { client: this.#client, clock: systemClock, log: silentLogger },
-      { name, resource },
+      { name, resource, scout: true },
     );
     reflector.subscribe((changes) => {
       for (const { after } of changes)

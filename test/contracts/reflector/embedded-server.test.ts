@@ -256,7 +256,7 @@ describe('on the embedded API server', () => {
   it('ten restarts of the server: every pod created meanwhile is seen within a second of its return', async () => {
     const seen = new Reflector(
       { client: node.main, clock, log },
-      { name: 'pods', resource: PODS, fieldSelector: `spec.nodeName=${NAME}` },
+      { name: 'pods', resource: PODS, fieldSelector: `spec.nodeName=${NAME}`, scout: true },
     );
     start(seen);
     await seen.whenSynced(signal);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { KubeObject } from '../../../src/core/meta.ts';
 import { KubeClient } from '../../../src/kube/client.ts';
+import { MAX_ABSENT_MS } from '../../../src/kube/dial-gate.ts';
 import { credentialsFor } from '../../../src/kube/credentials.ts';
 import { Reflector, type ReflectorOptions } from '../../../src/kube/reflector.ts';
 import { Transport } from '../../../src/kube/transport.ts';
@@ -26,7 +27,7 @@ import {
   type Step,
 } from './scripted-server.ts';
 
-type Harness = { server: ScriptedServer; reflector: Reflector<KubeObject>; heard: string[] };
+type Harness = { server: ScriptedServer; client: KubeClient; reflector: Reflector<KubeObject>; heard: string[] };
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup();
@@ -55,7 +56,23 @@ async function open(steps: Step[], options: Partial<ReflectorOptions<KubeObject>
     transport.resetConnections();
     await server.stop();
   });
-  return { server, reflector, heard };
+  return { server, client, reflector, heard };
+}
+
+/** Another reflector on the same connections. */
+function follower({ client }: Harness): Reflector<KubeObject> {
+  const resource = { base: '/api/v1', plural: 'others' };
+  const reflector = new Reflector<KubeObject>(
+    { client, clock: systemClock, log: silentLogger },
+    { name: 'others', resource },
+  );
+  const stop = new AbortController();
+  const running = reflector.run(stop.signal);
+  cleanups.unshift(async () => {
+    stop.abort();
+    await running;
+  });
+  return reflector;
 }
 
 const uids = ({ reflector }: Harness): string =>
@@ -245,14 +262,21 @@ describe('reflector', () => {
     await settles(h, 'A@1 C@10');
   });
 
-  test('back within a second after an outage, whatever its length', async () => {
-    const h = await open([stream(...start), stream(line('ADDED', C9))]);
-    await settles(h, 'A@1 B@2');
-    await h.server.stop();
+  test('a scout is back soon after an outage, whatever its length, and the others follow it', async () => {
+    const answer: Step = (res, req) =>
+      (req.url?.includes('resourceVersion=3') === true ? stream(line('ADDED', C9)) : stream(...start))(res, req);
+    const scout = await open([answer], { scout: true });
+    const other = follower(scout);
+    await until('both', () => other.connected && uids(scout) === 'A@1 B@2');
+    await scout.server.stop();
     await new Promise((resolve) => setTimeout(resolve, 3000));
-    assert.equal(uids(h), 'A@1 B@2', 'an outage changes nothing');
-    assert.equal(h.reflector.connected, false);
-    await h.server.start();
-    await settles(h, 'A@1 B@2 C@9', 1100);
+    assert.equal(uids(scout), 'A@1 B@2', 'an outage changes nothing');
+    assert.equal(scout.reflector.connected, false);
+    const from = performance.now();
+    await scout.server.start();
+    await until('the scout', () => uids(scout) === 'A@1 B@2 C@9');
+    assert.ok(performance.now() - from < MAX_ABSENT_MS + 300);
+    await until('the follower', () => other.connected);
+    assert.ok(performance.now() - from < MAX_ABSENT_MS + 1000);
   });
 });

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { Recovery } from './recovery.ts';
+
+test('the first answer after a failure is told, not more often than every ten seconds', async () => {
+  const clock = new ManualClock();
+  const recovery = new Recovery(clock);
+  const heard: number[] = [];
+  const end = recovery.onRecovered(() => heard.push(clock.monotonic()));
+  recovery.answered();
+  assert.deepEqual(heard, [], 'nothing was wrong');
+  recovery.failed();
+  recovery.answered();
+  recovery.answered();
+  assert.deepEqual(heard, [0]);
+  for (let i = 0; i < 5; i++) {
+    await clock.advance(100);
+    recovery.failed();
+    recovery.answered();
+  }
+  assert.deepEqual(heard, [0]);
+  await clock.advance(20_000);
+  assert.deepEqual(heard, [0, 10_000], 'the last return is told in the end');
+  recovery.failed();
+  recovery.answered();
+  recovery.failed();
+  recovery.answered();
+  recovery.failed();
+  await clock.advance(20_000);
+  assert.deepEqual(heard, [0, 10_000, 20_500], 'a server that is down again is not');
+  end();
+  recovery.answered();
+  assert.equal(heard.length, 3);
+  assert.equal(clock.pending, 0);
+});
