@@ -2,6 +2,7 @@
 import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
+import { buildContainerManagers } from './assembly/container-managers.ts';
 import { buildEviction } from './assembly/eviction.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
@@ -153,7 +154,10 @@ async function buildNode(
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
-  const hooks = new ContainerManagerHooks([]);
+  const sourcesReady = (): boolean => sources.merged.sourcesReady();
+  const holders = (): readonly Pod[] => life.changes.unfinished();
+  const managers = await buildContainerManagers({ base, edge, providers: [], holders, sourcesReady });
+  const hooks = new ContainerManagerHooks([managers.hook]);
   const cgroups = buildPodCgroups(base, edge, hooks);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
   const resizing = await buildResizing({ base, edge, cluster, cgroups, active, wake });
@@ -175,21 +179,13 @@ async function buildNode(
     store,
     messages: terminationMessages(base, volumes, signal),
     admission,
-    sourcesReady: () => sources.merged.sourcesReady(),
+    sourcesReady,
     tiers: () => tree,
     collector: () => upkeep.collector,
     resizing,
     podMetrics,
   });
-  const upkeep = await buildUpkeep({
-    base,
-    edge,
-    cluster,
-    images,
-    store,
-    life: () => life,
-    sourcesReady: () => sources.merged.sourcesReady(),
-  });
+  const upkeep = await buildUpkeep({ base, edge, cluster, images, store, life: () => life, sourcesReady });
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
     observed: edge.observer.cache,
@@ -217,7 +213,7 @@ async function buildNode(
     allStarted: (stop) =>
       waitForPods(
         {
-          sourcesReady: () => sources.merged.sourcesReady(),
+          sourcesReady,
           pods: () => store.all(),
           statusOf: (uid) => statuses.statusOf(uid),
           clock,
@@ -238,7 +234,7 @@ async function buildNode(
         ...stats.parts,
         ...shutdown.parts,
         ...server.parts,
-        pods(base, edge, afterRelist, ready),
+        pods(base, edge, [...managers.parts, ...afterRelist], ready),
       ];
       return supervise(parts, base, stop);
     },

@@ -8,6 +8,8 @@ const NODE: Node = { metadata: { name: 'n' }, status: { allocatable: { cpu: '4',
 const OPTIONS: ResizeOptions = {
   cpuManagerPolicy: 'none',
   memoryManagerPolicy: 'None',
+  resizeExclusiveCpus: false,
+  resizeExclusiveMemory: false,
   usesSwap: () => false,
   podLevel: true,
 };
@@ -53,6 +55,8 @@ test('now, later, never', () => {
       'Infeasible Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
     ],
     [pod(full), [], { cpuManagerPolicy: 'static' }, 'ok'],
+    [pod(full, full), [], { cpuManagerPolicy: 'static', resizeExclusiveCpus: true }, 'ok'],
+    [pod(full, full), [], { memoryManagerPolicy: 'Static', resizeExclusiveMemory: true }, 'ok'],
   ];
   for (const [p, others, options, wanted] of rows) {
     const verdict = checkResize(p, pod({}), others, NODE, { ...OPTIONS, ...options });

@@ -19,6 +19,10 @@ export type ResizeVerdict =
 export type ResizeOptions = {
   readonly cpuManagerPolicy: string;
   readonly memoryManagerPolicy: string;
+  /** Gate `InPlacePodVerticalScalingExclusiveCPUs`. */
+  readonly resizeExclusiveCpus: boolean;
+  /** Gate `InPlacePodVerticalScalingExclusiveMemory`. */
+  readonly resizeExclusiveMemory: boolean;
   /** Whether the container of the pod may use swap. */
   readonly usesSwap: (pod: Pod, container: Container) => boolean;
   /** Gate `InPlacePodLevelResourcesVerticalScaling`. */
@@ -62,12 +66,12 @@ function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): Impos
     const changes = pairsOf(pod, granted).flatMap(([wanted, was]) =>
       differingResources(wanted.resources, was.resources),
     );
-    if (o.cpuManagerPolicy === 'static' && changes.includes('cpu'))
+    if (o.cpuManagerPolicy === 'static' && !o.resizeExclusiveCpus && changes.includes('cpu'))
       return {
         message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
         detail: 'guaranteed_pod_cpu_manager_static_policy',
       };
-    if (o.memoryManagerPolicy === 'Static' && changes.includes('memory'))
+    if (o.memoryManagerPolicy === 'Static' && !o.resizeExclusiveMemory && changes.includes('memory'))
       return {
         message: 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
         detail: 'guaranteed_pod_memory_manager_static_policy',

@@ -49,6 +49,8 @@ export async function buildResizing({ base, edge, cluster, cgroups, active, wake
     {
       cpuManagerPolicy: config.cpuManagerPolicy,
       memoryManagerPolicy: config.memoryManagerPolicy,
+      resizeExclusiveCpus: gates.enabled('InPlacePodVerticalScalingExclusiveCPUs'),
+      resizeExclusiveMemory: gates.enabled('InPlacePodVerticalScalingExclusiveMemory'),
       usesSwap: (pod, container) => maySwap(pod, container, swap),
       podLevel: gates.enabled('InPlacePodLevelResourcesVerticalScaling'),
     },

@@ -109,6 +109,7 @@ describe('the changes of the sources', () => {
     await t.clock.advance(500);
     assert.deepEqual(t.did, ['event a UnexpectedAdmissionError']);
     assert.deepEqual(t.changes.active(), []);
+    assert.deepEqual(t.changes.unfinished().map(uidOf), ['a'], 'what it holds from an earlier run is still its own');
     await t.clock.advance(3000);
     assert.deepEqual(t.did.slice(1), ['event a UnexpectedAdmissionError', 'add a']);
     assert.equal(t.changes.active()[0]?.metadata.labels?.['x'], 'y');

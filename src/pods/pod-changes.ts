@@ -77,11 +77,16 @@ export class PodChanges implements Runnable {
 
   /** Pods that take part in admission: admitted and not over. */
   active(): Pod[] {
+    return this.unfinished().filter((pod) => !this.#admissions.has(uidOf(pod)));
+  }
+
+  /** Pods that are not over, be they admitted or not judged yet: what they hold from an earlier run is still theirs. */
+  unfinished(): Pod[] {
     const { store, workers, status } = this.#deps;
     return store.all().filter((pod) => {
       const uid = uidOf(pod);
       const state = workers.stateOf(uid);
-      if (this.#admissions.has(uid) || state?.phase === 'terminated' || state?.phase === 'finished') return false;
+      if (state?.phase === 'terminated' || state?.phase === 'finished') return false;
       const over = hasEnded(pod.status) || hasEnded(status.statusOf(uid));
       return !over || state?.phase === 'terminating';
     });

@@ -65,6 +65,14 @@ export function nodeAllocatable(capacity: Resources, r: Reservations): Resources
   );
 }
 
+/** What is kept from pods, as far as anything is. */
+export const nodeReservation = (capacity: Resources, r: Reservations): Resources =>
+  new Map(
+    [...capacity.keys()]
+      .map((name) => [name, reservationOf(name, capacity, r)] as const)
+      .filter(([, kept]) => kept.nano !== 0n),
+  );
+
 /** What the kubepods cgroup is limited to: as above, but memory kept back for eviction stays usable. */
 export function podsLimit(capacity: Resources, r: Reservations, enforced: boolean): Resources {
   if (!enforced) return capacity;

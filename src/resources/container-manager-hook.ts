@@ -8,6 +8,8 @@ export type HookVerdict =
 
 /** What a hook adds to a container's configuration before it is created. */
 export type ContainerAdditions = {
+  /** The container owns its CPUs and is not throttled. */
+  readonly exclusiveCpus?: boolean;
   readonly cpusetCpus?: string;
   readonly cpusetMems?: string;
   readonly env?: readonly { readonly name: string; readonly value: string }[];

@@ -10,6 +10,7 @@ import {
   checkReservations,
   nodeAllocatable,
   nodeCapacity,
+  nodeReservation,
   podsLimit,
   reservedOf,
   type Reservations,
@@ -79,6 +80,11 @@ export class NodeResources {
 
   allocatableList(): ResourceList {
     return resourceListOf(this.allocatable()) ?? {};
+  }
+
+  /** What is kept from pods, eviction thresholds included. Resources of which nothing is kept are left out. */
+  reserved(): Resources {
+    return nodeReservation(this.#capacity, this.#reservations);
   }
 
   get reservations(): Reservations {

@@ -52,14 +52,18 @@ function cpuAndMemory(requests: Resources, limits: Resources, facts: ResourceFac
 const unifiedOom = (facts: ResourceFacts): Record<string, string> =>
   facts.cgroupVersion === 2 && !facts.singleProcessOomKill ? { 'memory.oom.group': '1' } : {};
 
-/** What the pod as a whole gets, without its overhead. */
-export function sandboxResources(pod: Pod, facts: ResourceFacts): LinuxResources {
+/** What the pod as a whole gets, without its overhead. A pod of which a container owns its CPUs is not throttled. */
+export function sandboxResources(pod: Pod, facts: ResourceFacts, exclusiveCpus = false): LinuxResources {
   const base = cpuAndMemory(
     podRequests(pod, { withoutOverhead: true }),
     podLimits(pod, { withoutOverhead: true }),
     facts,
   );
-  return { ...base, ...(facts.cgroupVersion === 2 ? { unified: unifiedOom(facts) } : {}) };
+  return {
+    ...base,
+    ...(exclusiveCpus && facts.cpuCfsQuota ? { cpuQuota: -1 } : {}),
+    ...(facts.cgroupVersion === 2 ? { unified: unifiedOom(facts) } : {}),
+  };
 }
 
 /** Request and limit are the same thing for the overhead; without one the message is empty. */

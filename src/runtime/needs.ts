@@ -60,6 +60,8 @@ export interface ContainerHooks {
   preCreate(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerAdditions>;
   preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
   postStop(uid: PodUid, container: string, containerId: string): void;
+  /** Whether some container of the pod owns its CPUs. */
+  hasExclusiveCpus(uid: PodUid): boolean;
 }
 
 /** What running containers really have, and the pod's own cgroup. */

@@ -18,6 +18,8 @@ export type SandboxInput = {
   /** Groups that volumes bring along. */
   readonly extraGroups: readonly number[];
   readonly userns: UserNamespaceMapping | undefined;
+  /** Whether some container of the pod owns its CPUs. */
+  readonly exclusiveCpus?: boolean;
 };
 export type SandboxFacts = ResourceFacts & { readonly podLogsDir: string; readonly clusterDomain: string };
 
@@ -38,7 +40,7 @@ export function sandboxConfig(input: SandboxInput, facts: SandboxFacts): Partial
       securityContext: sandboxSecurityContext(pod, input.extraGroups, input.userns),
       sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [dottedSysctl(name), value])),
       overhead: sandboxOverhead(pod, facts),
-      resources: sandboxResources(pod, facts),
+      resources: sandboxResources(pod, facts, input.exclusiveCpus),
     },
   };
 }

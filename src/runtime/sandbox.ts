@@ -65,6 +65,7 @@ export class Sandboxes {
         cgroupParent: resources.cgroupParentOf(pod),
         extraGroups: extraGroupsOf(volumes.mountsOf(uidOf(pod))),
         userns: mapping,
+        exclusiveCpus: resources.hooks?.hasExclusiveCpus(uidOf(pod)) ?? false,
       },
       this.#facts,
     );

@@ -20,6 +20,7 @@ import {
 import { bestHint, hintsByType, hintsOfHeld, memoryHints } from './memory-hints.ts';
 import { memoryRequestsOf, memoryRequestsOfPod, type MemoryRequests } from './memory-requests.ts';
 import type { MemoryState } from './memory-state.ts';
+import { emptySharedMemory } from './pod-partition.ts';
 import { Reusable } from './reusable-memory.ts';
 
 const failed = (what: string): KubeletError => new KubeletError('exhausted', `[memorymanager] ${what}`);
@@ -68,6 +69,14 @@ export class MemoryPolicy {
     return qosClassOf(pod) === 'Guaranteed' && (this.#o.podLevelManagers || !hasPodLevelResources(pod));
   }
 
+  requested(pod: Pod, container: Container): MemoryRequests {
+    return memoryRequestsOf(pod, container, this.#o);
+  }
+
+  requestedByPod(pod: Pod): MemoryRequests {
+    return memoryRequestsOfPod(pod, this.#o);
+  }
+
   /** Gives the container its memory near the hinted nodes. Returns the blocks when they are new. */
   allocate(state: MemoryState, pod: Pod, container: Container, hint: TopologyHint): readonly MemoryBlock[] | undefined {
     const uid = uidOf(pod);
@@ -76,7 +85,7 @@ export class MemoryPolicy {
       this.#reusable.update(pod, container, held);
       return undefined;
     }
-    const requests = memoryRequestsOf(pod, container, this.#o);
+    const requests = this.requested(pod, container);
     const numaNodes = this.choose(state.machine, uid, requests, hint);
     const blocks = [...requests].map(([type, size]): MemoryBlock => ({ numaNodes, type, size }));
     for (const block of blocks) {
@@ -129,7 +138,7 @@ export class MemoryPolicy {
   hints(state: MemoryState, pod: Pod, container: Container): HintsByResource | undefined {
     if (!this.manages(pod)) return undefined;
     const uid = uidOf(pod);
-    const requests = memoryRequestsOf(pod, container, this.#o);
+    const requests = this.requested(pod, container);
     const held = state.of(uid, container.name);
     return held === undefined ? this.#hints(state, uid, requests) : hintsOfHeld(held, requests);
   }
@@ -137,8 +146,10 @@ export class MemoryPolicy {
   podHints(state: MemoryState, pod: Pod): HintsByResource | undefined {
     if (!this.manages(pod)) return undefined;
     const uid = uidOf(pod);
-    const requests = memoryRequestsOfPod(pod, this.#o);
+    const requests = this.requestedByPod(pod);
     if (requests.size === 0) return undefined;
+    if (hasPodLevelResources(pod) && emptySharedMemory(pod, requests, (c) => this.requested(pod, c)) !== undefined)
+      return Object.fromEntries([...requests.keys()].map((type) => [type, []]));
     for (const { name } of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
       const held = state.of(uid, name);
       if (held !== undefined) return hintsOfHeld(held, requests);

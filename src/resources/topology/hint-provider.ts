@@ -19,4 +19,6 @@ export interface HintProvider {
    * Fails with a KubeletError; `detail.reason` is the pod's rejection reason where it is not UnexpectedAdmissionError.
    */
   allocate(pod: Pod, container: Container, affinity: TopologyHint, signal: AbortSignal): Promise<void>;
+  /** Takes what a pod with resources of its own asks for as a whole. Without it every container is allocated. */
+  allocatePod?(pod: Pod, affinity: TopologyHint, signal: AbortSignal): Promise<void>;
 }

@@ -1,0 +1,234 @@
+// The CPU manager: allocates CPUs at admission, says which CPUs a container is created with, and keeps the cpusets of
+// running containers equal to what the state says. Reconciles at once when CPUs change hands, and every
+// `cpuManagerReconcilePeriod` in case an update failed.
+import { formatCpuSet, type CpuSet } from '../../core/cpuset.ts';
+import type { PodUid } from '../../core/ids.ts';
+import { uidOf, type Container, type Pod } from '../../core/pod.ts';
+import { messageOf } from '../../lib/errors.ts';
+import type { LatestFileDeps } from '../../lib/latest-file.ts';
+import type { Runnable } from '../../lib/supervise.ts';
+import { Wake } from '../../lib/wake.ts';
+import type { HintProvider, HintsByResource, TopologyHint } from '../topology/hint-provider.ts';
+import { staleEntries, type ManagedPods } from '../topology/stale-entries.ts';
+import { ManagerStateFile, startProblem } from '../topology/state-file.ts';
+import type { CpuMetrics } from './cpu-metrics.ts';
+import { CpuState } from './cpu-state.ts';
+import { formatCpuState, parseCpuState } from './cpu-state-file.ts';
+import { allocatePodCpus, emptySharedPool } from './pod-partition.ts';
+import type { StaticPolicy } from './static-policy.ts';
+
+export interface CpusetWriter {
+  /** Moves a running container to these CPUs. */
+  setCpus(containerId: string, cpus: string, signal: AbortSignal): Promise<void>;
+}
+
+export type CpuManagerDeps = LatestFileDeps & {
+  readonly pods: ManagedPods;
+  /** The id of a container that runs; undefined while it does not. */
+  readonly runningId: (uid: PodUid, container: string) => string | undefined;
+  readonly cpusets: CpusetWriter;
+  readonly metrics: CpuMetrics;
+};
+
+export type CpuManagerOptions = {
+  /** Undefined: policy `none`. */
+  readonly policy: StaticPolicy | undefined;
+  readonly stateFile: string;
+  readonly reconcileEveryMs: number;
+  /** Gate `PodLevelResourceManagers`. */
+  readonly podLevelManagers: boolean;
+  /** Gate `DisableCPUQuotaWithExclusiveCPUs`. */
+  readonly liftQuota: boolean;
+};
+
+export class CpuManager implements HintProvider, Runnable {
+  readonly name = 'cpu-manager';
+  readonly #deps: CpuManagerDeps;
+  readonly #o: CpuManagerOptions;
+  readonly #file: ManagerStateFile;
+  readonly #wake = new Wake();
+  #state: CpuState;
+  /** What each container was created with, until it has an id. */
+  readonly #given = new Map<string, string>();
+  /** The CPUs that each container id was last told. */
+  readonly #told = new Map<string, string>();
+
+  constructor(deps: CpuManagerDeps, options: CpuManagerOptions) {
+    this.#deps = deps;
+    this.#o = options;
+    this.#state = new CpuState(() => this.#changed());
+    this.#file = new ManagerStateFile(deps, {
+      manager: 'CPU',
+      path: options.stateFile,
+      content: () => formatCpuState(this.#policyName, this.#state, options.podLevelManagers),
+    });
+  }
+
+  get state(): CpuState {
+    return this.#state;
+  }
+
+  /** Takes over what an earlier run left. Fails when that is damaged or does not fit this machine and these settings. */
+  async load(): Promise<void> {
+    const { policy, podLevelManagers } = this.#o;
+    const found = await this.#file.load((text) => parseCpuState(text, this.#policyName, podLevelManagers));
+    this.#state = new CpuState(() => this.#changed(), found);
+    try {
+      policy?.validate(this.#state);
+    } catch (err) {
+      throw startProblem('CPU', messageOf(err));
+    }
+    if (found === undefined) this.#file.changed();
+    await this.#file.flush();
+  }
+
+  hints(pod: Pod, container: Container): HintsByResource {
+    return this.#o.policy?.hints(this.#state, pod, container) ?? {};
+  }
+
+  podHints(pod: Pod): HintsByResource {
+    const { policy, podLevelManagers } = this.#o;
+    if (policy === undefined) return {};
+    const isPodLevel = podLevelManagers && pod.spec.resources !== undefined && policy.requestedByPod(pod) > 0;
+    if (isPodLevel && emptySharedPool(policy, pod) !== undefined) return { cpu: [] };
+    return policy.podHints(this.#state, pod);
+  }
+
+  allocate(pod: Pod, container: Container, { numaNodes }: TopologyHint): Promise<void> {
+    return this.#counted('node', (policy, metrics) => {
+      if (policy.requested(pod, container) === 0) return;
+      metrics.requested();
+      metrics.allocated(policy, policy.allocate(this.#state, pod, container, numaNodes));
+    });
+  }
+
+  allocatePod(pod: Pod, { numaNodes }: TopologyHint): Promise<void> {
+    return this.#counted('pod', (policy, metrics) => {
+      for (const { exclusive } of allocatePodCpus(policy, this.#state, pod, numaNodes)) {
+        if (exclusive) metrics.requested();
+        metrics.sharedOut(exclusive);
+      }
+    });
+  }
+
+  /** Gives back the CPUs of containers that no unfinished pod has. */
+  removeStale(): void {
+    const { policy } = this.#o;
+    for (const [uid, container] of staleEntries(this.#state.entries, this.#deps.pods))
+      policy?.release(this.#state, uid, container);
+  }
+
+  /** Which CPUs the container is to be created with, once that is on disk. Undefined: any. */
+  async pin(
+    pod: Pod,
+    container: Container,
+  ): Promise<{ readonly cpus: string; readonly exclusive: boolean } | undefined> {
+    if (this.#o.policy === undefined) return undefined;
+    await this.#file.flush();
+    const own = this.#state.of(uidOf(pod), container.name);
+    const cpus = formatCpuSet(own ?? this.#state.shared);
+    this.#given.set(`${uidOf(pod)}/${container.name}`, cpus);
+    return { cpus, exclusive: this.#o.liftQuota && own !== undefined && this.#owns(pod, container) };
+  }
+
+  /** The container made with `pin` has an id now. */
+  created(uid: PodUid, container: string, containerId: string): void {
+    const key = `${uid}/${container}`;
+    const given = this.#given.get(key);
+    this.#given.delete(key);
+    if (given !== undefined) this.#told.set(containerId, given);
+  }
+
+  /** CPUs that are the container's alone. */
+  exclusiveCpus(uid: PodUid, container: string): CpuSet {
+    return this.#state.of(uid, container) ?? new Set();
+  }
+
+  hasExclusiveCpus(uid: PodUid): boolean {
+    return this.#o.liftQuota && this.#state.entries.has(uid);
+  }
+
+  /** CPUs that pods can have at all; empty without the static policy. */
+  get allocatable(): CpuSet {
+    return this.#o.policy?.allocatable ?? new Set();
+  }
+
+  /** Resolves when the state on disk is the one in memory. */
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    while (!signal.aborted) {
+      if (this.#o.policy !== undefined) await this.reconcile(signal);
+      await this.#wake.rest(clock, this.#o.reconcileEveryMs, signal);
+    }
+    await this.flush();
+  }
+
+  /** Brings running containers to the CPUs they should have. */
+  async reconcile(signal: AbortSignal): Promise<void> {
+    this.removeStale();
+    const alive = new Set<string>();
+    for (const pod of this.#deps.pods.unfinished())
+      for (const { name } of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+        const id = this.#deps.runningId(uidOf(pod), name);
+        if (id === undefined) continue;
+        alive.add(id);
+        if (!signal.aborted) await this.#tell(pod, name, id, signal);
+      }
+    for (const id of this.#told.keys()) if (!alive.has(id)) this.#forgetIfGone(id, alive);
+  }
+
+  async #tell(pod: Pod, container: string, id: string, signal: AbortSignal): Promise<void> {
+    const cpus = formatCpuSet(this.#state.of(uidOf(pod), container) ?? this.#state.shared);
+    if (cpus === '' || cpus === this.#told.get(id)) return;
+    try {
+      await this.#deps.cpusets.setCpus(id, cpus, signal);
+      this.#told.set(id, cpus);
+    } catch (err) {
+      if (!signal.aborted)
+        this.#deps.log.warn('cpuset of a container was not updated, trying again later', {
+          pod: pod.metadata.name,
+          container,
+          containerId: id,
+          cpus,
+          err: messageOf(err),
+        });
+    }
+  }
+
+  /** A container that was created a moment ago need not be seen running yet; it is told again at worst. */
+  #forgetIfGone(id: string, alive: ReadonlySet<string>): void {
+    if (this.#told.size > 2 * alive.size + 100) this.#told.delete(id);
+  }
+
+  #owns(pod: Pod, container: Container): boolean {
+    return (this.#o.policy?.requested(pod, container) ?? 0) > 0;
+  }
+
+  get #policyName(): string {
+    return this.#o.policy?.name ?? 'none';
+  }
+
+  #changed(): void {
+    this.#file.changed();
+    this.#wake.wake();
+  }
+
+  /** Runs an allocation; a failure is counted and becomes a rejection. */
+  #counted(source: 'node' | 'pod', work: (policy: StaticPolicy, metrics: CpuMetrics) => void): Promise<void> {
+    const { policy } = this.#o;
+    const { metrics } = this.#deps;
+    return Promise.try(() => {
+      if (policy === undefined) return;
+      try {
+        work(policy, metrics);
+      } catch (err) {
+        metrics.failed(policy, source);
+        throw err;
+      }
+    });
+  }
+}
