@@ -2,17 +2,20 @@
 import type { Pod } from '../core/pod.ts';
 import { CgroupTree } from '../resources/cgroup-tree.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
+import { memoryQosMetrics } from '../resources/memory-qos-metrics.ts';
 import { PodCgroups } from '../resources/pod-cgroups.ts';
+import { percentOf, type QosTierOptions } from '../resources/qos-tiers.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
-export const buildPodCgroups = (
-  { clock, config, registry }: Foundation,
-  edge: RuntimeEdge,
-  hooks: ContainerManagerHooks,
-): PodCgroups =>
-  new PodCgroups(
+/** Memory QoS needs cgroup v2; undefined where it is off. */
+const memoryReservation = ({ config, gates }: Foundation, edge: RuntimeEdge): QosTierOptions['memoryReservation'] =>
+  gates.enabled('MemoryQoS') && edge.cgroups.version === 2 ? config.memoryReservationPolicy : undefined;
+
+export const buildPodCgroups = (base: Foundation, edge: RuntimeEdge, hooks: ContainerManagerHooks): PodCgroups => {
+  const { clock, config, registry } = base;
+  return new PodCgroups(
     {
       cgroups: edge.cgroups,
       clock,
@@ -30,15 +33,18 @@ export const buildPodCgroups = (
       cpuPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
       podPidsLimit: config.podPidsLimit,
       hugePageSizes: edge.resources.machine.hugePages.map((pool) => pool.sizeBytes),
+      reserveMemory: memoryReservation(base, edge) === 'TieredReservation',
     },
   );
+};
 
 export const buildCgroupTree = (
-  { clock, config, log }: Foundation,
+  base: Foundation,
   edge: RuntimeEdge,
   deps: { readonly cluster: ClusterPort; readonly active: () => readonly Pod[] },
-): CgroupTree =>
-  new CgroupTree(
+): CgroupTree => {
+  const { clock, config, log, gates, registry } = base;
+  const tree = new CgroupTree(
     {
       cgroups: edge.cgroups,
       pods: { active: deps.active },
@@ -53,5 +59,12 @@ export const buildCgroupTree = (
       enforce: config.enforceNodeAllocatable,
       systemReservedCgroup: config.systemReservedCgroup,
       kubeReservedCgroup: config.kubeReservedCgroup,
+      tiers: {
+        memoryReservation: memoryReservation(base, edge),
+        reservedPercent: gates.enabled('QOSReserved') ? percentOf(config.qosReserved['memory']) : undefined,
+      },
     },
   );
+  if (gates.enabled('MemoryQoS')) memoryQosMetrics(registry, tree);
+  return tree;
+};

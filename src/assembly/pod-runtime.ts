@@ -1,6 +1,7 @@
 // The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { quantity, toNumber } from '../core/quantity.ts';
 import { uidOf } from '../core/pod.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { isSelinuxEnabled } from '../host/selinux.ts';
@@ -9,6 +10,7 @@ import type { Images } from './images.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { RuntimeFacts } from '../runtime/facts.ts';
+import type { MemoryQosFacts } from '../runtime/memory-qos.ts';
 import { hookHttp } from '../runtime/hook-http.ts';
 import { runtimeMetrics } from '../runtime/metrics.ts';
 import type { ResizeRecords } from '../runtime/needs.ts';
@@ -93,6 +95,12 @@ const orUndefined = async <T>(get: Promise<T>): Promise<T | undefined> => {
   }
 };
 
+const memoryQosFacts = ({ config }: Foundation, { resources }: RuntimeEdge): MemoryQosFacts => ({
+  throttlingFactor: config.memoryThrottlingFactor ?? 1,
+  tiered: config.memoryReservationPolicy === 'TieredReservation',
+  allocatableBytes: () => toNumber(resources.allocatable().get('memory') ?? quantity('0')),
+});
+
 /** What decides whether containers may swap. */
 export const swapFacts = (
   { config }: Foundation,
@@ -123,6 +131,7 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
     ...swapFacts(base, edge),
     singleProcessOomKill: config.singleProcessOOMKill ?? version === 1,
     hugePageSizes: machine.hugePages.map((pool) => pageSizeName(pool.sizeBytes)),
+    ...(gates.enabled('MemoryQoS') && version === 2 && { memoryQos: memoryQosFacts(base, edge) }),
     podLogsDir: config.podLogsDir,
     get clusterDomain() {
       return now.current.clusterDomain;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod } from '../core/pod.ts';
+import { quantity } from '../core/quantity.ts';
 import type { Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
@@ -11,33 +12,44 @@ const burstable = (cpu: string): Pod => ({
   spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
 });
 
-function setup(update: () => Promise<void>) {
+function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPercent?: number) {
   const written: (number | undefined)[] = [];
+  const limits: string[] = [];
   let pods: readonly Pod[] = [];
   const tree = new CgroupTree(
     {
       cgroups: {
-        update: async (_path: string, { cpuShares }: CgroupSettings) => {
-          written.push(cpuShares);
-          await update();
+        update: async (path: string, settings: CgroupSettings) => {
+          if (settings.cpuShares !== undefined) written.push(settings.cpuShares);
+          if (settings.memoryBytes !== undefined) limits.push(`${path} ${settings.memoryBytes}`);
+          await update(settings);
         },
+        read: async () => ({ memoryUsageBytes: 900n }),
       } as unknown as Cgroups,
       pods: { active: () => pods },
       node: {
         kubepodsLimit: () => new Map(),
+        allocatable: () => new Map([['memory', quantity('1000')]]),
         reservations: { kubeReserved: new Map(), systemReserved: new Map() },
       },
       events: { pod: () => undefined, node: () => undefined },
       clock: new ManualClock(),
       log: silentLogger,
     },
-    { driver: 'cgroupfs', root: '/', enforce: [], systemReservedCgroup: '', kubeReservedCgroup: '' },
+    {
+      driver: 'cgroupfs',
+      root: '/',
+      enforce: [],
+      systemReservedCgroup: '',
+      kubeReservedCgroup: '',
+      tiers: { memoryReservation: undefined, reservedPercent },
+    },
   );
   const refresh = (...now: Pod[]): Promise<void> => {
     pods = now;
     return tree.refresh(new AbortController().signal);
   };
-  return { refresh, written };
+  return { refresh, written, limits };
 }
 
 test('a weight that cannot be written stops nobody and is tried again', async () => {
@@ -61,4 +73,26 @@ test('one write at a time: the last one has the pods as they are then', async ()
   gate.resolve();
   await Promise.all([first, ...others]);
   assert.deepEqual(t.written, [1024, 3072]);
+});
+
+test('a tier that uses more than qosReserved leaves it gets no more than it uses', async () => {
+  const guaranteed: Pod = {
+    metadata: { name: 'g', uid: 'g' },
+    spec: {
+      containers: [
+        { name: 'c', resources: { requests: { cpu: '1', memory: '400' }, limits: { cpu: '1', memory: '400' } } },
+      ],
+    },
+  };
+  const t = setup(
+    ({ memoryBytes = 1000 }) => (memoryBytes < 900 ? Promise.reject(new Error('EBUSY')) : Promise.resolve()),
+    50,
+  );
+  await t.refresh(guaranteed);
+  assert.deepEqual(t.limits, [
+    '/kubepods/burstable 800',
+    '/kubepods/burstable 900',
+    '/kubepods/besteffort 800',
+    '/kubepods/besteffort 900',
+  ]);
 });

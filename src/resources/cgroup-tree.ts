@@ -1,9 +1,10 @@
 // The cgroups above the pods: kubepods, its two QoS tiers, and the operator's reserved cgroups. Set up once before any
 // pod starts; then the burstable tier's weight follows the pods, at once when told and every minute in any case.
 import type { EventRecorder } from '../core/events.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, QosClass } from '../core/pod.ts';
 import type { Resources } from '../core/pod-resources.ts';
-import type { Cgroups } from '../host/cgroups/cgroups.ts';
+import { quantity, toNumber } from '../core/quantity.ts';
+import type { Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -19,7 +20,8 @@ import {
   type CgroupName,
 } from './cgroup-names.ts';
 import { MIN_SHARES } from './formulas.ts';
-import { burstableShares, settingsOfResources } from './pod-config.ts';
+import { settingsOfResources } from './pod-config.ts';
+import { qosTierSettings, requestedMemory, type QosTierOptions } from './qos-tiers.ts';
 
 const EVERY_MS = 60_000;
 
@@ -29,6 +31,7 @@ interface ActivePods {
 
 interface NodeLimits {
   kubepodsLimit(enforced: boolean): Resources;
+  allocatable(): Resources;
   readonly reservations: { readonly kubeReserved: Resources; readonly systemReserved: Resources };
 }
 
@@ -49,6 +52,7 @@ export type CgroupTreeOptions = {
   readonly enforce: readonly string[];
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
+  readonly tiers: QosTierOptions;
 };
 
 export class CgroupTree implements Runnable {
@@ -56,7 +60,8 @@ export class CgroupTree implements Runnable {
   readonly #deps: CgroupTreeDeps;
   readonly #o: CgroupTreeOptions;
   readonly #root: CgroupName;
-  #burstableShares: number | undefined;
+  /** What each tier was last set to. */
+  readonly #applied = new Map<QosClass, string>();
   #enforced = false;
   readonly #turn = new Semaphore(1);
 
@@ -86,7 +91,7 @@ export class CgroupTree implements Runnable {
     const { clock, log } = this.#deps;
     const tick = async (s: AbortSignal): Promise<void> => {
       if (!this.#enforced) await this.#limitPods(s);
-      this.#burstableShares = undefined;
+      this.#applied.clear();
       await this.refresh(s);
     };
     await runEvery(clock, log, { name: this.name, everyMs: EVERY_MS, delayFirst: true }, tick, signal);
@@ -106,11 +111,45 @@ export class CgroupTree implements Runnable {
   }
 
   async #weigh(signal: AbortSignal): Promise<void> {
-    const shares = burstableShares(this.#deps.pods.active());
-    if (shares === this.#burstableShares) return;
-    this.#burstableShares = undefined;
-    await this.#deps.cgroups.update(this.#path(qosName(this.#root, 'Burstable')), { cpuShares: shares }, signal);
-    this.#burstableShares = shares;
+    const { pods, node } = this.#deps;
+    const allocatable = toNumber(node.allocatable().get('memory') ?? quantity('0'));
+    const { Guaranteed, Burstable, BestEffort } = qosTierSettings(pods.active(), allocatable, this.#o.tiers);
+    await this.#setTier('Guaranteed', Guaranteed, signal);
+    await this.#setTier('Burstable', Burstable, signal);
+    await this.#setTier('BestEffort', BestEffort, signal);
+  }
+
+  async #setTier(qos: QosClass, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
+    const text = JSON.stringify(settings);
+    if (text === '{}' || text === this.#applied.get(qos)) return;
+    this.#applied.delete(qos);
+    const path = this.#path(qosName(this.#root, qos));
+    try {
+      await this.#deps.cgroups.update(path, settings, signal);
+    } catch (err) {
+      const usage = settings.memoryBytes === undefined ? undefined : await this.#usageAbove(path, settings, signal);
+      if (usage === undefined) throw err;
+      // More is in use than the tier should have: at least it gets no more than that.
+      await this.#deps.cgroups.update(path, { ...settings, memoryBytes: usage }, signal);
+      return;
+    }
+    this.#applied.set(qos, text);
+  }
+
+  async #usageAbove(
+    path: string,
+    { memoryBytes = 0 }: CgroupSettings,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const usage = Number((await this.#deps.cgroups.read(path, signal)).memoryUsageBytes ?? 0n);
+    return usage > memoryBytes ? usage : undefined;
+  }
+
+  /** Memory that is kept from reclaim, for metrics: never, and rather not. */
+  protectedMemory(): { readonly min: number; readonly low: number } {
+    if (this.#o.tiers.memoryReservation !== 'TieredReservation') return { min: 0, low: 0 };
+    const { guaranteed, burstable } = requestedMemory(this.#deps.pods.active());
+    return { min: guaranteed, low: burstable };
   }
 
   /** Memory already in use may exceed a lowered limit: the loop tries again until evictions made room. */
@@ -147,7 +186,8 @@ export class CgroupTree implements Runnable {
     try {
       if (!(await cgroups.exists(this.#path(name), signal)))
         throw new KubeletError('notFound', `[${name.map((part) => `"${part}"`).join(' ')}] cgroup does not exist`);
-      await cgroups.update(this.#path(name), settingsOfResources(node.reservations[list], compressibleOnly), signal);
+      const settings = settingsOfResources(node.reservations[list], compressibleOnly);
+      await cgroups.update(this.#path(name), this.#withMemoryMin(settings), signal);
     } catch (err) {
       const message = `Failed to enforce ${title} Reserved Cgroup Limits on "${cgroup}": ${messageOf(err)}`;
       events.node('Warning', 'FailedNodeAllocatableEnforcement', message);
@@ -155,6 +195,13 @@ export class CgroupTree implements Runnable {
     }
     const message = `Updated limits on ${title.toLowerCase()} reserved cgroup ${cgroup}`;
     events.node('Normal', 'NodeAllocatableEnforced', message);
+  }
+
+  /** With memory QoS the system and the kubelet keep their memory under pressure. */
+  #withMemoryMin(settings: CgroupSettings): CgroupSettings {
+    return this.#o.tiers.memoryReservation === undefined || settings.memoryBytes === undefined
+      ? settings
+      : { ...settings, unified: { 'memory.min': `${settings.memoryBytes}` } };
   }
 
   #path(name: CgroupName): string {

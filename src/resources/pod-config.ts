@@ -14,6 +14,8 @@ export type PodConfigOptions = {
   readonly podPidsLimit: number;
   /** Page sizes the machine knows, in bytes. */
   readonly hugePageSizes: readonly number[];
+  /** Memory QoS on cgroup v2 with `TieredReservation`: requested memory is kept from reclaim. */
+  readonly reserveMemory?: boolean;
 };
 
 export function podCgroupSettings(pod: Pod, options: PodConfigOptions): CgroupSettings {
@@ -22,7 +24,15 @@ export function podCgroupSettings(pod: Pod, options: PodConfigOptions): CgroupSe
     ...computeSettings(pod, requests, options),
     hugePages: hugePageLimits(requests, options.hugePageSizes),
     ...(options.podPidsLimit > 0 && { pidsMax: options.podPidsLimit }),
+    ...(options.reserveMemory === true && memoryReservation(pod, requests)),
   };
+}
+
+/** Hard for Guaranteed pods, soft for the others. */
+function memoryReservation(pod: Pod, requests: Resources): CgroupSettings {
+  const bytes = toNumber(requests.get('memory') ?? quantity('0'));
+  const file = qosClassOf(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low';
+  return bytes > 0 ? { unified: { [file]: `${bytes}` } } : {};
 }
 
 function computeSettings(pod: Pod, requests: Resources, options: PodConfigOptions): CgroupSettings {

@@ -3,6 +3,7 @@ import type { LinuxContainerResources } from '../cri/gen/cri.ts';
 import { isSidecar, type Container, type Pod, type ResourceList } from '../core/pod.ts';
 import { podLimits, podRequests, resourcesOf, withPodLimits, type Resources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
+import { containerMemoryQos, type MemoryQosFacts } from './memory-qos.ts';
 import { quantity, toMilli, toNumber, type Quantity } from '../core/quantity.ts';
 
 export type LinuxResources = Partial<LinuxContainerResources>;
@@ -19,6 +20,8 @@ export type ResourceFacts = {
   readonly singleProcessOomKill: boolean;
   /** As the runtime names them: `2MB`, `1GB`. */
   readonly hugePageSizes: readonly string[];
+  /** Set where memory QoS is on. */
+  readonly memoryQos?: MemoryQosFacts;
 };
 
 const MIN_SHARES = 2;
@@ -106,7 +109,8 @@ export function containerResources(
 function swapAndOom(pod: Pod, container: Container, memoryLimit: number, facts: ResourceFacts): LinuxResources {
   if (facts.cgroupVersion === 1) return memoryLimit > 0 ? { memorySwapLimitInBytes: memoryLimit } : {};
   const swap = facts.swapAccounting ? { 'memory.swap.max': String(swapBytes(pod, container, facts)) } : {};
-  return { unified: { ...unifiedOom(facts), ...swap } };
+  const qos = facts.memoryQos === undefined ? {} : containerMemoryQos(pod, container, facts.memoryQos);
+  return { unified: { ...unifiedOom(facts), ...swap, ...qos } };
 }
 
 /** Whether a container may swap: one of a Burstable pod that asks for less memory than it may use. */

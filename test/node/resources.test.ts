@@ -38,6 +38,7 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
       pods: { active: () => active },
       node: {
         kubepodsLimit: () => resourcesOf({ cpu: '2', memory: '1Gi', pid: '5000' }),
+        allocatable: () => resourcesOf({ memory: '1Gi' }),
         reservations: {
           systemReserved: resourcesOf({ cpu: '500m', memory: '256Mi' }),
           kubeReserved: resourcesOf({ cpu: '250m', memory: '128Mi' }),
@@ -47,7 +48,15 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
       clock: systemClock,
       log: silentLogger,
     },
-    { driver: box.driver, root: box.root, enforce, systemReservedCgroup: '', kubeReservedCgroup: '', ...more },
+    {
+      driver: box.driver,
+      root: box.root,
+      enforce,
+      systemReservedCgroup: '',
+      kubeReservedCgroup: '',
+      tiers: { memoryReservation: undefined, reservedPercent: undefined },
+      ...more,
+    },
   );
 
 before(async () => {
