@@ -3,6 +3,7 @@ import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
 import { buildContainerManagers } from './assembly/container-managers.ts';
+import { buildDevices } from './assembly/devices.ts';
 import { buildEviction } from './assembly/eviction.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
@@ -40,6 +41,7 @@ import { lastLines } from './logs/last-lines.ts';
 import { PodStore } from './pods/pod-store.ts';
 import { waitForPods } from './pods/run-once.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
+import type { CgroupTree } from './resources/cgroup-tree.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
 import { PodMetrics } from './pods/pod-metrics.ts';
@@ -136,35 +138,41 @@ async function buildNode(
   const store = new PodStore();
   const podMetrics = new PodMetrics(clock, base.registry);
   const objects = new LocalObjectStore();
-  const statuses = new StatusStore({
-    clock,
-    log: log.child({ component: 'status' }),
-    onChange: (uid) => {
-      cluster.statusChanged(uid);
-      podMetrics.statusChanged(statuses.get(uid));
-      base.memory.touch();
-      if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
-    },
-    shown: (pod) => cluster.mirrorStatus(pod),
-  });
+  const statuses: StatusStore = buildStatuses(base, podMetrics, () => cluster);
   const made = { store, statuses, objects, podMetrics };
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
-  const late: Late = { ...made, ...condition, volumes: () => volumes, life: () => life, sources: () => sources };
+  const late: Late = {
+    ...made,
+    ...condition,
+    volumes: () => volumes,
+    life: () => life,
+    sources: () => sources,
+    devicesForgotten: () => devices.manager.isForgotten,
+  };
   const cluster: ClusterPort = await buildClusterPort(base, edge, late, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
   const images = await buildImages(base, edge.cri.images, cluster, signal);
-  const sourcesReady = (): boolean => sources.merged.sourcesReady();
-  const holders = (): readonly Pod[] => life.changes.unfinished();
-  const managers = await buildContainerManagers({ base, edge, providers: [], holders, sourcesReady });
-  const hooks = new ContainerManagerHooks([managers.hook]);
-  const cgroups = buildPodCgroups(base, edge, hooks);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
+  const sourcesReady = (): boolean => sources.merged.sourcesReady();
+  const unfinished = (): readonly Pod[] => life.changes.unfinished();
+  const nodeChanged = (): void => cluster.nodeChanged();
+  const devices = await buildDevices(base, edge, { alive: unfinished, sourcesReady, wake, nodeChanged });
+  const providers = [devices.manager];
+  const managers = await buildContainerManagers({ base, edge, providers, holders: unfinished, sourcesReady });
+  const hooks = new ContainerManagerHooks([devices.hook, managers.hook]);
+  const cgroups = buildPodCgroups(base, edge, hooks);
   const resizing = await buildResizing({ base, edge, cluster, cgroups, active, wake });
   const runtimeDeps = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
-  const admission = await buildAdmission(base, edge, { cluster, hooks, workers: () => life.workers, ...condition });
+  const admission = await buildAdmission(base, edge, {
+    cluster,
+    hooks,
+    workers: () => life.workers,
+    ...condition,
+    allocatedDevices: (pod) => devices.manager.allocatedTo(pod),
+  });
   const life: PodLife = buildPodLife({
     base,
     edge,
@@ -181,6 +189,7 @@ async function buildNode(
     admission,
     sourcesReady,
     tiers: () => tree,
+    deviceHealth: devices.health,
     collector: () => upkeep.collector,
     resizing,
     podMetrics,
@@ -193,52 +202,64 @@ async function buildNode(
       podMetrics.changed(change.op, change.pods);
       void life.changes.handle(change);
       // With the last source heard, whatever nobody named is an orphan.
-      if (sources.merged.sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
+      if (sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
   });
   const stats = await buildStats({ base, edge, volumes, store, statuses, life });
   const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
   const shutdown = buildShutdown({ base, cluster, active, life, volumes });
-  const known = { base, edge, cluster, store, statuses, sources, active };
+  const assigned = { devices: devices.manager };
+  const known = { base, edge, cluster, store, statuses, sources, active, assigned };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
-  const plugins = buildPlugins(base, []);
+  const plugins = buildPlugins(base, [devices.pluginHandler]);
+  const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
+  const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts, ...devices.parts];
+  const parts = [
+    ...cluster.parts,
+    edge.observer,
+    edge.health,
+    tree,
+    volumes.manager,
+    plugins,
+    probes,
+    ...stats.parts,
+    ...shutdown.parts,
+    ...server.parts,
+  ];
   return {
-    prepare: async (stop) => {
-      cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
-      if (edge.cgroups.version === 1) cluster.events.node('Warning', 'CgroupV1', CGROUP_V1_WARNING);
-      await Promise.all([tree.setUp(stop), volumes.manager.reconstruct(stop), edge.health.check(stop)]);
-      await cluster.prepare(stop);
-    },
-    allStarted: (stop) =>
-      waitForPods(
-        {
-          sourcesReady,
-          pods: () => store.all(),
-          statusOf: (uid) => statuses.statusOf(uid),
-          clock,
-          log,
-        },
-        stop,
-      ),
-    run: (ready, stop) => {
-      const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts];
-      const parts = [
-        ...cluster.parts,
-        edge.observer,
-        edge.health,
-        tree,
-        volumes.manager,
-        plugins,
-        probes,
-        ...stats.parts,
-        ...shutdown.parts,
-        ...server.parts,
-        pods(base, edge, [...managers.parts, ...afterRelist], ready),
-      ];
-      return supervise(parts, base, stop);
-    },
+    prepare: (stop) => prepareNode(edge, { cluster, tree, volumes }, stop),
+    allStarted: (stop) => waitForPods({ sourcesReady, pods: () => store.all(), statusOf, clock, log }, stop),
+    run: (ready, stop) =>
+      supervise([...parts, pods(base, edge, [...managers.parts, ...afterRelist], ready)], base, stop),
   };
+}
+
+function buildStatuses(base: Foundation, podMetrics: PodMetrics, cluster: () => ClusterPort): StatusStore {
+  const statuses = new StatusStore({
+    clock: base.clock,
+    log: base.log.child({ component: 'status' }),
+    onChange: (uid) => {
+      cluster().statusChanged(uid);
+      podMetrics.statusChanged(statuses.get(uid));
+      base.memory.touch();
+      if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
+    },
+    shown: (pod) => cluster().mirrorStatus(pod),
+  });
+  return statuses;
+}
+
+/** What is done before the first part runs. */
+async function prepareNode(
+  edge: RuntimeEdge,
+  { cluster, tree, volumes }: { cluster: ClusterPort; tree: CgroupTree; volumes: Volumes },
+  signal: AbortSignal,
+): Promise<void> {
+  cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
+  if (edge.cgroups.version === 1) cluster.events.node('Warning', 'CgroupV1', CGROUP_V1_WARNING);
+  await Promise.all([tree.setUp(signal), volumes.manager.reconstruct(signal), edge.health.check(signal)]);
+  await cluster.prepare(signal);
 }
 
 type Late = {
@@ -247,6 +268,7 @@ type Late = {
   readonly statuses: StatusStore;
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
+  readonly devicesForgotten: () => boolean;
   readonly objects: LocalObjectStore;
   readonly volumes: () => Volumes;
   readonly life: () => PodLife;
@@ -267,6 +289,7 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
       onObjectChange,
       pressures: late.pressures,
       shuttingDown: late.shuttingDown,
+      devicesForgotten: late.devicesForgotten,
       onPods: (pods, origin) => late.sources().merged.set('api', pods, origin === 'checkpoint'),
       wake: (uid) => late.life().workers.wake(uid),
       starts: { crowded: () => late.life().crowded(), quiet: (stop) => late.life().quiet(stop) },

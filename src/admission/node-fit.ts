@@ -3,6 +3,7 @@ import type { Node } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
 import { podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
 import { quantity, toMilli, toNumber } from '../core/quantity.ts';
+import { isExtendedResource } from '../core/resource-names.ts';
 
 /** Amounts are whole units, thousandths for `cpu`. */
 export type Shortage = {
@@ -35,7 +36,8 @@ export function shortagesOf(pod: Pod, others: readonly Pod[], node: Node): reado
   const theirs = others.map((other) => podRequests(other));
   names.sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   for (const resource of names) {
-    if (isExtended(resource) && !allocatable.has(resource)) continue;
+    // A resource this node does not offer at all is not this node's business.
+    if (isExtendedResource(resource) && !allocatable.has(resource)) continue;
     const requested = amountOf(requests, resource);
     const used = theirs.reduce((sum, list) => sum + amountOf(list, resource), 0);
     const capacity = amountOf(allocatable, resource);
@@ -49,9 +51,14 @@ const rankOf = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(n
 const isAccounted = (name: string): boolean =>
   FIRST.includes(name) || name.startsWith('hugepages-') || name.startsWith('attachable-volumes-') || name.includes('/');
 
-/** Resources of somebody else's domain; one this node does not offer at all is not this node's business. */
-const isExtended = (name: string): boolean =>
-  name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
-
 export const shortageMessage = (s: Shortage): string =>
   `Node didn't have enough resource: ${s.resource}, requested: ${s.requested}, used: ${s.used}, capacity: ${s.capacity}`;
+
+/** The node with at least these amounts allocatable: what a pod has already cannot be too much for it. */
+export function withAtLeast(node: Node, amounts: ReadonlyMap<string, number>): Node {
+  const known = resourcesOf(node.status?.allocatable);
+  const missing = [...amounts].filter(([name, amount]) => amountOf(known, name) < amount);
+  if (missing.length === 0) return node;
+  const raised = Object.fromEntries(missing.map(([name, amount]) => [name, String(amount)]));
+  return { ...node, status: { ...node.status, allocatable: { ...node.status?.allocatable, ...raised } } };
+}

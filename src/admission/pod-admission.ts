@@ -8,6 +8,7 @@ import type { Counter } from '../lib/metrics.ts';
 import { checkAppArmor } from './app-armor.ts';
 import { evictVictims, type EvictVictimsDeps } from './evict-victims.ts';
 import { checkEvictionConditions } from './eviction-conditions.ts';
+import { withAtLeast } from './node-fit.ts';
 import { checkShutdown } from './node-shutdown.ts';
 import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
 import { checkPredicates, onlyNodeAffinityFails } from './predicates.ts';
@@ -36,6 +37,8 @@ export type PodAdmissionDeps = {
   readonly unsupportedVolume: (pod: Pod) => string | undefined;
   readonly evict: EvictVictimsDeps['evict'];
   readonly clock: Clock;
+  /** Counts of all devices given out, for a pod that has some; empty for any other. */
+  readonly allocatedDevices?: (pod: Pod) => ReadonlyMap<string, number>;
   readonly log: Logger;
   /** `kubelet_admission_rejections_total{reason}`. */
   readonly rejections?: Counter;
@@ -95,10 +98,13 @@ export class PodAdmission {
   }
 
   async #predicates(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
-    let node = this.#deps.node.node();
+    const allocated = this.#deps.allocatedDevices?.(pod) ?? new Map<string, number>();
+    const known = this.#deps.node.node();
+    let node = known && withAtLeast(known, allocated);
     if (node !== undefined && onlyNodeAffinityFails(pod, others, node)) {
       try {
-        node = (await this.#deps.node.fresh(signal)) ?? node;
+        const fresh = await this.#deps.node.fresh(signal);
+        if (fresh !== undefined) node = withAtLeast(fresh, allocated);
       } catch (err) {
         signal.throwIfAborted();
         this.#deps.log.warn('the node could not be read again, judging by what is known', { err: messageOf(err) });

@@ -2,6 +2,7 @@
 import { appArmorHostProblem } from '../admission/app-armor.ts';
 import { PodAdmission } from '../admission/pod-admission.ts';
 import { SysctlAllowlist } from '../admission/sysctls.ts';
+import type { Pod } from '../core/pod.ts';
 import { evictPod } from '../pods/evict.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
@@ -20,6 +21,7 @@ export async function buildAdmission(
     readonly workers: () => PodWorkers;
     readonly pressures: () => readonly string[];
     readonly shuttingDown: () => boolean;
+    readonly allocatedDevices: (pod: Pod) => ReadonlyMap<string, number>;
   },
 ): Promise<PodAdmission> {
   const { config, gates, log } = base;
@@ -36,6 +38,7 @@ export async function buildAdmission(
       evict: (pod, why, signal) =>
         evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, pod, why, signal),
       clock: base.clock,
+      allocatedDevices: deps.allocatedDevices,
       log: log.child({ component: 'admission' }),
       rejections: base.registry.counter(
         'kubelet_admission_rejections_total',

@@ -46,6 +46,8 @@ export type ClusterDeps = {
   /** What the node is short of, as conditions. */
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
+  /** No earlier run left a record of devices. */
+  readonly devicesForgotten: () => boolean;
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
   readonly wake: (uid: PodUid) => void;

@@ -27,6 +27,7 @@ export type NodeReportingDeps = {
   readonly volumesInUse: () => readonly string[];
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
+  readonly devicesForgotten: () => boolean;
 };
 
 export type NodeReporting = {
@@ -105,7 +106,15 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     startedMs: performance.timeOrigin,
   });
   const registration = new NodeRegistration(
-    { client: timedNodes(api.main, startup), known, facts, events, clock, log },
+    {
+      client: timedNodes(api.main, startup),
+      known,
+      facts,
+      events,
+      clock,
+      log,
+      devicesForgotten: deps.devicesForgotten,
+    },
     options,
   );
   const status = new NodeStatusReporter(

@@ -1,5 +1,6 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { availableParallelism } from 'node:os';
+import type { AllocatedResourceStatus } from '../core/pod.ts';
 import type { PodAdmission } from '../admission/pod-admission.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf } from '../core/pod.ts';
@@ -65,6 +66,8 @@ export type PodLifeDeps = {
   readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
   readonly collector: () => GarbageCollector;
   readonly resizing: Resizing;
+  /** How the devices of a container are, where the status is to say it. */
+  readonly deviceHealth: (uid: PodUid, container: string) => readonly AllocatedResourceStatus[] | undefined;
   readonly podMetrics: PodMetrics;
 };
 
@@ -217,6 +220,7 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
           actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
           readiness: probes.readinessOf(facts.pod),
           hostIPs: cluster.nodeIps(),
+          deviceHealth: (container) => deps.deviceHealth(uidOf(facts.pod), container),
         }),
         facts.pod,
         facts.terminal,

@@ -19,7 +19,7 @@ import { accessMetrics, type AccessMetrics } from '../server/access-metrics.ts';
 import { HealthMetrics } from '../server/health-metrics.ts';
 import { nodeLogs } from '../server/journal.ts';
 import { Listener, type TlsSettings } from '../server/listener.ts';
-import { PodResourcesServer } from '../server/pod-resources.ts';
+import { PodResourcesServer, type Assigned } from '../server/pod-resources.ts';
 import { PodFinder, type PodsView } from '../server/pods-view.ts';
 import { RequestMetrics } from '../server/request-metrics.ts';
 import { joined, type Endpoint } from '../server/router.ts';
@@ -69,6 +69,8 @@ export type ServerDeps = {
   readonly statuses: StatusStore;
   readonly sources: Sources;
   readonly active: () => readonly Pod[];
+  /** What the resource managers gave to which container. */
+  readonly assigned: Assigned;
   /** What only the process itself knows. */
   readonly process: ProcessFacts;
   readonly statistics?: Statistics;
@@ -145,9 +147,9 @@ async function openTls(deps: ServerDeps, onChange: () => void): Promise<OpenTls>
   return { tls, parts: [...serving.parts, ...(clientCa === undefined ? [] : [clientCa])] };
 }
 
-const podResources = ({ base, active }: ServerDeps): Runnable =>
+const podResources = ({ base, active, store, assigned }: ServerDeps): Runnable =>
   new PodResourcesServer(
-    { clock: base.clock, registry: base.registry, active },
+    { clock: base.clock, registry: base.registry, active, all: () => store.all(), assigned },
     join(base.flags.rootDir, 'pod-resources', 'kubelet.sock'),
   );
 

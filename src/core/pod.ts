@@ -360,10 +360,30 @@ export type PodStatus = {
   readonly qosClass?: QosClass;
   readonly resize?: string;
   readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[];
-  readonly extendedResourceClaimStatus?: unknown;
+  readonly extendedResourceClaimStatus?: ExtendedResourceClaimStatus;
   readonly nodeAllocatableResourceClaimStatuses?: unknown;
   readonly allocatedResources?: ResourceList;
   readonly resources?: ResourceRequirements;
+};
+
+/** The claim that the scheduler made for extended resources which DRA serves. */
+export type ExtendedResourceClaimStatus = {
+  readonly resourceClaimName: string;
+  readonly requestMappings?: readonly {
+    readonly containerName: string;
+    readonly resourceName: string;
+    readonly requestName: string;
+  }[];
+};
+
+/** How the devices of one resource are that a container has. */
+export type AllocatedResourceStatus = {
+  readonly name: string;
+  readonly resources?: readonly {
+    readonly resourceID: string;
+    readonly health?: 'Healthy' | 'Unhealthy' | 'Unknown';
+    readonly message?: string;
+  }[];
 };
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
@@ -402,7 +422,7 @@ export type ContainerStatus = {
   readonly user?: {
     readonly linux?: { readonly uid: number; readonly gid: number; readonly supplementalGroups?: readonly number[] };
   };
-  readonly allocatedResourcesStatus?: readonly unknown[];
+  readonly allocatedResourcesStatus?: readonly AllocatedResourceStatus[];
   readonly stopSignal?: string;
 };
 

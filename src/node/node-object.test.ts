@@ -109,6 +109,26 @@ describe('nodeStatus', () => {
   const { node } = initialNode(options, facts, at);
   const first = node.status ?? {};
 
+  it('keeps extended resources that others put into the capacity', () => {
+    const first = node.status ?? {};
+    const capacity = { ...first.capacity, 'example.com/dongle': '4', 'example.com/card': '2', 'hugepages-1Gi': '1Gi' };
+    const { status } = nodeStatus(
+      { ...first, capacity },
+      options,
+      {
+        ...facts,
+        capacity: { ...facts.capacity, 'example.com/card': '0' },
+        allocatable: { ...facts.allocatable, 'example.com/card': '0' },
+      },
+      at,
+    );
+    assert.equal(status.capacity?.['example.com/dongle'], '4');
+    assert.equal(status.allocatable?.['example.com/dongle'], '4');
+    assert.equal(status.capacity['example.com/card'], '0');
+    assert.equal(status.allocatable['example.com/card'], '0');
+    assert.equal(status.capacity['hugepages-1Gi'], undefined);
+  });
+
   it('turns Ready with the recorded patch and tells about it once', () => {
     const ready = nodeStatus(first, options, { ...facts, notReady: [] }, at);
     assert.deepEqual(ready.events, ['NodeReady']);

@@ -2,6 +2,7 @@
 // `reconciledNode` what registration changes on a node that already exists, `nodeStatusPatch` how a change is sent.
 import type { Node, NodeAddress, NodeStatus, RuntimeHandlerStatus, Taint } from '../core/node.ts';
 import type { ResourceList } from '../core/pod.ts';
+import { isExtendedResource } from '../core/resource-names.ts';
 import { apiTime } from '../core/time.ts';
 import { NODE_MERGE_KEYS, plain, sameJson, strategicMergeDiff, type JsonObject } from '../kube/patch.ts';
 import { nodeConditions, type Pressure } from './conditions.ts';
@@ -123,8 +124,8 @@ export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: Node
   const volumesInUse = facts.volumesInUse ?? before.volumesInUse;
   const status: NodeStatus = {
     ...before,
-    capacity: facts.capacity,
-    allocatable: facts.allocatable,
+    capacity: { ...opaque(before.capacity), ...facts.capacity },
+    allocatable: { ...opaque(before.capacity), ...facts.allocatable },
     conditions,
     ...(addresses === undefined ? {} : { addresses }),
     daemonEndpoints: { kubeletEndpoint: { Port: options.port } },
@@ -149,6 +150,10 @@ export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: Node
   };
   return { status, events };
 }
+
+/** Extended resources that others put into the node's capacity are theirs to change, and allocatable as they are. */
+const opaque = (list: ResourceList = {}): ResourceList =>
+  Object.fromEntries(Object.entries(list).filter(([name]) => isExtendedResource(name)));
 
 const imageList = (images: readonly ImageFact[], max: number): NonNullable<NodeStatus['images']> =>
   [...images]
@@ -186,8 +191,6 @@ const RECONCILED_LABELS = [
   'node.kubernetes.io/windows-build',
 ];
 
-const isExtended = (name: string): boolean =>
-  name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
 const isHugepage = (name: string): boolean => name.startsWith('hugepages-');
 
 /** `existing` as registration wants it. `zeroExtended`: the device plugins' state is lost, so their counts are too. */
@@ -204,7 +207,7 @@ export function reconciledNode(existing: Node, initial: Node, options: NodeOptio
     const list: Record<string, string> = {};
     for (const [name, value] of Object.entries(existing.status?.[which] ?? {})) {
       if (isHugepage(name)) continue;
-      list[name] = zeroExtended && isExtended(name) ? '0' : value;
+      list[name] = zeroExtended && isExtendedResource(name) ? '0' : value;
     }
     for (const [name, value] of Object.entries(fresh)) if (isHugepage(name)) list[name] = value;
     return list;

@@ -31,8 +31,12 @@ export type NodeResourcesOptions = {
 
 export type NodeResourcesDeps = {
   readonly machine: () => Promise<MachineFacts>;
-  /** Capacity and allocatable of plugged-in resources; a plugin that left reports zero. */
-  readonly devices?: () => { readonly capacity: Resources; readonly allocatable: Resources };
+};
+
+/** Counts of devices by resource; a plugin that left for good counts none. */
+export type DeviceAmounts = {
+  readonly capacity: ReadonlyMap<string, number>;
+  readonly allocatable: ReadonlyMap<string, number>;
 };
 
 export class NodeResources {
@@ -41,6 +45,7 @@ export class NodeResources {
   readonly #reservations: Reservations;
   #machine: MachineFacts | undefined;
   #capacity: Resources = new Map();
+  #devices: (() => DeviceAmounts) | undefined;
 
   constructor(deps: NodeResourcesDeps, options: NodeResourcesOptions) {
     this.#deps = deps;
@@ -60,17 +65,22 @@ export class NodeResources {
     this.#capacity = capacity;
   }
 
+  /** From now on what device plugins offer counts too. */
+  addDevices(devices: () => DeviceAmounts): void {
+    this.#devices = devices;
+  }
+
   get machine(): MachineFacts {
     if (this.#machine === undefined) throw new KubeletError('internal', 'the machine has not been read yet');
     return this.#machine;
   }
 
   capacity(): Resources {
-    return merged(this.#capacity, this.#deps.devices?.().capacity);
+    return merged(this.#capacity, counts(this.#devices?.().capacity));
   }
 
   allocatable(): Resources {
-    return merged(nodeAllocatable(this.#capacity, this.#reservations), this.#deps.devices?.().allocatable);
+    return merged(nodeAllocatable(this.#capacity, this.#reservations), counts(this.#devices?.().allocatable));
   }
 
   /** As node status wants them. */
@@ -107,3 +117,6 @@ export class NodeResources {
 
 const merged = (base: Resources, more: Resources | undefined): Resources =>
   more === undefined ? base : new Map<string, Quantity>([...base, ...more]);
+
+const counts = (amounts: ReadonlyMap<string, number> | undefined): Resources | undefined =>
+  amounts === undefined ? undefined : new Map([...amounts].map(([name, count]) => [name, fromUnits(count)]));

@@ -113,8 +113,10 @@ export class ContainerStarter {
         err instanceof ContainerStartError
           ? err
           : new ContainerStartError(reason ?? 'ImageInspectError', messageOf(err), err);
+      // A hook that names its own reason is no internal failure.
+      const intro = err === fault ? 'Error' : prefix;
       // An image's event names the reason only: the long text was in the puller's own event.
-      this.#event(at, 'Warning', 'Failed', `${prefix}: ${reason === undefined ? fault.reason : fault.message}`);
+      this.#event(at, 'Warning', 'Failed', `${intro}: ${reason === undefined ? fault.reason : fault.message}`);
       throw fault;
     }
   }

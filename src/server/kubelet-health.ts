@@ -15,9 +15,5 @@ export const processChecks = (log: Pick<LogOutput, 'stuckForMs'>): HealthCheck[]
 export function nodeChecks(runtime: Pick<RuntimeHealth, 'sinceWellMs'>, syncFrequencyMs: number): HealthCheck[] {
   const limitMs = Math.max(2 * syncFrequencyMs, MIN_SYNC_LOOP_MS);
   const isLate = (): boolean => (runtime.sinceWellMs() ?? 0) > limitMs;
-  return [
-    { name: 'syncloop', failing: () => (isLate() ? 'sync Loop took longer than expected' : undefined) },
-    // There is no device manager whose registration socket could fail.
-    { name: 'device-plugin', failing: () => undefined },
-  ];
+  return [{ name: 'syncloop', failing: () => (isLate() ? 'sync Loop took longer than expected' : undefined) }];
 }

@@ -2,7 +2,8 @@
 // it; a limit keeps a busy one from using up the kubelet.
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Container, Pod } from '../core/pod.ts';
+import type { PodUid } from '../core/ids.ts';
+import { isSidecar, uidOf, type Container, type Pod } from '../core/pod.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rpc } from '../lib/grpc/rpc.ts';
@@ -13,30 +14,64 @@ import type { Runnable } from '../lib/supervise.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import {
   PodResourcesLister,
-  type AllocatableResourcesResponse,
+  type ContainerDevices,
+  type ContainerMemory,
   type ContainerResources,
+  type DynamicResource,
   type PodResources,
+  type TopologyInfo,
 } from './gen/pod-resources.ts';
 
-/** What the resource managers have given out. Without them containers are listed bare. */
-export interface AssignedResources {
-  ofContainer(pod: Pod, container: Container): Partial<Omit<ContainerResources, 'name'>>;
-  allocatable(): Partial<AllocatableResourcesResponse>;
-}
+/** A device, or one of its places when it is near several NUMA nodes. */
+type DevicePlace = { readonly resource: string; readonly id: string; readonly node?: number };
+
+/** What the resource managers have given out, and what they could. One that is not there leaves its part empty. */
+export type Assigned = {
+  readonly devices?: {
+    devicesOf(uid: PodUid, container: string): readonly DevicePlace[];
+    allocatableDevices(): readonly DevicePlace[];
+  };
+  readonly cpus?: {
+    /** CPUs of the container alone. */
+    exclusiveCpus(uid: PodUid, container: string): readonly number[];
+    allocatableCpus(): readonly number[];
+  };
+  readonly memory?: {
+    memoryOf(uid: PodUid, container: string): readonly MemoryBlock[];
+    allocatableMemory(): readonly MemoryBlock[];
+  };
+  readonly claims?: { claimsOf(pod: Pod, container: Container): readonly AssignedClaim[] };
+};
+
+type MemoryBlock = { readonly type: string; readonly bytes: number; readonly nodes: readonly number[] };
+
+type AssignedClaim = {
+  readonly name: string;
+  readonly namespace: string;
+  readonly devices: readonly {
+    readonly driver: string;
+    readonly pool: string;
+    readonly device: string;
+    readonly shareId?: string;
+    readonly cdiIds: readonly string[];
+  }[];
+};
 
 export type PodResourcesDeps = {
   readonly clock: Clock;
   readonly registry: Registry;
   /** Pods that run or may run, in no order. */
   readonly active: () => readonly Pod[];
-  readonly assigned?: AssignedResources;
+  /** Every pod the kubelet knows; what the oldest version of the API lists. */
+  readonly all: () => readonly Pod[];
+  readonly assigned: Assigned;
 };
 
 const PER_SECOND = 100;
 const BURST = 10;
 const DIRECTORY_MODE = 0o750;
 const SOCKET_MODE = 0o660;
-/** The older service has the same List, with fewer fields. */
+/** The older service has the same List, with fewer fields and only main containers. */
 const OLD_LIST = { ...PodResourcesLister.list, path: '/v1alpha1.PodResourcesLister/List' };
 
 type Kind = 'list' | 'get' | 'get_allocatable';
@@ -68,21 +103,23 @@ export class PodResourcesServer implements Runnable {
   }
 
   #register(server: GrpcServer): void {
-    const { active, assigned } = this.#deps;
-    const list = () => ({ podResources: active().map((pod) => this.#podResources(pod)) });
-    this.#serve(server, PodResourcesLister.list, 'v1', 'list', list);
-    this.#serve(server, OLD_LIST, 'v1alpha1', 'list', list);
+    const { active, all, assigned } = this.#deps;
+    this.#serve(server, PodResourcesLister.list, 'v1', 'list', () => ({
+      podResources: active().map((pod) => podResources(pod, assigned)),
+    }));
+    this.#serve(server, OLD_LIST, 'v1alpha1', 'list', () => ({
+      podResources: all().map((pod) => oldPodResources(pod, assigned)),
+    }));
     this.#serve(server, PodResourcesLister.getAllocatableResources, 'v1', 'get_allocatable', () => ({
-      devices: [],
-      cpuIds: [],
-      memory: [],
-      ...assigned?.allocatable(),
+      devices: (assigned.devices?.allocatableDevices() ?? []).map(containerDevices),
+      cpuIds: [...(assigned.cpus?.allocatableCpus() ?? [])],
+      memory: (assigned.memory?.allocatableMemory() ?? []).map(containerMemory),
     }));
     this.#serve(server, PodResourcesLister.get, 'v1', 'get', ({ podName, podNamespace }) => {
       const pod = active().find((p) => p.metadata.name === podName && p.metadata.namespace === podNamespace);
       if (pod === undefined)
         throw new GrpcError(GrpcCode.Unknown, `pod ${podName} in namespace ${podNamespace} not found`);
-      return { podResources: this.#podResources(pod) };
+      return { podResources: podResources(pod, assigned) };
     });
   }
 
@@ -104,23 +141,77 @@ export class PodResourcesServer implements Runnable {
       }
     });
   }
+}
 
-  #podResources(pod: Pod): PodResources {
-    const { initContainers = [], containers } = pod.spec;
-    const sidecars = initContainers.filter((c) => c.restartPolicy === 'Always');
-    return {
-      name: pod.metadata.name,
-      namespace: pod.metadata.namespace ?? '',
-      containers: [...sidecars, ...containers].map((container) => ({
-        name: container.name,
-        devices: [],
-        cpuIds: [],
-        memory: [],
-        dynamicResources: [],
-        ...this.#deps.assigned?.ofContainer(pod, container),
-      })),
-    };
-  }
+function podResources(pod: Pod, assigned: Assigned): PodResources {
+  const { initContainers = [], containers } = pod.spec;
+  const listed = [...initContainers.filter(isSidecar), ...containers];
+  return { ...identity(pod), containers: listed.map((container) => containerResources(pod, container, assigned)) };
+}
+
+function oldPodResources(pod: Pod, { devices }: Assigned): PodResources {
+  const containers = pod.spec.containers.map(({ name }) => ({
+    ...NOTHING,
+    name,
+    devices: (devices?.devicesOf(uidOf(pod), name) ?? []).map(({ resource, id }) => ({
+      resourceName: resource,
+      deviceIds: [id],
+    })),
+  }));
+  return { ...identity(pod), containers };
+}
+
+const identity = (pod: Pod): Pick<PodResources, 'name' | 'namespace'> => ({
+  name: pod.metadata.name,
+  namespace: pod.metadata.namespace ?? '',
+});
+
+const NOTHING = { devices: [], cpuIds: [], memory: [], dynamicResources: [] };
+
+function containerResources(pod: Pod, container: Container, assigned: Assigned): ContainerResources {
+  const { name } = container;
+  const uid = uidOf(pod);
+  return {
+    name,
+    devices: (assigned.devices?.devicesOf(uid, name) ?? []).map(containerDevices),
+    cpuIds: [...(assigned.cpus?.exclusiveCpus(uid, name) ?? [])],
+    memory: (assigned.memory?.memoryOf(uid, name) ?? []).map(containerMemory),
+    dynamicResources: (assigned.claims?.claimsOf(pod, container) ?? []).map(dynamicResource),
+  };
+}
+
+const topology = (nodes: readonly number[]): TopologyInfo => ({ nodes: nodes.map((ID) => ({ ID })) });
+
+const containerDevices = ({ resource, id, node }: DevicePlace): ContainerDevices => ({
+  resourceName: resource,
+  deviceIds: [id],
+  ...(node === undefined ? {} : { topology: topology([node]) }),
+});
+
+const containerMemory = ({ type, bytes, nodes }: MemoryBlock): ContainerMemory => ({
+  memoryType: type,
+  size: bytes,
+  topology: topology(nodes),
+});
+
+/** As upstream has it, a device is listed with the CDI devices of those before it of the same driver. */
+function dynamicResource({ name, namespace, devices }: AssignedClaim): DynamicResource {
+  const sofar = new Map<string, string[]>();
+  return {
+    claimName: name,
+    claimNamespace: namespace,
+    claimResources: devices.map(({ driver, pool, device, shareId, cdiIds }) => {
+      const cdi = [...(sofar.get(driver) ?? []), ...cdiIds];
+      sofar.set(driver, cdi);
+      return {
+        cdiDevices: cdi.map((id) => ({ name: id })),
+        driverName: driver,
+        poolName: pool,
+        deviceName: device,
+        shareId: shareId ?? '',
+      };
+    }),
+  };
 }
 
 class PodResourcesCounters {

@@ -33,12 +33,13 @@ describe('mergePodStatus', () => {
 
   it('keeps what controllers wrote about claims', () => {
     const claims = [{ name: 'a', resourceClaimName: 'b' }];
+    const extended = { resourceClaimName: 'c', requestMappings: [] };
     const merged = merge(
-      { resourceClaimStatuses: claims, extendedResourceClaimStatus: { x: 1 } },
+      { resourceClaimStatuses: claims, extendedResourceClaimStatus: extended },
       { phase: 'Running' },
     );
     assert.deepEqual(merged.resourceClaimStatuses, claims);
-    assert.deepEqual(merged.extendedResourceClaimStatus, { x: 1 });
+    assert.deepEqual(merged.extendedResourceClaimStatus, extended);
   });
 
   it('withholds a final phase, its reason and DisruptionTarget while containers may be running', () => {

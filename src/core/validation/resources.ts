@@ -3,6 +3,7 @@ import { dns1123Label, qualifiedName } from '../names.ts';
 import { isPodLevelResource, podLimits, podRequests } from '../pod-resources.ts';
 import type { Pod, PodSpec, ResourceList, ResourceRequirements } from '../pod.ts';
 import { compareQuantities, formatQuantity, quantity, toUnits, tryParseQuantity, type Quantity } from '../quantity.ts';
+import { isExtendedResource, isNativeResource } from '../resource-names.ts';
 import { item, key, type Findings } from './field-error.ts';
 
 const STANDARD_CONTAINER = new Set(['cpu', 'memory', 'ephemeral-storage']);
@@ -16,11 +17,7 @@ const STANDARD_ELSEWHERE = new Set(
 );
 
 const isHugePage = (name: string): boolean => name.startsWith('hugepages-');
-/** No domain, or Kubernetes' own. */
-const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
-const isExtended = (name: string): boolean =>
-  !isNative(name) && !name.startsWith('requests.') && qualifiedName(`requests.${name}`).length === 0;
-const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePage(name);
+const mayOvercommit = (name: string): boolean => isNativeResource(name) && !isHugePage(name);
 
 type NameRule = (f: Findings, field: string, name: string) => void;
 
@@ -29,7 +26,7 @@ const containerResourceName: NameRule = (f, field, name) => {
   if (!name.includes('/')) {
     if (!STANDARD_CONTAINER.has(name) && !isHugePage(name))
       f.invalid(field, name, 'must be a standard resource for containers');
-  } else if (!isNative(name) && !isExtended(name)) {
+  } else if (!isNativeResource(name) && !isExtendedResource(name)) {
     f.invalid(field, name, "doesn't follow extended resource name standard");
   }
 };
@@ -66,7 +63,7 @@ function checkList(f: Findings, field: string, list: ResourceList, nameRule: Nam
     }
     parsed.set(name, value);
     if (value.nano < 0n) f.invalid(at, text, 'must be greater than or equal to 0');
-    if (isExtended(name) && value.nano % 1_000_000_000n !== 0n) f.invalid(at, text, 'must be an integer');
+    if (isExtendedResource(name) && value.nano % 1_000_000_000n !== 0n) f.invalid(at, text, 'must be an integer');
     if (isHugePage(name) && !isMultipleOfPage(name, value))
       f.invalid(at, text, `${formatQuantity(value)} is not positive integer multiple of ${name}`);
   }

@@ -64,6 +64,11 @@ export class GrpcChannel {
     this.#o = options;
   }
 
+  /** Resolves when there is a connection; fails where the first call would for want of one. */
+  async connect(signal: AbortSignal): Promise<void> {
+    await this.#connected(signal);
+  }
+
   async unary<Req, Res>(rpc: Rpc<Req, Res>, request: Req, options: CallOptions): Promise<Res> {
     let answer: Res | undefined;
     await this.#call(rpc, request, options, (message) => {

@@ -63,6 +63,7 @@ export type ClaimResource = {
   driverName: string;
   poolName: string;
   deviceName: string;
+  shareId: string;
 };
 
 export type CDIDevice = {
@@ -161,6 +162,7 @@ const ClaimResourceFields = (): readonly FieldSpec[] => (ClaimResourceTable ??= 
     { no: 2, name: 'driverName', type: 'string' },
     { no: 3, name: 'poolName', type: 'string' },
     { no: 4, name: 'deviceName', type: 'string' },
+    { no: 5, name: 'shareId', type: 'string' },
   ]);
 let ClaimResourceTable: readonly FieldSpec[] | undefined;
 export const ClaimResource: MessageType<ClaimResource> = { spec: { name: 'v1.ClaimResource', fields: ClaimResourceFields } };

@@ -1,0 +1,102 @@
+// Device plugins: their registration, the devices they list and who has which.
+import { join } from 'node:path';
+import type { PodUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import { hasRunningContainers } from '../core/snapshot.ts';
+import { DeviceHook } from '../devices/device-hook.ts';
+import { DeviceManager } from '../devices/device-manager.ts';
+import { Plugins } from '../devices/plugins.ts';
+import { DeviceRegistration } from '../devices/registration.ts';
+import { readMachineTopology } from '../host/topology/read.ts';
+import { aborted } from '../lib/abort.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import type { Foundation } from './foundation.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+
+export type Devices = {
+  readonly manager: DeviceManager;
+  readonly hook: DeviceHook;
+  /** How the devices of a container are, where the status is to say it. */
+  readonly health: DeviceManager['healthOf'];
+  /** For plugins found in the plugin folder. */
+  readonly pluginHandler: DeviceRegistration['handler'];
+  readonly parts: readonly Runnable[];
+};
+
+export type DevicesDeps = {
+  readonly alive: () => readonly Pod[];
+  readonly sourcesReady: () => boolean;
+  readonly wake: (uid: PodUid) => void;
+  readonly nodeChanged: () => void;
+};
+
+export async function buildDevices(base: Foundation, edge: RuntimeEdge, deps: DevicesDeps): Promise<Devices> {
+  const { clock, registry } = base;
+  const log = base.log.child({ component: 'devices' });
+  const directory = join(base.flags.rootDir, 'device-plugins');
+  const numaNodes = (await readMachineTopology()).nodes.map((node) => node.id);
+  const plugins = new Plugins({
+    clock,
+    log,
+    events: {
+      onConnected: (resource) => manager.connected(resource),
+      onDevices: (resource, devices) => manager.listed(resource, devices),
+      onStopped: (resource) => manager.stopped(resource),
+    },
+  });
+  const manager = new DeviceManager(
+    {
+      clock,
+      log,
+      plugins,
+      pods: {
+        alive: deps.alive,
+        sourcesReady: deps.sourcesReady,
+        isRunning: (uid) => {
+          const seen = edge.observer.cache.get(uid);
+          return seen !== undefined && hasRunningContainers(seen);
+        },
+      },
+      numaNodes: () => numaNodes,
+      onHealthChange: deps.wake,
+      onAmounts: deps.nodeChanged,
+      durations: registry.histogram(
+        'kubelet_device_plugin_alloc_duration_seconds',
+        'Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.',
+        ['resource_name'],
+      ),
+    },
+    { checkpoint: join(directory, 'kubelet_internal_checkpoint') },
+  );
+  const registration = new DeviceRegistration(
+    {
+      plugins,
+      log,
+      registrations: registry.counter(
+        'kubelet_device_plugin_registration_total',
+        'Cumulative number of device plugin registrations. Broken down by resource name.',
+        ['resource_name'],
+      ),
+    },
+    { directory },
+  );
+  await manager.load();
+  edge.resources.addDevices(() => manager.amounts());
+  base.health.push({ name: 'device-plugin', failing: () => registration.failing() });
+  return {
+    manager,
+    hook: new DeviceHook(manager),
+    health: (uid, container) =>
+      base.gates.enabled('ResourceHealthStatus') ? manager.healthOf(uid, container) : undefined,
+    pluginHandler: registration.handler,
+    parts: [registration, closing(plugins)],
+  };
+}
+
+const closing = (plugins: Plugins): Runnable => ({
+  name: 'device-plugins',
+  run: async (signal) => {
+    await aborted(signal);
+    await plugins.close();
+  },
+});
