@@ -5,6 +5,7 @@ import { deleteObject } from './api/deletion.ts';
 import { keyOf, textAt, type Json } from './api/objects.ts';
 import type { Registry } from './api/registry.ts';
 import { resourceNamed } from './api/resources.ts';
+import { DEFAULT_CLASS } from './api/strategies/storage.ts';
 import type { RequestContext } from './api/strategy.ts';
 
 export const systemContext = (): RequestContext => ({
@@ -44,6 +45,29 @@ export function seedCluster(registry: Registry, caPem: string, service: ServiceA
   ensure('services', 'default', {
     metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
     spec,
+  });
+}
+
+/** The storage class claims get when they name none, and what the kubelet needs to know of its driver. */
+export function seedStorage(registry: Registry, driver: string): void {
+  const ensure = (storage: string, body: Json): void => {
+    if (registry.store.get(storage, textAt(body, 'metadata', 'name')) === undefined)
+      registry.create(resourceNamed(storage), '', body, systemContext());
+  };
+  ensure('storage.k8s.io/csidrivers', {
+    metadata: { name: driver },
+    spec: {
+      attachRequired: true,
+      podInfoOnMount: true,
+      fsGroupPolicy: 'File',
+      volumeLifecycleModes: ['Persistent', 'Ephemeral'],
+    },
+  });
+  ensure('storage.k8s.io/storageclasses', {
+    metadata: { name: 'standard', annotations: { [DEFAULT_CLASS]: 'true' } },
+    provisioner: driver,
+    allowVolumeExpansion: true,
+    parameters: { 'csi.storage.k8s.io/fstype': 'ext4' },
   });
 }
 

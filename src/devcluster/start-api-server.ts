@@ -10,7 +10,9 @@ import { kubeconfig } from './api/pki/kubeconfig.ts';
 import { openPki, type ClusterPki } from './api/pki/pki.ts';
 import { ObjectStore } from './api/store.ts';
 import { runAllControllers, type ControllerName } from './controllers/all.ts';
-import { seedCluster } from './seed.ts';
+import type { ControllerDeps } from './controllers/controller.ts';
+import type { CsiDriver } from './controllers/volumes/csi-drivers.ts';
+import { seedCluster, seedStorage } from './seed.ts';
 
 export type StartOptions = {
   /** Keys, database and kubeconfigs live here; a second start with the same directory continues the same cluster. */
@@ -27,6 +29,8 @@ export type StartOptions = {
   readonly ipAddresses?: readonly string[];
   /** Scheduler, workloads, garbage collection and the rest; on unless a test wants to be alone. */
   readonly controllers?: boolean | readonly ControllerName[];
+  /** CSI drivers the controllers provision, attach and grow volumes with; the first serves the default class. */
+  readonly csiDrivers?: readonly CsiDriver[];
   readonly watchWindow?: number;
   /** Service account tokens live no longer than this, whatever is asked for. */
   readonly maxTokenSeconds?: number;
@@ -85,6 +89,17 @@ async function privateDatabase(dir: string): Promise<string> {
   return path;
 }
 
+function startControllers(
+  deps: ControllerDeps,
+  pki: ClusterPki,
+  { controllers, csiDrivers = [] }: StartOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (controllers === false) return Promise.resolve();
+  const only = Array.isArray(controllers) ? { only: controllers as readonly ControllerName[] } : {};
+  return runAllControllers(deps, pki, { ...only, csiDrivers }, signal);
+}
+
 export async function startApiServer(options: StartOptions): Promise<RunningApiServer> {
   const clock = options.clock ?? systemClock;
   const log = (options.log ?? silentLogger).child({ component: 'api-server' });
@@ -108,6 +123,8 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   await server.listen();
   for (const address of options.alsoListenOn ?? []) server.alsoListen(address);
   seedCluster(server.registry, pki.caPem, options.serviceAddress ?? SERVICE, server.port);
+  const [driver] = options.csiDrivers ?? [];
+  if (driver !== undefined) seedStorage(server.registry, driver.name);
   const url = `https://${host === '0.0.0.0' ? '127.0.0.1' : host}:${server.port}`;
   const make = (user: string, groups: readonly string[]): string =>
     kubeconfig(url, pki.caPem, {
@@ -117,11 +134,8 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   const adminKubeconfigPath = join(options.dir, 'admin.kubeconfig');
   await writeFileAtomic(adminKubeconfigPath, make('kubernetes-admin', ['system:masters']), 0o600);
   const stopping = new AbortController();
-  const only = Array.isArray(options.controllers) ? (options.controllers as readonly ControllerName[]) : undefined;
-  const controllers =
-    options.controllers === false
-      ? Promise.resolve()
-      : runAllControllers({ registry: server.registry, clock, log }, pki, only, stopping.signal);
+  const parts: ControllerDeps = { registry: server.registry, clock, log };
+  const controllers = startControllers(parts, pki, options, stopping.signal);
   return {
     url,
     port: server.port,

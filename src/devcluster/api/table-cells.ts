@@ -1,8 +1,9 @@
 // The columns between NAME and AGE, per resource. A row with its own AGE column places it itself.
 import { parseTimeMs } from '../../core/time.ts';
-import { at, listAt, numberAt, recordAt, recordsAt, textAt, textsAt, type ApiObject, type Json } from './objects.ts';
+import { at, numberAt, recordAt, recordsAt, textAt, textsAt, type ApiObject, type Json } from './objects.ts';
 import { readinessGatesCell, readyCell, restartsCell, statusCell } from './pod-cells.ts';
 import { ageOf, humanDuration, type Column } from './age.ts';
+import { STORAGE_CELLS } from './storage-cells.ts';
 
 type Cell = Pick<Column, 'name' | 'cell'> & Partial<Column>;
 
@@ -160,18 +161,6 @@ const yes =
   (...path: string[]): Column['cell'] =>
   (o) =>
     String(at(o, ...path) === true);
-const accessModes = (o: ApiObject): string => {
-  const short: Record<string, string> = {
-    ReadWriteOnce: 'RWO',
-    ReadOnlyMany: 'ROX',
-    ReadWriteMany: 'RWX',
-    ReadWriteOncePod: 'RWOP',
-  };
-  return textsAt(o, 'spec', 'accessModes')
-    .map((m) => short[m] ?? m)
-    .join(',');
-};
-
 export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
   pods: POD,
   nodes: NODE,
@@ -189,25 +178,6 @@ export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
     { name: 'Port(s)', cell: ports },
     AGE,
     wide('Selector', (o) => labelsText(recordAt(o, 'spec', 'selector'))),
-  ],
-  persistentvolumes: [
-    { name: 'Capacity', cell: text('spec', 'capacity', 'storage') },
-    { name: 'Access Modes', cell: accessModes },
-    { name: 'Reclaim Policy', cell: text('spec', 'persistentVolumeReclaimPolicy') },
-    { name: 'Status', cell: text('status', 'phase') },
-    {
-      name: 'Claim',
-      cell: (o) =>
-        [textAt(o, 'spec', 'claimRef', 'namespace'), textAt(o, 'spec', 'claimRef', 'name')].filter(Boolean).join('/'),
-    },
-    { name: 'StorageClass', cell: text('spec', 'storageClassName') },
-  ],
-  persistentvolumeclaims: [
-    { name: 'Status', cell: text('status', 'phase') },
-    { name: 'Volume', cell: text('spec', 'volumeName') },
-    { name: 'Capacity', cell: text('status', 'capacity', 'storage') },
-    { name: 'Access Modes', cell: accessModes },
-    { name: 'StorageClass', cell: text('spec', 'storageClassName') },
   ],
   'apps/deployments': [
     {
@@ -272,24 +242,7 @@ export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
     AGE,
     { name: 'PreemptionPolicy', cell: text('preemptionPolicy') },
   ],
-  'storage.k8s.io/storageclasses': [
-    { name: 'Provisioner', cell: text('provisioner') },
-    { name: 'ReclaimPolicy', cell: text('reclaimPolicy') },
-    { name: 'VolumeBindingMode', cell: text('volumeBindingMode') },
-    { name: 'AllowVolumeExpansion', cell: yes('allowVolumeExpansion') },
-  ],
-  'storage.k8s.io/csinodes': [integer('Drivers', size('spec', 'drivers'))],
-  'storage.k8s.io/csidrivers': [
-    { name: 'AttachRequired', cell: yes('spec', 'attachRequired') },
-    { name: 'PodInfoOnMount', cell: yes('spec', 'podInfoOnMount') },
-    { name: 'Modes', cell: (o) => listAt(o, 'spec', 'volumeLifecycleModes').join(',') },
-  ],
-  'storage.k8s.io/volumeattachments': [
-    { name: 'Attacher', cell: text('spec', 'attacher') },
-    { name: 'PV', cell: text('spec', 'source', 'persistentVolumeName') },
-    { name: 'Node', cell: text('spec', 'nodeName') },
-    { name: 'Attached', cell: yes('status', 'attached') },
-  ],
+  ...STORAGE_CELLS,
   'rbac.authorization.k8s.io/rolebindings': [{ name: 'Role', cell: rolePointer }],
   'rbac.authorization.k8s.io/clusterrolebindings': [{ name: 'Role', cell: rolePointer }],
 };

@@ -23,7 +23,8 @@ function columns(type: ResourceType): readonly Column[] {
     if (type.storage !== 'events') {
       const shown = found.filter((c) => c.priority === 0);
       const wide = found.filter((c) => c.priority === 1);
-      found = shown.some((c) => c.name === 'Age') ? [NAME, ...found] : [NAME, ...shown, AGE, ...wide];
+      const named = found[0]?.name === 'Name' ? [] : [NAME];
+      found = shown.some((c) => c.name === 'Age') ? [...named, ...found] : [...named, ...shown, AGE, ...wide];
     }
     cache.set(type, found);
   }

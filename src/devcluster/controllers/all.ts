@@ -12,19 +12,32 @@ import { NodeHealth } from './node-health.ts';
 import { ReplicaSetController } from './replica-sets.ts';
 import { Scheduler } from './scheduler.ts';
 import { SigningRequestController } from './signing-requests.ts';
-import { VolumeBinder } from './volume-binder.ts';
+import { AttachDetach } from './volumes/attacher.ts';
+import { CsiAttacher } from './volumes/attachments.ts';
+import { VolumeBinder } from './volumes/binder.ts';
+import { CsiDrivers, type CsiDriver } from './volumes/csi-drivers.ts';
+import { EphemeralClaims } from './volumes/ephemeral-claims.ts';
+import { VolumeProtection } from './volumes/protection.ts';
+import { Provisioner } from './volumes/provisioner.ts';
+import { Resizer } from './volumes/resizer.ts';
 
 export type ControllerName =
+  | 'attach-detach'
+  | 'csi-attacher'
   | 'daemon-sets'
   | 'deployments'
+  | 'ephemeral-claims'
   | 'garbage-collector'
   | 'jobs'
   | 'namespaces'
   | 'node-health'
+  | 'provisioner'
   | 'replica-sets'
+  | 'resizer'
   | 'scheduler'
   | 'signing-requests'
-  | 'volume-binder';
+  | 'volume-binder'
+  | 'volume-protection';
 
 /** Timers that end with `signal`, so that nothing fires into a closed store. */
 function endingWith(clock: Clock, signal: AbortSignal): Clock {
@@ -48,7 +61,7 @@ function endingWith(clock: Clock, signal: AbortSignal): Clock {
 export async function runAllControllers(
   given: ControllerDeps,
   pki: ClusterPki,
-  only: readonly ControllerName[] | undefined,
+  { only, csiDrivers = [] }: { only?: readonly ControllerName[]; csiDrivers?: readonly CsiDriver[] },
   signal: AbortSignal,
 ): Promise<void> {
   const deps: ControllerDeps = { ...given, clock: endingWith(given.clock, signal) };
@@ -57,6 +70,7 @@ export async function runAllControllers(
     (name: ControllerName) =>
     (key: string): void =>
       wakes.get(name)?.(key);
+  const drivers = new CsiDrivers(deps.clock, csiDrivers, signal);
   const all: readonly Controller[] = [
     new Scheduler(deps),
     new GarbageCollector(deps),
@@ -64,6 +78,12 @@ export async function runAllControllers(
     new SigningRequestController(deps, pki),
     new NodeHealth(deps, wake('node-health')),
     new VolumeBinder(deps),
+    new VolumeProtection(deps),
+    new EphemeralClaims(deps),
+    new Provisioner(deps, drivers),
+    new AttachDetach(deps),
+    new CsiAttacher(deps, drivers),
+    new Resizer(deps, drivers),
     new ReplicaSetController(deps, wake('replica-sets')),
     new DeploymentController(deps),
     new DaemonSetController(deps),
@@ -71,4 +91,5 @@ export async function runAllControllers(
   ];
   const chosen = only === undefined ? all : all.filter((c) => only.includes(c.name as ControllerName));
   await Promise.all([runControllers(deps, chosen, wakes, signal), runExpiry(deps, signal)]);
+  drivers.close();
 }

@@ -3,6 +3,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { KeyedRunner } from '../../lib/keyed-runner.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { GrpcError } from '../../lib/grpc/status.ts';
 import { ApiError } from '../api/api-error.ts';
 import type { Registry } from '../api/registry.ts';
 import type { Change } from '../api/store.ts';
@@ -51,7 +52,9 @@ function runnerOf(deps: ControllerDeps, controller: Controller, signal: AbortSig
       } catch (err) {
         if (signal.aborted) return;
         // Conflicts and the like are the weather here: the next look sees the newer state.
-        if (!(err instanceof ApiError)) deps.log.error('reconcile failed', { controller: controller.name, key, err });
+        if (err instanceof GrpcError) deps.log.warn('a driver failed', { controller: controller.name, key, err });
+        else if (!(err instanceof ApiError))
+          deps.log.error('reconcile failed', { controller: controller.name, key, err });
         else deps.log.debug('reconcile put off', { controller: controller.name, key, err });
         deps.clock.after(RETRY_MS, () => runner.wake(key));
       }

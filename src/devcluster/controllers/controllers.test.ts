@@ -273,6 +273,8 @@ describe('controllers', () => {
     );
     await until('the pod is bound', () => textAt(get('pods', 'default/user'), 'spec', 'nodeName') === 'n1');
     deleteObject(registry, resourceNamed('persistentvolumeclaims'), 'default', 'claim', {}, systemContext());
+    assert.notEqual(get('persistentvolumeclaims', 'default/claim'), undefined, 'kept for its pod');
+    deleteObject(registry, resourceNamed('pods'), 'default', 'user', { gracePeriodSeconds: 0 }, systemContext());
     await until('released', () => textAt(get('persistentvolumes', bound), 'status', 'phase') === 'Released');
   });
 

@@ -11,6 +11,8 @@ import { systemContext } from '../seed.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { recordEvent } from './events.ts';
 import { reasonsAgainst, unschedulableMessage } from './scheduling.ts';
+import { all, CLAIMS, CLASSES, find, SELECTED_NODE, update, VOLUMES, withAnnotations } from './volumes/objects.ts';
+import { claimsOfPod, volumesReach, type ClaimsOfPod } from './volumes/scheduling.ts';
 
 const isFinished = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'));
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;
@@ -29,7 +31,7 @@ export class Scheduler implements Controller {
 
   keysOf(change: Change): readonly string[] {
     if (change.resource === 'nodes') return schedulingChanged(change) ? this.#pending() : [];
-    if (change.resource === 'persistentvolumeclaims') return this.#pending();
+    if (change.resource === CLAIMS || change.resource === CLASSES) return this.#pending();
     if (change.resource !== 'pods') return [];
     const pod = change.now.object as ApiObject;
     if (change.type !== 'DELETED' && textAt(pod, 'spec', 'nodeName') === '') return [change.now.key];
@@ -51,28 +53,43 @@ export class Scheduler implements Controller {
     if (pod === undefined || textAt(pod, 'spec', 'nodeName') !== '' || pod.metadata.deletionTimestamp !== undefined)
       return;
     if (textAt(pod, 'spec', 'schedulerName') !== 'default-scheduler' || isFinished(pod)) return;
-    const { name, namespace = '', uid } = pod.metadata;
     if (recordsAt(pod, 'spec', 'schedulingGates').length > 0)
       return this.#setCondition(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
-    const unbound = this.#claimProblem(pod);
-    if (unbound !== undefined) return this.#refuse(pod, unbound);
+    const claims = this.#claims(pod);
     const nodes = registry.store.list('nodes').map((n) => n.object as unknown as Node);
+    if ('problem' in claims)
+      return this.#refuse(pod, `0/${nodes.length} nodes are available: ${claims.problem}. not found`);
     const reasons: string[] = [];
     for (const node of nodes) {
-      const against = reasonsAgainst(asPod(pod), node, this.#podsOn(node.metadata.name));
-      if (against.length === 0) {
-        const binding = { metadata: { name, uid }, target: { kind: 'Node', name: node.metadata.name } };
-        bindPod(registry, namespace, name, binding, systemContext());
-        recordEvent(registry, 'default-scheduler', pod, {
-          type: 'Normal',
-          reason: 'Scheduled',
-          message: `Successfully assigned ${keyOf(namespace, name)} to ${node.metadata.name}`,
-        });
-        return;
-      }
+      const against = volumesReach(claims.volumes, node)
+        ? reasonsAgainst(asPod(pod), node, this.#podsOn(node.metadata.name))
+        : ['node(s) had volume node affinity conflict'];
+      if (against.length === 0) return this.#place(pod, node.metadata.name, claims.waiting);
       reasons.push(...against);
     }
     this.#refuse(pod, unschedulableMessage(nodes.length, reasons));
+  }
+
+  /** Claims that wait for a consumer are bound for this node first; their change brings the pod here again. */
+  #place(pod: ApiObject, node: string, waiting: readonly ApiObject[]): void {
+    const { registry } = this.#deps;
+    const { name, namespace = '', uid } = pod.metadata;
+    for (const claim of waiting)
+      if (claim.metadata.annotations?.[SELECTED_NODE] !== node)
+        update(registry, CLAIMS, claim, (d) => withAnnotations(d, { [SELECTED_NODE]: node }));
+    if (waiting.length > 0) return;
+    bindPod(
+      registry,
+      namespace,
+      name,
+      { metadata: { name, uid }, target: { kind: 'Node', name: node } },
+      systemContext(),
+    );
+    recordEvent(registry, 'default-scheduler', pod, {
+      type: 'Normal',
+      reason: 'Scheduled',
+      message: `Successfully assigned ${keyOf(namespace, name)} to ${node}`,
+    });
   }
 
   #refuse(pod: ApiObject, message: string): void {
@@ -86,22 +103,14 @@ export class Scheduler implements Controller {
     });
   }
 
-  /** A pod waits for its claims: on one node it does not matter which volume they get. */
-  #claimProblem(pod: ApiObject): string | undefined {
-    const nodes = this.#deps.registry.store.list('nodes').length;
-    for (const volume of recordsAt(pod, 'spec', 'volumes')) {
-      const name =
-        volume['ephemeral'] === undefined
-          ? textAt(volume, 'persistentVolumeClaim', 'claimName')
-          : `${pod.metadata.name}-${textAt(volume, 'name')}`;
-      if (name === '') continue;
-      const claim = this.#deps.registry.store.get('persistentvolumeclaims', keyOf(pod.metadata.namespace, name));
-      const head = `0/${nodes} nodes are available: `;
-      if (claim === undefined) return `${head}persistentvolumeclaim "${name}" not found. not found`;
-      if (textAt(claim.object, 'status', 'phase') !== 'Bound')
-        return `${head}pod has unbound immediate PersistentVolumeClaims. not found`;
-    }
-    return undefined;
+  #claims(pod: ApiObject): ClaimsOfPod {
+    const { registry } = this.#deps;
+    return claimsOfPod(pod, {
+      claim: (key) => find(registry, CLAIMS, key),
+      volume: (name) => find(registry, VOLUMES, name),
+      storageClass: (name) => find(registry, CLASSES, name),
+      pods: all(registry, 'pods'),
+    });
   }
 
   #podsOn(node: string): Pod[] {

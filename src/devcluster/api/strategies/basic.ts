@@ -1,4 +1,4 @@
-// Small strategies: namespaces, nodes, config maps, secrets, volumes, signing requests.
+// Small strategies: namespaces, nodes, config maps, secrets, signing requests.
 import type { Findings } from '../../../core/validation/field-error.ts';
 import { configMapKey } from '../../../core/names.ts';
 import { listAt, recordAt, sameJson, textAt, type ApiObject } from '../objects.ts';
@@ -88,29 +88,6 @@ export const secretStrategy: Strategy = {
   },
 };
 
-export const volumeStrategy: Strategy = {
-  returnsDeleted: true,
-  prepareCreate(draft) {
-    draft['status'] = { phase: 'Pending' };
-    const spec = recordAt(draft, 'spec');
-    const reclaim = textAt(spec, 'persistentVolumeReclaimPolicy') || 'Retain';
-    draft['spec'] = {
-      ...spec,
-      persistentVolumeReclaimPolicy: reclaim,
-      volumeMode: textAt(spec, 'volumeMode') || 'Filesystem',
-    };
-  },
-};
-
-export const claimStrategy: Strategy = {
-  returnsDeleted: true,
-  prepareCreate(draft) {
-    draft['status'] = { phase: 'Pending' };
-    const spec = recordAt(draft, 'spec');
-    draft['spec'] = { ...spec, volumeMode: textAt(spec, 'volumeMode') || 'Filesystem' };
-  },
-};
-
 /** A signing request says who asked, whatever the body claims. */
 export const signingRequestStrategy: Strategy = {
   prepareCreate(draft, _world, context: RequestContext) {
@@ -144,12 +121,5 @@ export const signingRequestStrategy: Strategy = {
 export const priorityClassStrategy: Strategy = {
   prepareCreate(draft) {
     draft['preemptionPolicy'] = textAt(draft, 'preemptionPolicy') || 'PreemptLowerPriority';
-  },
-};
-
-export const storageClassStrategy: Strategy = {
-  prepareCreate(draft) {
-    draft['reclaimPolicy'] = textAt(draft, 'reclaimPolicy') || 'Delete';
-    draft['volumeBindingMode'] = textAt(draft, 'volumeBindingMode') || 'Immediate';
   },
 };

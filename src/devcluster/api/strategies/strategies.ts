@@ -1,19 +1,24 @@
 // Which resource has which strategy; what is not named here is stored as it comes.
 import type { Strategy } from '../strategy.ts';
 import {
-  claimStrategy,
   configMapStrategy,
   namespaceStrategy,
   nodeStrategy,
   priorityClassStrategy,
   secretStrategy,
   signingRequestStrategy,
-  storageClassStrategy,
-  volumeStrategy,
 } from './basic.ts';
 import { podCertificateRequestStrategy, trustBundleStrategy } from './certificates.ts';
 import { podStrategy } from './pod.ts';
 import { serviceStrategy } from './service.ts';
+import {
+  attachmentStrategy,
+  claimStrategy,
+  csiDriverStrategy,
+  csiNodeStrategy,
+  storageClassStrategy,
+  volumeStrategy,
+} from './storage.ts';
 import { daemonSetStrategy, deploymentStrategy, jobStrategy, replicaSetStrategy } from './workload.ts';
 
 const loose: Strategy = { looseNames: true };
@@ -38,7 +43,10 @@ export const STRATEGIES: Readonly<Record<string, Strategy>> = {
   'certificates.k8s.io/clustertrustbundles': trustBundleStrategy,
   'certificates.k8s.io/podcertificaterequests': podCertificateRequestStrategy,
   'scheduling.k8s.io/priorityclasses': priorityClassStrategy,
+  'storage.k8s.io/csidrivers': csiDriverStrategy,
+  'storage.k8s.io/csinodes': csiNodeStrategy,
   'storage.k8s.io/storageclasses': storageClassStrategy,
+  'storage.k8s.io/volumeattachments': attachmentStrategy,
   'rbac.authorization.k8s.io/roles': loose,
   'rbac.authorization.k8s.io/rolebindings': loose,
   'rbac.authorization.k8s.io/clusterroles': loose,
