@@ -19,12 +19,11 @@ import { GrpcError } from '../../lib/grpc/status.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { readable, type RecordedCall } from './call-log.ts';
 import { ControllerService } from './controller-service.ts';
+import { DRIVER_NAME } from './driver-name.ts';
 import { usualBacking, VolumeDevices } from './devices.ts';
 import { suffer, type FaultSource } from './faults.ts';
 import { DEFAULT_CAPABILITIES, NodeService } from './node-service.ts';
 import { VolumeStore, type Backing } from './volume-store.ts';
-
-export const DRIVER_NAME = 'hostpath.csi.kubelet-dev';
 
 export type HostpathOptions = {
   readonly name?: string;

@@ -13,12 +13,15 @@ import {
   isDeleting,
   update,
   VOLUMES,
+  withAnnotations,
   withoutFinalizer,
   withStatus,
 } from './objects.ts';
 import { capabilityOf } from './provisioning.ts';
 import { readSecret, secretAt } from './secrets.ts';
 
+/** Kept on the attachment: by the time of the detach the node may no longer say so. */
+const NODE_ID = 'csi.alpha.kubernetes.io/node-id';
 const finalizerOf = (driver: string): string => `external-attacher/${driver.replaceAll('.', '-')}`;
 
 export class CsiAttacher implements Controller {
@@ -58,15 +61,18 @@ export class CsiAttacher implements Controller {
     const { registry } = this.#deps;
     const { name } = attachment.metadata;
     const driver = textAt(attachment, 'spec', 'attacher');
+    const nodeId = this.#nodeId(attachment, driver);
     const finalizers = [...new Set([...(attachment.metadata.finalizers ?? []), finalizerOf(driver)])];
-    update(registry, ATTACHMENTS, attachment, (d) => ({ ...d, metadata: { ...d.metadata, finalizers } }));
+    update(registry, ATTACHMENTS, attachment, (d) =>
+      withAnnotations({ ...d, metadata: { ...d.metadata, finalizers } }, { [NODE_ID]: nodeId }),
+    );
     const volume = this.#volumeOf(attachment);
     if (volume === undefined)
       throw new Error(`persistentvolume "${textAt(attachment, 'spec', 'source', 'persistentVolumeName')}" not found`);
     const source = recordAt(volume, 'spec', 'csi');
     const { publishContext } = await csi.publish({
       volumeId: textAt(source, 'volumeHandle'),
-      nodeId: this.#nodeId(attachment, driver),
+      nodeId,
       volumeCapability: capabilityOf(volume, textAt(source, 'fsType'), textsAt(volume, 'spec', 'mountOptions')),
       readonly: source['readOnly'] === true,
       secrets: readSecret(registry, secretAt(source, 'controllerPublishSecretRef')),
@@ -89,7 +95,7 @@ export class CsiAttacher implements Controller {
     if (volumeId !== '')
       await csi.unpublish({
         volumeId,
-        nodeId: this.#nodeId(attachment, driver),
+        nodeId: attachment.metadata.annotations?.[NODE_ID] ?? '',
         secrets: readSecret(registry, secretAt(source, 'controllerPublishSecretRef')),
       });
     const known = find(registry, ATTACHMENTS, attachment.metadata.name);

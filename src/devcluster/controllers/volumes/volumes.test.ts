@@ -13,7 +13,8 @@ import { at, recordAt, recordsAt, textAt, textsAt, type ApiObject, type Json } f
 import type { Registry } from '../../api/registry.ts';
 import { resourceNamed } from '../../api/resources.ts';
 import { tableRow } from '../../api/table.ts';
-import { DRIVER_NAME, HostpathDriver } from '../../csi-hostpath/driver.ts';
+import { DRIVER_NAME } from '../../csi-hostpath/driver-name.ts';
+import { HostpathDriver } from '../../csi-hostpath/driver.ts';
 import { FaultFile } from '../../csi-hostpath/faults.ts';
 import { systemContext } from '../../seed.ts';
 import { startApiServer, type RunningApiServer } from '../../start-api-server.ts';
