@@ -147,7 +147,7 @@ function collect(child: ChildProcess): Promise<Ran> {
   });
 }
 
-/** What of the cluster is left on the machine: processes, mounts, links, cgroups, rules. */
+/** What of the cluster is left on the machine: processes, mounts, loop devices, links, cgroups, rules. */
 export async function traces(
   dir: string,
   network: { name: string; bridge: string },
@@ -162,6 +162,10 @@ export async function traces(
   }
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((l) => l.includes(` ${dir}/`));
   found.push(...mounts.map((l) => `mount ${l}`));
+  for (const name of await readdir('/sys/block')) {
+    const file = await readFile(join('/sys/block', name, 'loop', 'backing_file'), 'utf8').catch(() => '');
+    if (file.startsWith(`${dir}/`)) found.push(`loop device ${name} ${file.trim()}`);
+  }
   if (existsSync(`/sys/class/net/${network.bridge}`)) found.push(`link ${network.bridge}`);
   for (const hierarchy of await readdir('/sys/fs/cgroup'))
     if (existsSync(join('/sys/fs/cgroup', hierarchy, cgroupRoot))) found.push(`cgroup ${hierarchy}${cgroupRoot}`);

@@ -6,6 +6,7 @@ import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatText, LeveledLogger } from '../../lib/logger.ts';
 import { startApiServer } from '../start-api-server.ts';
+import { DRIVER_NAME } from '../csi-hostpath/driver-name.ts';
 import { pathsBelow } from './paths.ts';
 import { readSettings } from './settings.ts';
 
@@ -27,6 +28,7 @@ async function main(directory: string): Promise<void> {
     port: settings.apiPort,
     alsoListenOn: [gateway],
     serviceAddress: { ip: gateway, port: settings.apiPort },
+    csiDrivers: [{ name: DRIVER_NAME, endpoint: paths.csiSocket }],
     log,
   });
   await mkdir(paths.kubeletCertificates, { recursive: true, mode: 0o700 });

@@ -35,6 +35,7 @@ export async function down(
   tell('removing mounts, network and cgroups');
   await removeTraces(paths.containerd, settings.network);
   await unmountBelow(paths.directory);
+  await detachLoops(paths.directory);
   await removeCgroup(settings.cgroupRoot, signal);
   await rm(join(paths.containerd, 'cni-ipam'), { recursive: true, force: true });
   await rm(paths.podLogs, { recursive: true, force: true });
@@ -49,7 +50,22 @@ async function unmountBelow(directory: string): Promise<void> {
     .split('\n')
     .map((line) => (line.split(' ')[4] ?? '').replaceAll('\\040', ' '))
     .filter((point) => point.startsWith(`${directory}/`));
-  for (const point of points.toReversed()) await quiet('umount', ['-l', point]);
+  // A volume that nobody holds is unmounted at once and completely; only what is held is merely detached.
+  for (const point of points.toReversed()) await run('umount', [point]).catch(() => quiet('umount', ['-l', point]));
+}
+
+/** Loop devices over files of this directory; those over other loop devices come first. */
+async function loopsBelow(directory: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await readdir('/sys/block').catch(() => [])) {
+    const file = await readFile(join('/sys/block', name, 'loop', 'backing_file'), 'utf8').catch(() => '');
+    if (file.startsWith(`${directory}/`)) found.push(`/dev/${name}`);
+  }
+  return found.toReversed();
+}
+
+async function detachLoops(directory: string): Promise<void> {
+  for (const device of await loopsBelow(directory)) await quiet('losetup', ['--detach', device]);
 }
 
 /** In every hierarchy: on machines with both versions the runtime makes cgroups in the second one too. */
@@ -101,6 +117,7 @@ async function removeHostPortChains(): Promise<void> {
 async function remaining(paths: Paths, settings: Settings): Promise<string[]> {
   const found = (await leftovers(paths.containerd, settings.network)).filter((l) => !l.startsWith('folder '));
   for (const pid of await childProcesses(paths)) found.push(`process ${pid}`);
+  for (const device of await loopsBelow(paths.directory)) found.push(`loop device ${device}`);
   for (const hierarchy of await readdir('/sys/fs/cgroup'))
     if (existsSync(join('/sys/fs/cgroup', hierarchy, settings.cgroupRoot)))
       found.push(`cgroup ${hierarchy}${settings.cgroupRoot}`);

@@ -48,6 +48,7 @@ export function checkMachine(directory: string): readonly Check[] {
     program('iptables', 'iptables', 'lets pods out and host ports in'),
     program('ip', 'iproute2', 'makes the pod network'),
     program('mount', 'mount', 'mounts volumes'),
+    program('mkfs.ext4', 'e2fsprogs', 'makes the file systems of volumes'),
   ];
 }
 

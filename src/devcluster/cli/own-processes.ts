@@ -34,6 +34,7 @@ const childNeedles = (paths: Paths): readonly string[] => [
   `\0--config=${paths.kubeletConfig}\0`,
   `api-process.ts\0${paths.directory}\0`,
   `\0--config\0${paths.containerdConfig}\0`,
+  `\0--directory=${paths.csiVolumes}\0`,
 ];
 
 export async function childProcesses(paths: Paths): Promise<number[]> {

@@ -1,6 +1,7 @@
 // Where everything of a development cluster lives: below one directory. Paths of sockets are kept short; the kernel
 // takes no more than 107 characters.
 import { join } from 'node:path';
+import { DRIVER_NAME } from '../csi-hostpath/driver-name.ts';
 
 export const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
 
@@ -27,7 +28,12 @@ export function pathsBelow(directory: string) {
     containerd: below('containerd'),
     containerdConfig: below('containerd', 'config.toml'),
     containerdSocket: below('containerd', 'c.sock'),
+    /** The volumes of claims. */
+    csiVolumes: below('volumes'),
+    csiSocket: below('kubelet', 'plugins', DRIVER_NAME, 'csi.sock'),
+    pluginsRegistry: below('kubelet', 'plugins_registry'),
     example: below('example-pod.yaml'),
+    exampleClaim: below('example-claim.yaml'),
   };
 }
 

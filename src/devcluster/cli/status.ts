@@ -21,7 +21,7 @@ export async function status(paths: Paths): Promise<{ text: string; healthy: boo
   const rows: [string, boolean, string][] = [
     ['supervisor', state !== undefined, state === undefined ? 'not running' : `pid ${state.pid}, ${state.phase}`],
   ];
-  for (const name of ['containerd', 'api-server', 'kubelet']) {
+  for (const name of ['containerd', 'api-server', 'csi-driver', 'kubelet']) {
     const child = state?.children[name];
     const restarts = child !== undefined && child.restarts > 0 ? `, started again ${child.restarts} times` : '';
     rows.push([

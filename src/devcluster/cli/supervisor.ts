@@ -1,4 +1,4 @@
-// The process that owns the others: `supervisor.ts DIRECTORY`. Starts containerd and the API server, then the kubelet;
+// The process that owns the others: `supervisor.ts DIRECTORY`. Starts containerd, API server and CSI driver, then the kubelet;
 // starts again whatever ends; on SIGTERM stops them in order and takes the pods away.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -54,7 +54,8 @@ class Supervisor {
     await this.#prepare(signal);
     const kubelet = new AbortController();
     const rest = new AbortController();
-    const running = [this.#start(this.#containerd(), rest.signal), this.#start(this.#api(), rest.signal)];
+    const first = [this.#containerd(), this.#api(), this.#csiDriver()];
+    const running = first.map((spec) => this.#start(spec, rest.signal));
     let kubeletRun: Promise<void> = Promise.resolve();
     if (await this.#basicsReady(signal)) {
       kubeletRun = this.#start(this.#kubelet(), kubelet.signal);
@@ -161,6 +162,22 @@ class Supervisor {
       command: process.execPath,
       args: [join(import.meta.dirname, 'api-process.ts'), this.#paths.directory],
       logPath: this.#paths.log('api-server'),
+      patienceMs: 5000,
+    };
+  }
+
+  #csiDriver(): ChildSpec {
+    const flags = [
+      `--node-id=${this.#settings.nodeName}`,
+      `--directory=${this.#paths.csiVolumes}`,
+      `--endpoint=${this.#paths.csiSocket}`,
+      `--registry=${this.#paths.pluginsRegistry}`,
+    ];
+    return {
+      name: 'csi-driver',
+      command: process.execPath,
+      args: [join(import.meta.dirname, '..', 'csi-hostpath', 'main.ts'), ...flags],
+      logPath: this.#paths.log('csi-driver'),
       patienceMs: 5000,
     };
   }

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { apiIsReady } from './client.ts';
 import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady } from './example.ts';
+import { exampleClaimText } from './example-claim.ts';
 import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
 import type { Paths } from './paths.ts';
@@ -27,7 +28,7 @@ export async function up(paths: Paths, options: UpOptions, io: Terminal, signal:
     const settings = await readSettings(paths);
     if (settings === undefined) throw new KubeletError('internal', `no settings in ${paths.directory}`);
     if (alive === undefined && (await startSupervisor(paths)))
-      progress.tell('starting containerd, the API server and the kubelet');
+      progress.tell('starting containerd, the API server, the CSI driver and the kubelet');
     await waitForCluster(paths, settings, options, io, progress, signal);
     io.out(summary(paths, settings, options.example ? (await exampleState(paths)).ip : undefined));
   } finally {
@@ -68,6 +69,7 @@ async function prepare(
   if (known === undefined) await writeSettings(paths, await newSettings(await machineBefore(), installed));
   else if (missing.length > 0) await writeSettings(paths, { ...known, installed });
   await writeFile(paths.example, exampleText());
+  await writeFile(paths.exampleClaim, exampleClaimText());
 }
 
 function refuse(lacking: readonly Check[]): void {
@@ -135,7 +137,7 @@ async function waitForCluster(
 }
 
 function lateText(paths: Paths, stage: string, why: string): string {
-  const logs = ['supervisor', 'containerd', 'api-server', 'kubelet']
+  const logs = ['supervisor', 'containerd', 'api-server', 'csi-driver', 'kubelet']
     .map((n) => paths.log(n))
     .filter((p) => existsSync(p));
   return `not reached: ${stage}${why === '' ? '' : `\n  ${why}`}\n  logs: ${logs.join(' ')}`;
