@@ -212,7 +212,7 @@ async function buildNode(
   const known = { base, edge, cluster, store, statuses, sources, active, assigned };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
-  const plugins = buildPlugins(base, [devices.pluginHandler]);
+  const plugins = buildPlugins(base, [...volumes.handlers, devices.pluginHandler]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
   const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts, ...devices.parts];
   const parts = [
@@ -220,7 +220,7 @@ async function buildNode(
     edge.observer,
     edge.health,
     tree,
-    volumes.manager,
+    ...volumes.parts,
     plugins,
     probes,
     ...stats.parts,
@@ -298,6 +298,7 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
       mayBeRunning: (uid) =>
         mayHaveRunningContainers(late.life().workers.stateOf(uid), late.life().housekeeping.synced),
       volumesInUse: () => late.volumes().manager.volumesInUse(),
+      onNode: (node) => late.volumes().nodeSeen(node),
       onStatusSynced: (uid) => late.podMetrics.statusSynced(uid),
     },
     signal,

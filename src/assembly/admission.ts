@@ -34,7 +34,10 @@ export async function buildAdmission(
       nodeConditions: deps.pressures,
       shuttingDown: deps.shuttingDown,
       unsupportedVolume: (pod) =>
-        unsupportedVolumeOf(pod, { podCertificates: cluster.podCertificates !== undefined, claims: false }),
+        unsupportedVolumeOf(pod, {
+          podCertificates: cluster.podCertificates !== undefined,
+          claims: cluster.api !== undefined,
+        }),
       evict: (pod, why, signal) =>
         evictPod({ workers: deps.workers(), events: cluster.events, clock: base.clock }, pod, why, signal),
       clock: base.clock,

@@ -23,6 +23,12 @@ export interface ClusterPort {
   /** Sources this brings along beside file and HTTP (`api`). */
   readonly sources: readonly string[];
   readonly tokens?: TokenSource;
+  /** Tokens that CSI drivers ask for on behalf of a pod. */
+  driverToken?(
+    pod: Pod,
+    request: { readonly audience: string; readonly expirationSeconds?: number },
+    signal: AbortSignal,
+  ): Promise<{ readonly token: string; readonly expirationTimestamp: string }>;
   /** Where the gate allows them: the cluster's bundles of trust anchors. */
   readonly trustBundles?: TrustBundleLister;
   /** Where the gate allows them: certificates that signers in the cluster issue to pods. */

@@ -15,7 +15,7 @@ import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
-import { TokenManager } from '../kube/tokens.ts';
+import { TokenManager, type FreshToken } from '../kube/tokens.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -50,6 +50,8 @@ export type ClusterDeps = {
   readonly devicesForgotten: () => boolean;
   readonly onStatusSynced: (uid: PodUid) => void;
   readonly volumesInUse: () => readonly string[];
+  /** Our own Node object changed, or was answered by the server. */
+  readonly onNode: (node: Node) => void;
   readonly wake: (uid: PodUid) => void;
   readonly starts: PodStarts;
   readonly onTrustBundles: () => void;
@@ -139,6 +141,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     ...(bundles === undefined ? {} : { trustBundles: bundles.lister }),
     ...(certificates === undefined ? {} : { podCertificates: certificates }),
     tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
+    driverToken: (pod, request, signal) => podToken(tokens, pod, request, signal),
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
     serviceAccountOf: (pod, stop) => serviceAccountOf(watched.serviceAccounts, tokens, pod, stop),
@@ -221,9 +224,11 @@ async function connect(
 }
 
 /** A change of our own Node is reported against at once; with the first sight of it static pods get their mirrors. */
-function nodeSeen({ store, wake }: ClusterDeps, reporting: NodeReporting): () => void {
+function nodeSeen({ store, wake, onNode }: ClusterDeps, reporting: NodeReporting): () => void {
   let known = false;
   return () => {
+    const node = reporting.known.get();
+    if (node !== undefined) onNode(node);
     reporting.status.wake();
     if (known || reporting.known.get() === undefined) return;
     known = true;
@@ -329,15 +334,15 @@ async function serviceAccountOf(
 function podToken(
   tokens: TokenManager,
   pod: Pod,
-  request: { readonly audience: string; readonly expirationSeconds: number },
+  request: { readonly audience: string; readonly expirationSeconds?: number },
   signal: AbortSignal,
-): Promise<{ token: string; refreshAtMs: number }> {
+): Promise<FreshToken> {
   return tokens.get(
     {
       namespace: pod.metadata.namespace ?? 'default',
       serviceAccount: pod.spec.serviceAccountName ?? 'default',
       audiences: request.audience === '' ? [] : [request.audience],
-      expirationSeconds: request.expirationSeconds,
+      ...(request.expirationSeconds === undefined ? {} : { expirationSeconds: request.expirationSeconds }),
       pod: { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
     },
     signal,

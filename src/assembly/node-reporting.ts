@@ -25,6 +25,7 @@ export type NodeReportingDeps = {
   readonly events: EventRecorder;
   readonly nodeWatch: NodeWatch;
   readonly volumesInUse: () => readonly string[];
+  readonly onNode: (node: Node) => void;
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
   readonly devicesForgotten: () => boolean;
@@ -126,7 +127,11 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
       events,
       clock,
       log,
-      listeners: { onRepeatedFailure: resetConnections, onPodCidr: (podCidr) => void setPodCidr(deps, podCidr) },
+      listeners: {
+        onRepeatedFailure: resetConnections,
+        onPodCidr: (podCidr) => void setPodCidr(deps, podCidr),
+        onReported: deps.onNode,
+      },
     },
     { ...options, updateMs: config.nodeStatusUpdateFrequencyMs, reportMs: config.nodeStatusReportFrequencyMs },
   );

@@ -63,7 +63,7 @@ export interface CsiNode extends KubeObject {
       | readonly {
           readonly name: string;
           readonly nodeID: string;
-          readonly topologyKeys?: readonly string[];
+          readonly topologyKeys?: readonly string[] | null;
           readonly allocatable?: { readonly count?: number };
         }[]
       | null;

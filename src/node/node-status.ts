@@ -31,8 +31,8 @@ export type NodeStatusListeners = {
   onRepeatedFailure?: () => void;
   /** `10.0.0.0/24,fd00::/64` whenever it changed. */
   onPodCidr?: (cidr: string) => void;
-  /** The server has these in its Node object now: attachable volumes may be mounted. */
-  onVolumesReported?: (names: readonly string[]) => void;
+  /** What the server has as of this report: attachable volumes that it lists may be mounted. */
+  onReported?: (node: Node) => void;
 };
 
 export type NodeStatusOptions = NodeOptions & { readonly updateMs: number; readonly reportMs: number };
@@ -161,7 +161,7 @@ export class NodeStatusReporter implements Runnable {
 
   #reported(node: Node, facts: NodeFacts): void {
     if (facts.notReady.length === 0) this.#wasReady = true;
-    this.#deps.listeners?.onVolumesReported?.(node.status?.volumesInUse ?? []);
+    this.#deps.listeners?.onReported?.(node);
   }
 
   #takePodCidr(node: Node): boolean {

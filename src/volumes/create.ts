@@ -1,12 +1,17 @@
 // Fits the parts of this folder together: one call for the composition root.
 import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
 import { bytesOf } from '../core/quantity.ts';
 import type { HostCommands } from '../host/mounts/commands.ts';
 import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { Attachments } from './attachments.ts';
 import { AtomicWriter } from './atomic-writer.ts';
+import { ClaimResolver, type ClaimObjects } from './claims/claim-resolver.ts';
+import { CsiLayout } from './csi/csi-layout.ts';
+import { CsiPlugin, type CsiPluginDeps } from './csi/csi-plugin.ts';
 import { GroupOwner } from './group-owner.ts';
 import { VolumeLayout } from './layout.ts';
 import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
@@ -33,7 +38,18 @@ import { PodDirs } from './pod-dirs.ts';
 import { storagePlugins } from './storage-plugins.ts';
 import { SubPaths, type SubPathOpts } from './subpath.ts';
 
+/** What persistent volumes need; absent without an API server. */
+export type StorageDeps = {
+  readonly nodeName: string;
+  readonly claims: ClaimObjects;
+  readonly attachments: Attachments;
+  readonly node: () => Node | undefined;
+  readonly onVolumesInUse: () => void;
+  readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'>;
+};
+
 export type VolumesDeps = {
+  readonly storage?: StorageDeps;
   readonly objects: ObjectSource;
   readonly facts: PodFactSource;
   readonly tokens?: TokenSource;
@@ -71,16 +87,31 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const podDirs = new PodDirs(layout, mounter);
   const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
-  const resolver = new PluginSet(pluginsOf(deps, hostFiles, layout, mounter), {
-    podCertificates: deps.podCertificates !== undefined,
-    claims: false,
-  });
+  const plugins = pluginsOf(deps, hostFiles, layout, mounter);
+  const { storage } = deps;
+  const abilities = { podCertificates: deps.podCertificates !== undefined, claims: storage !== undefined };
+  const claims =
+    storage === undefined
+      ? undefined
+      : new ClaimResolver({ objects: storage.claims, pluginOf: (source) => plugins[source] });
+  const resolver = new PluginSet(plugins, abilities, claims);
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
-  const parts = { resolver, layout, podDirs, subPaths, mounter, events, clock, log, ...metrics };
+  const attached = storage === undefined ? {} : attachedParts(storage);
+  const parts = { resolver, layout, podDirs, subPaths, mounter, events, clock, log, ...metrics, ...attached };
   const manager = new VolumeManager(parts, opts);
   return { manager, podDirs, layout, mounter };
 }
+
+const attachedParts = ({
+  attachments,
+  node,
+  onVolumesInUse,
+}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse'> => ({
+  attachments,
+  node,
+  onVolumesInUse,
+});
 
 function pluginsOf(
   deps: VolumesDeps,
@@ -113,5 +144,13 @@ function pluginsOf(
     ),
     image: new ImagePlugin(),
     ...storagePlugins({ clock, layout, mounter, files: hostFiles, owner, events: deps.events, ...storage }),
+    ...(deps.storage === undefined ? {} : { csi: csiPlugin(deps.storage, layout, mounter, owner) }),
   };
 }
+
+const csiPlugin = (
+  { csi, nodeName }: StorageDeps,
+  layout: VolumeLayout,
+  mounter: Mounter,
+  owner: GroupOwner,
+): CsiPlugin => new CsiPlugin({ ...csi, layout: new CsiLayout(layout), mounter, owner }, { nodeName });

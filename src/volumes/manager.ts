@@ -132,6 +132,11 @@ export class VolumeManager implements Runnable {
     }
   }
 
+  /** A kind of volume became able to do what it could not: what failed is tried again now. */
+  retry(plugin: string): void {
+    for (const volumes of this.#pods.values()) volumes.retry(plugin);
+  }
+
   /** Some cluster trust bundle changed. */
   trustBundlesChanged(): void {
     for (const volumes of this.#pods.values()) this.#refresh(volumes, { kind: 'trustBundles', name: '' });

@@ -16,12 +16,12 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'image',
   'nfs',
 ]);
-/** These stand for a persistent volume. */
-const CLAIM_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral']);
+/** These need an API server. */
+const STORAGE_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'csi']);
 
 export type VolumeAbilities = {
   readonly podCertificates: boolean;
-  /** Claims and CSI volumes need an API server. */
+  /** Claims and CSI volumes. */
   readonly claims: boolean;
 };
 
@@ -29,7 +29,7 @@ export type VolumeAbilities = {
 function unsupportedVolume(volume: Volume, can: VolumeAbilities): string | undefined {
   const kind = kindOf(volume);
   if (kind === undefined) return `volume "${volume.name}" names no kind of volume`;
-  if (CLAIM_KINDS.has(kind) && can.claims) return undefined;
+  if (STORAGE_KINDS.has(kind) && can.claims) return undefined;
   if (!SUPPORTED_KINDS.has(kind))
     return `volume "${volume.name}" is of kind ${kind}, which this kubelet does not support`;
   if (can.podCertificates) return undefined;

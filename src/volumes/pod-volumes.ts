@@ -104,6 +104,12 @@ export class PodVolumes {
     }
   }
 
+  /** What failed with volumes of this kind deserves a try now. */
+  retry(plugin: string): void {
+    for (const entry of this.#entries.values()) if (entry.resolved?.plugin.name === plugin) entry.notBefore = 0;
+    this.reconcile();
+  }
+
   /** The pod is being synced: drivers that asked for it publish their volumes again. */
   markRepublished(): void {
     for (const entry of this.#entries.values()) {

@@ -1,0 +1,96 @@
+// Calls of one registered driver, each with a deadline. Capabilities are asked once per connection: an answer is kept until
+// a call finds the driver away.
+import type { Clock } from '../../lib/clock.ts';
+import {
+  Node,
+  NodeRpcType,
+  type NodeExpandVolumeRequest,
+  type NodeGetInfoResponse,
+  type NodeGetVolumeStatsResponse,
+  type NodePublishVolumeRequest,
+  type NodeStageVolumeRequest,
+} from '../../lib/csi-api/gen/csi.ts';
+import { GrpcChannel } from '../../lib/grpc/channel.ts';
+import type { Rpc } from '../../lib/grpc/rpc.ts';
+import { GrpcCode, GrpcError } from '../../lib/grpc/status.ts';
+import type { CsiMetrics } from './csi-metrics.ts';
+
+export type NodeCapability = keyof typeof NodeRpcType;
+export type NodeCapabilities = ReadonlySet<NodeCapability>;
+
+export type CsiClientDeps = { readonly clock: Clock; readonly metrics?: CsiMetrics };
+
+const CALL_MS = 120_000;
+
+const NAMES = new Map<number, NodeCapability>(
+  Object.entries(NodeRpcType).map(([name, value]) => [value as number, name as NodeCapability]),
+);
+
+export class CsiClient {
+  readonly driver: string;
+  readonly #deps: CsiClientDeps;
+  readonly #channel: GrpcChannel;
+  #capabilities: NodeCapabilities | undefined;
+
+  constructor(deps: CsiClientDeps, options: { driver: string; endpoint: string }) {
+    this.#deps = deps;
+    this.driver = options.driver;
+    const socketPath = options.endpoint.replace(/^unix:(\/\/)?/, '');
+    this.#channel = new GrpcChannel(deps.clock, { target: { socketPath } });
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  async capabilities(signal: AbortSignal): Promise<NodeCapabilities> {
+    if (this.#capabilities !== undefined) return this.#capabilities;
+    const { capabilities } = await this.#call(Node.nodeGetCapabilities, {}, signal);
+    const names = capabilities.flatMap(({ rpc }) => NAMES.get(rpc?.type ?? 0) ?? []);
+    return (this.#capabilities = new Set(names));
+  }
+
+  info(signal: AbortSignal): Promise<NodeGetInfoResponse> {
+    return this.#call(Node.nodeGetInfo, {}, signal);
+  }
+
+  async stage(request: NodeStageVolumeRequest, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeStageVolume, request, signal);
+  }
+
+  async unstage(volumeId: string, stagingTargetPath: string, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeUnstageVolume, { volumeId, stagingTargetPath }, signal);
+  }
+
+  async publish(request: NodePublishVolumeRequest, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodePublishVolume, request, signal);
+  }
+
+  async unpublish(volumeId: string, targetPath: string, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeUnpublishVolume, { volumeId, targetPath }, signal);
+  }
+
+  async expand(request: NodeExpandVolumeRequest, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeExpandVolume, request, signal);
+  }
+
+  stats(volumeId: string, volumePath: string, signal: AbortSignal): Promise<NodeGetVolumeStatsResponse> {
+    return this.#call(Node.nodeGetVolumeStats, { volumeId, volumePath, stagingTargetPath: '' }, signal);
+  }
+
+  async #call<Req, Res>(rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal): Promise<Res> {
+    const { clock, metrics } = this.#deps;
+    const from = clock.monotonic();
+    let code = 'OK';
+    try {
+      return await this.#channel.unary(rpc, request, { signal, deadlineMs: CALL_MS });
+    } catch (err) {
+      code = err instanceof GrpcError ? err.codeName : 'Canceled';
+      // Whoever answers next may be another program.
+      if (err instanceof GrpcError && err.code === GrpcCode.Unavailable) this.#capabilities = undefined;
+      throw err;
+    } finally {
+      metrics?.called(this.driver, rpc.path, code, (clock.monotonic() - from) / 1000);
+    }
+  }
+}

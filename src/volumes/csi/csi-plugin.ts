@@ -1,0 +1,311 @@
+// CSI volumes with a filesystem: staged once per volume on this node, published to each pod. `vol_data.json` is written
+// before the driver is called and removed after it has taken the volume down, so that whatever happens in between is
+// found and finished by a later run.
+import { mkdir, rmdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { uidOf } from '../../core/pod.ts';
+import type { Mounter } from '../../host/mounts/mounter.ts';
+import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
+import type { GroupOwner } from '../group-owner.ts';
+import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import { ensureDir } from '../pod-dirs.ts';
+import type { CsiClient, NodeCapabilities } from './csi-client.ts';
+import type { CsiDrivers } from './csi-drivers.ts';
+import { inStage, isFinal, stageError } from './csi-errors.ts';
+import { attachmentName, CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
+import { attachedContext, secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
+import {
+  capabilityOf,
+  csiVolumeOf,
+  lifecycleProblem,
+  needsAttach,
+  ownsFiles,
+  publishContextOf,
+  TOKENS_KEY,
+  type CsiVolume,
+} from './requests.ts';
+import { SharedDevices, type SharedDevice } from './shared-devices.ts';
+import { readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
+
+export type CsiPluginDeps = {
+  readonly drivers: Pick<CsiDrivers, 'client'>;
+  readonly objects: CsiObjects;
+  readonly layout: CsiLayout;
+  readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
+  readonly owner: Pick<GroupOwner, 'give'>;
+};
+
+const PRIVATE = 0o750;
+/** Two calls of two minutes each, and what is around them. */
+const STEP_MS = 250_000;
+const NO_BLOCK = 'block devices of CSI drivers are not supported yet';
+const STAGE = 'MountVolume.MountDevice';
+const SET_UP = 'MountVolume.SetUp';
+
+/** What one attempt to mount works with. */
+type Attempt = {
+  readonly request: VolumeRequest;
+  readonly volume: CsiVolume;
+  /** What the attacher left for the driver. */
+  readonly attached: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+};
+
+export class CsiPlugin implements VolumePlugin {
+  readonly name = CSI_PLUGIN;
+  readonly refreshes = false;
+  readonly takesMountOptions = true;
+  readonly stepTimeoutMs = STEP_MS;
+  readonly #deps: CsiPluginDeps;
+  readonly #nodeName: string;
+  readonly #devices = new SharedDevices();
+
+  constructor(deps: CsiPluginDeps, options: { nodeName: string }) {
+    this.#deps = deps;
+    this.#nodeName = options.nodeName;
+  }
+
+  ready(signal: AbortSignal): Promise<void> {
+    return this.#deps.objects.driversRead(signal);
+  }
+
+  attachedName({ persistent }: Pick<VolumeRequest, 'persistent'>): string | undefined {
+    const source = persistent?.volume.spec.csi;
+    if (source === undefined || !needsAttach(this.#deps.objects.driver(source.driver))) return undefined;
+    return uniqueNameOf(source.driver, source.volumeHandle);
+  }
+
+  uniqueName({ persistent }: Pick<VolumeRequest, 'persistent'>): string | undefined {
+    const source = persistent?.volume.spec.csi;
+    return source === undefined ? undefined : uniqueNameOf(source.driver, source.volumeHandle);
+  }
+
+  async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const volume = csiVolumeOf(request);
+    if (volume.isBlock) throw stageError('MapVolume.SetUpDevice', new KubeletError('unimplemented', NO_BLOCK));
+    if (volume.isInline) return this.#publish({ request, volume, attached: {}, signal });
+    const { driver, handle } = volume;
+    const device = this.#devices.use(driver, handle, userOf(uidOf(request.pod), request.specName));
+    request.progress('waiting for other work on the same volume');
+    return device.turn.run(signal, async () => {
+      const attached = await this.#attached(volume, signal);
+      const attempt = { request, volume, attached, signal };
+      if (!device.isStaged) await this.#stage(attempt, device);
+      return this.#publish(attempt);
+    });
+  }
+
+  async tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const { layout } = this.#deps;
+    const user = userOf(uid, specName);
+    const dir = layout.volumeDir(uid, specName);
+    const target = layout.publishPath(uid, specName);
+    const data = await readVolumeData(dir);
+    if (data !== undefined) {
+      await inStage('UnmountVolume.TearDown', () =>
+        this.#deps.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
+      );
+      // A user it is in any case, also one that only the disk knows of.
+      if (data.volumeLifecycleMode !== 'Ephemeral') this.#devices.use(data.driverName, data.volumeHandle, user);
+    }
+    await this.#removeDirs(dir, target, signal);
+    const device = this.#devices.ofUser(user);
+    if (device !== undefined) await this.#devices.release(device, user, (stop) => this.#unstage(device, stop), signal);
+  }
+
+  async reconstruct({ uid, specName }: VolumeOnDisk): Promise<ReconstructedVolume> {
+    const data = await readVolumeData(this.#deps.layout.volumeDir(uid, specName));
+    if (data === undefined || data.volumeLifecycleMode === 'Ephemeral') return {};
+    this.#devices.use(data.driverName, data.volumeHandle, userOf(uid, specName));
+    const unique = uniqueNameOf(data.driverName, data.volumeHandle);
+    return { attachedName: unique, uniqueName: unique };
+  }
+
+  #attached({ driver, handle }: CsiVolume, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    const { objects } = this.#deps;
+    if (!needsAttach(objects.driver(driver))) return Promise.resolve({});
+    const name = attachmentName(handle, driver, this.#nodeName);
+    return inStage('MountVolume.WaitForAttach', () => attachedContext(objects, handle, name, signal));
+  }
+
+  #client(driver: string, stage: string, prefix: string): CsiClient {
+    try {
+      return this.#deps.drivers.client(driver);
+    } catch (err) {
+      throw stageError(stage, err, `kubernetes.io/csi: ${prefix}: `);
+    }
+  }
+
+  #stage(attempt: Attempt, device: SharedDevice): Promise<void> {
+    return inStage(STAGE, async () => {
+      const { request, volume, attached, signal } = attempt;
+      const { layout, objects } = this.#deps;
+      const client = this.#client(volume.driver, STAGE, 'attacher.MountDevice failed to create newCsiDriverClient');
+      request.progress('asking the driver what it can do');
+      const can = await client.capabilities(signal);
+      const stages = can.has('STAGE_UNSTAGE_VOLUME');
+      const secrets = stages
+        ? await secretValues(objects, 'NodeStageSecretRef', volume.source?.nodeStageSecretRef, signal)
+        : {};
+      const dir = layout.stageDir(volume.driver, volume.handle);
+      const target = layout.globalMount(volume.driver, volume.handle);
+      await mkdir(target, { recursive: true, mode: PRIVATE });
+      if (stages) {
+        await writeVolumeData(dir, { driverName: volume.driver, volumeHandle: volume.handle });
+        request.progress('waiting for the driver to stage it');
+        const call = {
+          volumeId: volume.handle,
+          publishContext: { ...attached },
+          stagingTargetPath: target,
+          volumeCapability: capabilityOf(volume, can, request.pod.spec.securityContext?.fsGroup),
+          secrets,
+          volumeContext: { ...volume.attributes },
+        };
+        await this.#final(request, dir, target, () => client.stage(call, signal), signal);
+      }
+      device.isStaged = true;
+    });
+  }
+
+  #publish(attempt: Attempt): Promise<MountedVolume> {
+    return inStage(SET_UP, async () => {
+      const { request, volume, signal } = attempt;
+      const { layout, objects } = this.#deps;
+      const { pod, specName } = request;
+      const client = this.#client(volume.driver, SET_UP, 'mounter.SetUpAt failed to get CSI client');
+      const driver = objects.driver(volume.driver);
+      const lifecycle = lifecycleProblem(volume, driver);
+      if (lifecycle !== undefined) throw new KubeletError('invalid', lifecycle);
+      const dir = layout.volumeDir(uidOf(pod), specName);
+      const target = layout.publishPath(uidOf(pod), specName);
+      await ensureDir(dirname(dir), PRIVATE);
+      await ensureDir(dir, PRIVATE);
+      const can = await client.capabilities(signal);
+      const call = await this.#publishCall(attempt, can, target);
+      const owns = ownsFiles(volume, pod, driver, can);
+      if (typeof owns === 'object') throw new KubeletError('invalid', owns.problem);
+      await writeVolumeData(dir, {
+        attachmentID: attachmentName(volume.handle, volume.driver, this.#nodeName),
+        driverName: volume.driver,
+        nodeName: this.#nodeName,
+        specVolID: specName,
+        volumeHandle: volume.handle,
+        volumeLifecycleMode: volume.isInline ? 'Ephemeral' : 'Persistent',
+      });
+      request.progress('waiting for the driver to publish it');
+      await this.#final(request, dir, target, () => client.publish(call, signal), signal);
+      if (owns) await this.#giveToGroup(request, volume, target, signal);
+      return {
+        hostPath: target,
+        readOnly: volume.readOnly,
+        selinuxRelabel: await this.#isLabelled(target, signal),
+        ...(driver?.spec.requiresRepublish === true ? { republish: true } : {}),
+      };
+    });
+  }
+
+  async #publishCall({ request, volume, attached, signal }: Attempt, can: NodeCapabilities, targetPath: string) {
+    const { objects, layout } = this.#deps;
+    const { pod } = request;
+    const driver = objects.driver(volume.driver);
+    const inlineSecret = volume.inlineSource?.nodePublishSecretRef;
+    const reference =
+      inlineSecret === undefined
+        ? volume.source?.nodePublishSecretRef
+        : { ...inlineSecret, namespace: pod.metadata.namespace ?? 'default' };
+    const secrets = await secretValues(objects, 'NodePublishSecretRef', reference, signal);
+    const volumeContext = publishContextOf(volume, pod, driver);
+    const tokens = await tokensText(objects, pod, driver, signal);
+    const inSecrets = driver?.spec.serviceAccountTokenInSecrets === true;
+    if (tokens !== undefined) (inSecrets ? secrets : volumeContext)[TOKENS_KEY] = tokens;
+    const staged = !volume.isInline && can.has('STAGE_UNSTAGE_VOLUME');
+    return {
+      volumeId: volume.handle,
+      publishContext: { ...attached },
+      stagingTargetPath: staged ? layout.globalMount(volume.driver, volume.handle) : '',
+      targetPath,
+      volumeCapability: capabilityOf(volume, can, pod.spec.securityContext?.fsGroup),
+      readonly: volume.readOnly,
+      secrets,
+      volumeContext,
+    };
+  }
+
+  /** After an error that leaves nothing behind, nothing is left of the attempt, unless containers may be using it. */
+  async #final(
+    { inUse }: VolumeRequest,
+    dir: string,
+    target: string,
+    call: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await call();
+    } catch (err) {
+      if (isFinal(err) && !inUse) await this.#removeDirs(dir, target, signal).catch(() => undefined); // the call's error says more
+      throw err;
+    }
+  }
+
+  async #giveToGroup(request: VolumeRequest, volume: CsiVolume, path: string, signal: AbortSignal): Promise<void> {
+    const changePolicy =
+      request.pod.spec.securityContext?.fsGroupChangePolicy === 'OnRootMismatch' ? 'OnRootMismatch' : 'Always';
+    try {
+      await this.#deps.owner.give(request, path, { readOnly: false, changePolicy }, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      throw new KubeletError('internal', `applyFSGroup failed for vol ${volume.handle}: ${messageOf(err)}`, {
+        cause: err,
+      });
+    }
+  }
+
+  async #isLabelled(path: string, signal: AbortSignal): Promise<boolean> {
+    const mount = (await this.#deps.mounter.table(signal)).holding(path);
+    return mount?.options.split(',').includes('seclabel') === true;
+  }
+
+  async #unstage({ driver, handle }: SharedDevice, signal: AbortSignal): Promise<void> {
+    const { layout, mounter } = this.#deps;
+    const dir = layout.stageDir(driver, handle);
+    const target = layout.globalMount(driver, handle);
+    const data = await readVolumeData(dir);
+    if (data !== undefined) {
+      const table = await mounter.table(signal);
+      const staged = table.at(target);
+      const held = table.entries.find(
+        (entry) =>
+          staged !== undefined &&
+          entry.device === staged.device &&
+          entry.root === staged.root &&
+          entry.target.startsWith(`${layout.podsDir}/`),
+      );
+      if (held !== undefined) throw new KubeletError('conflict', `${target} is still mounted at ${held.target}`);
+      await inStage('UnmountDevice', async () => {
+        const client = this.#deps.drivers.client(driver);
+        const can = await client.capabilities(signal);
+        if (can.has('STAGE_UNSTAGE_VOLUME')) await client.unstage(handle, target, signal);
+      });
+    }
+    await this.#removeDirs(dir, target, signal);
+  }
+
+  /** A mount that the driver left although it said it had not is ours to remove: the path is. */
+  async #removeDirs(dir: string, target: string, signal: AbortSignal): Promise<void> {
+    const { mounter } = this.#deps;
+    if ((await mounter.table(signal)).at(target) !== undefined) await mounter.unmount(target, {}, signal);
+    await removeDir(target);
+    await removeVolumeData(dir);
+    await removeDir(dir);
+  }
+}
+
+const userOf = (uid: string, specName: string): string => `${uid}/${specName}`;
+
+async function removeDir(path: string): Promise<void> {
+  try {
+    await rmdir(path);
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT') throw err;
+  }
+}

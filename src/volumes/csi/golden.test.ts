@@ -1,0 +1,219 @@
+// Recorded scenarios of the Go kubelet with a real driver: same calls with the same fields in the same order, same files.
+// Questions for capabilities are left out: they are asked once per connection here.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
+import type { DriverCall } from '../../../test/fakes/scripted-csi-driver.ts';
+
+const GOLDEN = join(import.meta.dirname, '..', '..', '..', 'test', 'golden', 'csi');
+const ROOT = '/var/lib/kubelet';
+const ATTRIBUTES = { 'storage.kubernetes.io/csiProvisionerIdentity': '1794778838418-6353-hostpath.csi.k8s.io' };
+const CSI = { volumeAttributes: ATTRIBUTES };
+
+type Recorded = DriverCall & { readonly phase: string };
+
+const recorded = (scenario: string): Recorded[] =>
+  readFileSync(join(GOLDEN, scenario, 'csi-calls.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Recorded);
+
+const inPhase = (scenario: string, phase: string): DriverCall[] =>
+  recorded(scenario)
+    .filter((call) => call.phase === phase)
+    .map(({ call, request }) => ({ call, request }));
+
+async function scene(t: TestContext): Promise<CsiScene> {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  await s.driver.listen(s.endpoint);
+  await s.start();
+  await s.register();
+  s.driver.take();
+  return s;
+}
+
+/** What the driver was asked for, as if the root were the usual one. */
+const asked = (s: CsiScene): DriverCall[] =>
+  JSON.parse(JSON.stringify(s.driver.take()).replaceAll(s.root, ROOT)) as DriverCall[];
+
+/** Lines of `find` as in the recording, without sizes of directories. */
+function listing(dir: string): string[] {
+  return execFileSync('find', ['.', '-printf', '%M %U:%G %s %y %p\n'], { cwd: dir, encoding: 'utf8' })
+    .trimEnd()
+    .split('\n')
+    .map(withoutSize)
+    .sort();
+}
+
+const withoutSize = (line: string): string => line.replace(/^(d\S+ \S+) \d+/, '$1 -');
+
+/** The lines of one section of `files.txt`, from the step on. */
+function section(scenario: string, step: string, heading: string): string[] {
+  const text = readFileSync(join(GOLDEN, scenario, 'files.txt'), 'utf8');
+  const from = text.indexOf(`## ${heading}`, text.indexOf(`# ${step}`));
+  const lines = text.slice(from).split('\n').slice(1);
+  return lines.slice(
+    0,
+    lines.findIndex((line) => line.startsWith('#') || line === ''),
+  );
+}
+
+const volumeLines = (lines: readonly string[], below: string): string[] =>
+  lines
+    .map(withoutSize)
+    .filter((line) => line.includes(` ${below}`) && !line.includes('/mount/'))
+    .map((line) => line.replace('drwxrwsr-x 0:2345', 'drwxr-xr-x 0:0'))
+    .sort();
+
+function hasSameFiles(s: CsiScene, scenario: string, step: string, uid: string): void {
+  const pod = `${ROOT}/pods/${uid}`;
+  const wanted = section(scenario, step, pod);
+  assert.deepEqual(
+    listing(join(s.root, 'pods', uid)).filter((line) => line.includes(' ./volumes')),
+    volumeLines(wanted, './volumes'),
+  );
+  const shared = section(scenario, step, `${ROOT}/plugins/kubernetes.io/csi`);
+  const own = join(s.root, 'plugins/kubernetes.io/csi');
+  assert.deepEqual(
+    existsSync(own) ? listing(own).filter((line) => line.includes('/hostpath')) : [],
+    volumeLines(shared, './hostpath'),
+  );
+}
+
+const claim = (claimName: string, readOnly?: boolean): Parameters<typeof podWith>[2] => [
+  { name: 'data', persistentVolumeClaim: { claimName, ...(readOnly === undefined ? {} : { readOnly }) } },
+];
+
+test('pvc-fs: staged, published, unpublished, unstaged, and once more for another pod', async (t) => {
+  const s = await scene(t);
+  const [pv, handle] = ['pvc-0e1abf24-6bbd-4447-8cec-ae5249565f69', '34188b54-e13d-11f1-b674-56a8e2a27fd3'];
+  s.addClaim('fs', pv, handle, {}, CSI);
+  const uid = '5be3a071-0f00-45f8-9612-b4d14a2b0aeb';
+  const first = podWith('pvc-fs', uid, claim('fs'));
+  await s.mount(first);
+  assert.deepEqual(asked(s), inPhase('pvc-fs', 'create'));
+  hasSameFiles(s, 'pvc-fs', 'pod running', uid);
+  for (const dir of [`pods/${uid}/volumes/kubernetes.io~csi/${pv}`, `plugins/kubernetes.io/csi/hostpath.csi.k8s.io`]) {
+    const file = section('pvc-fs', 'pod running', `${ROOT}/${dir}`).at(0);
+    const at = dir.startsWith('pods')
+      ? join(s.root, dir, 'vol_data.json')
+      : execFileSync('find', [join(s.root, dir), '-name', 'vol_data.json'], { encoding: 'utf8' }).trim();
+    assert.equal(readFileSync(at, 'utf8'), `${file}\n`);
+  }
+  assert.equal(
+    s.kubelet.manager.mountsOf(uid).get('data')?.hostPath,
+    join(s.root, 'pods', uid, `volumes/kubernetes.io~csi/${pv}/mount`),
+  );
+  await s.unmount(first);
+  assert.deepEqual(asked(s), inPhase('pvc-fs', 'delete'));
+  hasSameFiles(s, 'pvc-fs', 'pod deleted', uid);
+  const second = podWith('pvc-fs-again', '2e39dc35-9e5a-4fbb-bfa4-98af0564179b', claim('fs'));
+  await s.mount(second);
+  assert.deepEqual(asked(s), inPhase('pvc-fs', 'create again'));
+  await s.unmount(second);
+  assert.deepEqual(asked(s), inPhase('pvc-fs', 'delete again'));
+  const name = `kubernetes.io/csi/hostpath.csi.k8s.io^${handle}`;
+  assert.deepEqual(s.inUse, [[name], [], [name], []]);
+  assert.deepEqual(s.events, []);
+});
+
+test('inline: published without a stage, one of two read-only', async (t) => {
+  const s = await scene(t);
+  const uid = '5765f297-8fb2-43e8-910e-8f92d17f4625';
+  const driver = 'hostpath.csi.k8s.io';
+  const pod = podWith('inline', uid, [
+    { name: 'scratch', csi: { driver, volumeAttributes: { foo: 'bar' } } },
+    { name: 'ro', csi: { driver, readOnly: true } },
+  ]);
+  await s.mount(pod);
+  const byPath = (calls: DriverCall[]): DriverCall[] =>
+    calls.sort((a, b) => (String(a.request['target_path']) < String(b.request['target_path']) ? -1 : 1));
+  assert.deepEqual(byPath(asked(s)), byPath(inPhase('inline', 'create')));
+  await s.unmount(pod);
+  assert.deepEqual(byPath(asked(s)), byPath(inPhase('inline', 'delete')));
+  assert.deepEqual(s.inUse, []);
+});
+
+test('options: type, flags, secrets, one pod only, read-only', async (t) => {
+  const s = await scene(t);
+  for (const name of ['stage', 'publish'])
+    s.secrets.set(`golden/${name}`, { metadata: { name }, data: { user: 'dQ==', pass: 'cA==' } });
+  const csi = {
+    ...CSI,
+    fsType: 'ext4',
+    nodeStageSecretRef: { name: 'stage', namespace: 'golden' },
+    nodePublishSecretRef: { name: 'publish', namespace: 'golden' },
+  };
+  const spec = { accessModes: ['ReadWriteOncePod'], mountOptions: ['noatime', 'nodev'] };
+  s.addClaim('opt', 'pvc-1c86790b-ea23-456f-afee-f5b7421740d4', 'b11903b9-e13d-11f1-b674-56a8e2a27fd3', spec, csi);
+  const pod = podWith('options', 'bcdc2411-d540-4444-b896-6da80012d0e2', claim('opt', true));
+  await s.mount(pod);
+  assert.deepEqual(asked(s), inPhase('options', 'create'));
+  assert.equal(s.kubelet.manager.mountsOf(pod.metadata.uid ?? '').get('data')?.readOnly, true);
+  await s.unmount(pod);
+  assert.deepEqual(asked(s), inPhase('options', 'delete'));
+});
+
+test('fsgroup: two pods on one claim, staged once, unstaged after the last', async (t) => {
+  const s = await scene(t);
+  s.addClaim('fsg', 'pvc-bb85dc40-a4d2-4738-8b60-d679cfd86470', '590a57cb-e13d-11f1-b674-56a8e2a27fd3', {}, CSI);
+  const phases = [...new Set(recorded('fsgroup').map(({ phase }) => phase))];
+  const gid = process.getgid?.() ?? 0;
+  const pods = ['a86e7c9d-d6eb-4504-b5ed-6820457ac907', '746c8fd3-7951-4cdd-8038-1'].map((uid, i) => {
+    const full = recorded('fsgroup')
+      .map(({ request }) => /pods\/([^/]+)/.exec(String(request['target_path']))?.[1] ?? '')
+      .find((found) => found.startsWith(uid));
+    const name = i === 0 ? 'fsgroup' : 'fsgroup-second';
+    return podWith(name, full ?? uid, claim('fsg'), { securityContext: { fsGroup: gid } });
+  });
+  const named = inPhase('fsgroup', phases[1] ?? '')[0]?.request['volume_context'] as Record<string, string>;
+  const [first, second] = pods as [(typeof pods)[0], (typeof pods)[0]];
+  const renamed = { ...second, metadata: { ...second.metadata, name: named['csi.storage.k8s.io/pod.name'] ?? '' } };
+  await s.mount(first);
+  assert.deepEqual(asked(s), inPhase('fsgroup', phases[0] ?? ''));
+  await s.mount(renamed);
+  assert.deepEqual(asked(s), inPhase('fsgroup', phases[1] ?? ''));
+  await s.unmount(first);
+  assert.deepEqual(asked(s), inPhase('fsgroup', phases[2] ?? ''));
+  await s.unmount(renamed);
+  assert.deepEqual(asked(s), inPhase('fsgroup', phases[3] ?? ''));
+});
+
+test('restart: what still runs is staged and published again, what is gone goes', async (t) => {
+  const s = await scene(t);
+  const keep = 'a5009706-7da8-4d6c-ac44-924a5fb14630';
+  const gone = 'efd3710b-4ee2-43eb-8700-93afb831a2bb';
+  s.addClaim('k', 'pvc-086e94c4-14e2-426f-8821-ec9e9544e69a', 'bca1fb9b-e13d-11f1-b674-56a8e2a27fd3', {}, CSI);
+  s.addClaim('g', 'pvc-af5b5378-1568-4c09-baf0-8506f5519278', 'bccc4e87-e13d-11f1-b674-56a8e2a27fd3', {}, CSI);
+  const inline = { name: 'scratch', csi: { driver: 'hostpath.csi.k8s.io' } };
+  const kept = podWith('restart-keep', keep, [...claim('k'), inline]);
+  await Promise.all([s.mount(kept), s.mount(podWith('restart-gone', gone, claim('g')))]);
+  const ordered = (calls: DriverCall[]): DriverCall[] =>
+    calls
+      .filter(({ request }) => !JSON.stringify(request).includes('volumeDevices'))
+      .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  assert.deepEqual(ordered(asked(s)), ordered(inPhase('restart', 'create')));
+  await s.stop();
+  await s.start();
+  assert.deepEqual(s.kubelet.manager.volumesInUse().length, 2, 'nobody may detach what is found');
+  s.kubelet.manager.removeUnknown((uid) => uid === keep);
+  const mounting = s.mount(kept);
+  await s.register();
+  await mounting;
+  await s.kubelet.manager.waitUnmounted(gone, s.signal);
+  assert.deepEqual(ordered(asked(s)), ordered(inPhase('restart', 'kubelet started again')));
+  assert.equal(
+    s.events.every((event) => event.includes('not found in the list of registered CSI drivers')),
+    true,
+  );
+  await s.unmount(kept);
+  assert.deepEqual(ordered(asked(s)), ordered(inPhase('restart', 'delete restart-keep')));
+  assert.deepEqual(
+    listing(join(s.root, 'plugins/kubernetes.io/csi')).map((line) => line.split(' ').at(-1)),
+    ['.', './hostpath.csi.k8s.io'],
+  );
+});

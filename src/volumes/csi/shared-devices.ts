@@ -1,0 +1,58 @@
+// Volumes that pods share: staged once, unstaged when nobody is left. One piece of work on a volume at a time. A pod counts
+// as a user from the moment it asks, so that nothing is unstaged under somebody who waits for its turn.
+import { Semaphore } from '../../lib/semaphore.ts';
+
+export type SharedDevice = {
+  readonly driver: string;
+  readonly handle: string;
+  /** Every pod that has the volume, may have it, or waits for it. */
+  readonly users: Set<string>;
+  readonly turn: Semaphore;
+  /** The driver has staged it, as far as this process knows. */
+  isStaged: boolean;
+};
+
+export class SharedDevices {
+  readonly #devices = new Map<string, SharedDevice>();
+
+  /** Makes somebody a user. */
+  use(driver: string, handle: string, user: string): SharedDevice {
+    const key = keyOf(driver, handle);
+    let device = this.#devices.get(key);
+    if (device === undefined) {
+      device = { driver, handle, users: new Set(), turn: new Semaphore(1), isStaged: false };
+      this.#devices.set(key, device);
+    }
+    device.users.add(user);
+    return device;
+  }
+
+  has(driver: string, handle: string): boolean {
+    return this.#devices.has(keyOf(driver, handle));
+  }
+
+  ofUser(user: string): SharedDevice | undefined {
+    for (const device of this.#devices.values()) if (device.users.has(user)) return device;
+    return undefined;
+  }
+
+  /** Lets go of a volume; `unstage` is run for the last user and may fail, who then stays a user. */
+  async release(
+    device: SharedDevice,
+    user: string,
+    unstage: (signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await device.turn.run(signal, async () => {
+      const { users } = device;
+      if (!users.has(user)) return;
+      if ([...users].some((other) => other !== user)) return void users.delete(user);
+      await unstage(signal);
+      device.isStaged = false;
+      users.delete(user);
+      if ([...users].length === 0) this.#devices.delete(keyOf(device.driver, device.handle));
+    });
+  }
+}
+
+const keyOf = (driver: string, handle: string): string => `${driver}^${handle}`;

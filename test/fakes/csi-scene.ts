@@ -1,0 +1,200 @@
+// A volume manager with one CSI driver and an API server made of maps: what the tests of CSI volumes share.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Node, Secret } from '../../src/core/node.ts';
+import type { Pod } from '../../src/core/pod.ts';
+import type { CsiDriver, PersistentVolume, PersistentVolumeClaim, VolumeAttachment } from '../../src/core/storage.ts';
+import { systemClock, type Clock } from '../../src/lib/clock.ts';
+import { KubeletError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Attachments } from '../../src/volumes/attachments.ts';
+import { createVolumes, type Volumes } from '../../src/volumes/create.ts';
+import { CsiDrivers } from '../../src/volumes/csi/csi-drivers.ts';
+import { attachmentName, uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
+import { ScriptedCsiDriver } from './scripted-csi-driver.ts';
+
+export const DRIVER = 'hostpath.csi.k8s.io';
+export const NODE = 'n1';
+
+export class CsiScene {
+  readonly root: string;
+  readonly driver = new ScriptedCsiDriver();
+  readonly claims = new Map<string, PersistentVolumeClaim>();
+  readonly volumes = new Map<string, PersistentVolume>();
+  readonly attached = new Map<string, VolumeAttachment>();
+  readonly secrets = new Map<string, Secret>();
+  readonly events: string[] = [];
+  readonly installed: string[] = [];
+  csiDriver: CsiDriver | undefined = {
+    metadata: { name: DRIVER },
+    spec: {
+      attachRequired: true,
+      podInfoOnMount: true,
+      fsGroupPolicy: 'File',
+      volumeLifecycleModes: ['Persistent', 'Ephemeral'],
+    },
+  };
+  /** Every list of volumes in use that was reported. */
+  readonly inUse: string[][] = [];
+  drivers!: CsiDrivers;
+  kubelet!: Volumes;
+  readonly signal = new AbortController().signal;
+  readonly #clock: Clock;
+  #version = 0;
+  #attachments!: Attachments;
+  #stop = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.root = mkdtempSync(join(tmpdir(), 'csi-'));
+  }
+
+  get endpoint(): string {
+    return join(this.root, 'csi.sock');
+  }
+
+  /** A kubelet begins; what an earlier one left is found. */
+  async start(): Promise<void> {
+    this.#stop = new AbortController();
+    this.#attachments = new Attachments();
+    this.drivers = new CsiDrivers({
+      clock: this.#clock,
+      log: silentLogger,
+      nodeInfo: {
+        install: async (driver, { nodeId }) => void this.installed.push(`${driver}=${nodeId}`),
+        uninstall: async (driver) => void this.installed.push(`-${driver}`),
+        update: async () => undefined,
+      },
+      onChange: () => this.kubelet.manager.retry('kubernetes.io/csi'),
+    });
+    this.kubelet = createVolumes(
+      {
+        objects: { configMap: () => missing('configmap'), secret: () => missing('secret') },
+        facts: { factsOf: () => ({ podIPs: [], hostIPs: [] }), allocatable: () => ({}) },
+        events: {
+          pod: (pod, type, reason, message) =>
+            void this.events.push(`${pod.metadata.name} ${type} ${reason} ${message}`),
+          node: () => undefined,
+        },
+        clock: this.#clock,
+        log: silentLogger,
+        storage: {
+          nodeName: NODE,
+          attachments: this.#attachments,
+          node: () => ({ metadata: { name: NODE } }),
+          onVolumesInUse: () => this.#report(),
+          claims: {
+            claim: (ns, name) => found(this.claims, `${ns}/${name}`, 'persistentvolumeclaims'),
+            volume: (name) => found(this.volumes, name, 'persistentvolumes'),
+          },
+          csi: {
+            drivers: this.drivers,
+            objects: {
+              driversRead: () => Promise.resolve(),
+              driver: (name) => (name === DRIVER ? this.csiDriver : undefined),
+              attachment: (name) => found(this.attached, name, 'volumeattachments.storage.k8s.io'),
+              secret: (ns, name) => found(this.secrets, `${ns}/${name}`, 'secrets'),
+              token: (_pod, { audience }) =>
+                Promise.resolve({ token: `token-${audience}`, expirationTimestamp: '2026-01-01T00:00:00Z' }),
+            },
+          },
+        },
+      },
+      { rootDir: this.root },
+    );
+    await this.kubelet.manager.reconstruct(this.signal);
+    this.#report();
+    this.#running = Promise.all([this.kubelet.manager.run(this.#stop.signal), this.drivers.run(this.#stop.signal)]);
+  }
+
+  /** The driver's socket appears. */
+  async register(): Promise<void> {
+    await this.drivers.register(
+      { type: 'CSIPlugin', name: DRIVER, endpoint: this.endpoint, versions: ['1.0.0'] },
+      this.signal,
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async end(): Promise<void> {
+    await this.stop();
+    await this.driver.close();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  /** A claim bound to a volume that is attached. */
+  addClaim(name: string, pv: string, handle: string, spec: Partial<PersistentVolume['spec']> = {}, csi = {}): void {
+    const uid = `${name}-uid`;
+    this.claims.set(`golden/${name}`, {
+      metadata: { name, namespace: 'golden', uid },
+      spec: { volumeName: pv },
+      status: { phase: 'Bound' },
+    });
+    this.volumes.set(pv, {
+      metadata: { name: pv },
+      spec: {
+        claimRef: { uid, name, namespace: 'golden' },
+        accessModes: ['ReadWriteOnce'],
+        volumeMode: 'Filesystem',
+        csi: { driver: DRIVER, volumeHandle: handle, ...csi },
+        ...spec,
+      },
+    });
+    this.attached.set(attachmentName(handle, DRIVER, NODE), {
+      metadata: { name: attachmentName(handle, DRIVER, NODE) },
+      status: { attached: true },
+    });
+    this.#report();
+  }
+
+  mount(pod: Pod): Promise<void> {
+    return this.kubelet.manager.waitMounted(pod, this.signal);
+  }
+
+  async unmount(pod: Pod): Promise<void> {
+    this.kubelet.manager.podRemoved(pod.metadata.uid ?? '');
+    await this.kubelet.manager.waitUnmounted(pod.metadata.uid ?? '', this.signal);
+  }
+
+  /** What a controller would do: attach what there is, and list it with what the node says it uses. */
+  #report(): void {
+    const inUse = this.kubelet.manager.volumesInUse();
+    if (inUse.join() !== (this.inUse.at(-1) ?? []).join()) this.inUse.push(inUse);
+    const volumesAttached = [...this.volumes.values()].flatMap(({ spec: { csi } }) =>
+      csi === undefined ? [] : [{ name: uniqueNameOf(csi.driver, csi.volumeHandle), devicePath: '' }],
+    );
+    const node: Node = {
+      metadata: { name: NODE, uid: 'node-uid', resourceVersion: String(++this.#version) },
+      status: { volumesInUse: inUse, volumesAttached },
+    };
+    queueMicrotask(() => this.#attachments.nodeSeen(node));
+  }
+}
+
+const missing = (what: string): Promise<never> => Promise.reject(new KubeletError('notFound', `${what} not found`));
+
+function found<T>(objects: Map<string, T>, key: string, kind: string): Promise<T> {
+  const object = objects.get(key);
+  return object === undefined ? missing(`${kind} "${key.split('/').at(-1)}"`) : Promise.resolve(object);
+}
+
+export const podWith = (
+  name: string,
+  uid: string,
+  volumes: NonNullable<Pod['spec']['volumes']>,
+  spec: Partial<Pod['spec']> = {},
+): Pod => ({
+  metadata: { name, namespace: 'golden', uid },
+  spec: {
+    serviceAccountName: 'default',
+    containers: [{ name: 'c', volumeMounts: volumes.map((v) => ({ name: v.name, mountPath: `/${v.name}` })) }],
+    volumes,
+    ...spec,
+  },
+});

@@ -1,0 +1,69 @@
+// A CSI driver of a few lines: answers every node call, makes and removes the directories a driver is to make, keeps a list
+// of its calls, and misbehaves on demand. Needs no root.
+import { mkdir, rmdir } from 'node:fs/promises';
+import { readable } from '../../src/devcluster/csi-hostpath/call-log.ts';
+import { Node, NodeRpcType } from '../../src/lib/csi-api/gen/csi.ts';
+import { GrpcServer } from '../../src/lib/grpc/server.ts';
+import type { Rpc } from '../../src/lib/grpc/rpc.ts';
+
+export type DriverCall = { readonly call: string; readonly request: Record<string, unknown> };
+type NodeCall = keyof typeof Node;
+
+export class ScriptedCsiDriver {
+  readonly calls: DriverCall[] = [];
+  capabilities: readonly (keyof typeof NodeRpcType)[] = [
+    'STAGE_UNSTAGE_VOLUME',
+    'GET_VOLUME_STATS',
+    'SINGLE_NODE_MULTI_WRITER',
+    'EXPAND_VOLUME',
+  ];
+  info = { nodeId: 'n1', maxVolumesPerNode: 100 };
+  /** Runs before a call has any effect; a throw is the answer. */
+  before: (call: NodeCall, request: Record<string, unknown>, signal: AbortSignal) => Promise<void> | void = () =>
+    undefined;
+  #server = new GrpcServer();
+
+  async listen(endpoint: string): Promise<void> {
+    this.#server = new GrpcServer();
+    this.#add(Node.nodeGetInfo, 'nodeGetInfo', () => this.info);
+    this.#add(Node.nodeGetCapabilities, 'nodeGetCapabilities', () => ({
+      capabilities: this.capabilities.map((name) => ({ rpc: { type: NodeRpcType[name] } })),
+    }));
+    this.#add(Node.nodeStageVolume, 'nodeStageVolume', () => ({}));
+    this.#add(Node.nodeUnstageVolume, 'nodeUnstageVolume', () => ({}));
+    this.#add(Node.nodePublishVolume, 'nodePublishVolume', async ({ targetPath }) => {
+      await mkdir(targetPath, { recursive: true });
+      return {};
+    });
+    this.#add(Node.nodeUnpublishVolume, 'nodeUnpublishVolume', async ({ targetPath }) => {
+      await rmdir(targetPath).catch(() => undefined);
+      return {};
+    });
+    this.#add(Node.nodeExpandVolume, 'nodeExpandVolume', () => ({ capacityBytes: 0 }));
+    this.#add(Node.nodeGetVolumeStats, 'nodeGetVolumeStats', () => ({
+      usage: [
+        { available: 60, total: 100, used: 40, unit: 1 },
+        { available: 9, total: 10, used: 1, unit: 2 },
+      ],
+    }));
+    await this.#server.listen(endpoint);
+  }
+
+  close(): Promise<void> {
+    return this.#server.close();
+  }
+
+  /** The calls so far, without questions for capabilities, and an empty list from now on. */
+  take(): DriverCall[] {
+    return this.calls.splice(0).filter(({ call }) => call !== 'NodeGetCapabilities');
+  }
+
+  #add<Req, Res>(rpc: Rpc<Req, Res>, name: NodeCall, answer: (request: Req) => Res | Promise<Res>): void {
+    this.#server.unary(rpc, async (request, signal) => {
+      const shown = readable(rpc.request.spec, request);
+      this.calls.push({ call: rpc.path.slice(rpc.path.lastIndexOf('/') + 1), request: shown });
+      await this.before(name, shown, signal);
+      return answer(request);
+    });
+  }
+}
