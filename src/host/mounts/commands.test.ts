@@ -10,10 +10,8 @@ const signal = new AbortController().signal;
 
 test('exit code and output, whatever the code is', async () => {
   const commands = new ChildCommands({ clock: systemClock });
-  assert.deepEqual(await commands.run('sh', ['-c', 'echo out; echo err >&2; exit 3'], signal), {
-    code: 3,
-    output: 'out\nerr',
-  });
+  const { code, output } = await commands.run('sh', ['-c', 'echo out; echo err >&2; exit 3'], signal);
+  assert.deepEqual({ code, output }, { code: 3, output: 'out\nerr' });
   await assert.rejects(commands.run('no-such-tool', [], signal), {
     kind: 'unavailable',
     message: /^cannot run no-such-tool: /,
