@@ -16,6 +16,7 @@ const POD: Json = {
   metadata: { name: 'writer', namespace: 'default' },
   spec: {
     terminationGracePeriodSeconds: 2,
+    dnsPolicy: 'Default',
     containers: [
       {
         name: 'c',

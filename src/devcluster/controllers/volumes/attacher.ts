@@ -14,6 +14,7 @@ import {
   CLAIMS,
   CSI_DRIVERS,
   find,
+  isDeleting,
   isFinished,
   tell,
   update,
@@ -41,7 +42,7 @@ export class AttachDetach implements Controller {
       case 'pods':
         return claimNamesOf(object as ApiObject).length > 0 ? [textAt(object, 'spec', 'nodeName')].filter(Boolean) : [];
       case 'nodes':
-        return change.type === 'DELETED' || sameVolumes(change) ? [] : [change.now.key];
+        return change.type !== 'DELETED' && sameVolumes(change) ? [] : [change.now.key];
       case ATTACHMENTS:
         return [textAt(object, 'spec', 'nodeName')];
       case CLAIMS:
@@ -54,16 +55,20 @@ export class AttachDetach implements Controller {
   reconcile(name: string): void {
     const { registry } = this.#deps;
     const node = find(registry, 'nodes', name);
-    if (node === undefined) return;
-    const wanted = this.#wantedBy(name);
     const attachments = all(registry, ATTACHMENTS).filter((a) => textAt(a, 'spec', 'nodeName') === name);
+    if (node === undefined) return this.#detach(attachments.filter((a) => !isDeleting(a)));
+    const wanted = this.#wantedBy(name);
     const volumes = new Map(all(registry, VOLUMES).map((v) => [v.metadata.name, v]));
     const plan = planAttachments({ node, wanted, attachments, volumes });
     for (const { volume } of plan.attach) this.#attach(volume, name);
     this.#report(node, plan.volumesAttached, wanted);
-    for (const attachment of plan.detach)
-      deleteObject(registry, resourceNamed(ATTACHMENTS), '', attachment.metadata.name, {}, systemContext());
+    this.#detach(plan.detach);
     for (const attachment of attachments) this.#sayFailure(attachment, wanted);
+  }
+
+  #detach(attachments: readonly ApiObject[]): void {
+    for (const { metadata } of attachments)
+      deleteObject(this.#deps.registry, resourceNamed(ATTACHMENTS), '', metadata.name, {}, systemContext());
   }
 
   /** The volumes of the node's pods, by name, that have to be attached. */

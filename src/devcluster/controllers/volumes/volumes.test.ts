@@ -67,8 +67,9 @@ const bound = async (name: string): Promise<string> => {
 };
 const grow = (name: string, storage: string): void =>
   change(CLAIMS, name, (d) => ({ ...d, spec: { ...recordAt(d, 'spec'), resources: { requests: { storage } } } }));
-const inUse = (...names: string[]): void =>
-  change('nodes', 'n1', (d) => ({ ...d, status: { ...recordAt(d, 'status'), volumesInUse: names } }), 'status');
+const inUse = (...names: string[]): void => inUseOn('n1', ...names);
+const inUseOn = (node: string, ...names: string[]): void =>
+  change('nodes', node, (d) => ({ ...d, status: { ...recordAt(d, 'status'), volumesInUse: names } }), 'status');
 const attached = (): string[] =>
   recordsAt(get('nodes', 'n1'), 'status', 'volumesAttached').map((v) => textAt(v, 'name'));
 const events = (reason: string): string[] =>
@@ -187,6 +188,19 @@ describe('volume controllers', () => {
     inUse();
     await until('detached and removed', () => attached().length === 0 && get(ATTACHMENTS, name) === undefined);
     await until('the volume is gone', () => get(VOLUMES, volume?.metadata.name ?? '') === undefined);
+  });
+
+  it('detaches what was attached to a node that is gone', async () => {
+    create('nodes', { metadata: { name: 'n2' } });
+    claim('stray', '8Mi');
+    const name = await bound('stray');
+    const spec = { attacher: DRIVER_NAME, nodeName: 'n2', source: { persistentVolumeName: name } };
+    create(ATTACHMENTS, { metadata: { name: 'stray' }, spec });
+    inUseOn('n2', `kubernetes.io/csi/${DRIVER_NAME}^${textAt(get(VOLUMES, name), 'spec', 'csi', 'volumeHandle')}`);
+    remove('nodes', 'n2');
+    await until('detached', () => get(ATTACHMENTS, 'stray') === undefined);
+    remove(CLAIMS, 'stray');
+    await until('gone', () => get(VOLUMES, name) === undefined);
   });
 
   it('grows a volume and leaves the file system to the node', async () => {
