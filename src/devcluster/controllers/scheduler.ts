@@ -11,8 +11,18 @@ import { systemContext } from '../seed.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
 import { recordEvent } from './events.ts';
 import { reasonsAgainst, unschedulableMessage } from './scheduling.ts';
-import { all, CLAIMS, CLASSES, find, SELECTED_NODE, update, VOLUMES, withAnnotations } from './volumes/objects.ts';
-import { claimsOfPod, volumesReach, type ClaimsOfPod } from './volumes/scheduling.ts';
+import {
+  all,
+  CLAIMS,
+  CLASSES,
+  CSI_NODES,
+  find,
+  SELECTED_NODE,
+  update,
+  VOLUMES,
+  withAnnotations,
+} from './volumes/objects.ts';
+import { claimsOfPod, exceedsLimits, volumesReach, type ClaimsOfPod } from './volumes/scheduling.ts';
 
 const isFinished = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'));
 const asPod = (object: ApiObject): Pod => object as unknown as Pod;
@@ -31,7 +41,8 @@ export class Scheduler implements Controller {
 
   keysOf(change: Change): readonly string[] {
     if (change.resource === 'nodes') return schedulingChanged(change) ? this.#pending() : [];
-    if (change.resource === CLAIMS || change.resource === CLASSES) return this.#pending();
+    if (change.resource === CLAIMS || change.resource === CLASSES || change.resource === CSI_NODES)
+      return this.#pending();
     if (change.resource !== 'pods') return [];
     const pod = change.now.object as ApiObject;
     if (change.type !== 'DELETED' && textAt(pod, 'spec', 'nodeName') === '') return [change.now.key];
@@ -61,9 +72,11 @@ export class Scheduler implements Controller {
       return this.#refuse(pod, `0/${nodes.length} nodes are available: ${claims.problem}. not found`);
     const reasons: string[] = [];
     for (const node of nodes) {
-      const against = volumesReach(claims.volumes, node)
-        ? reasonsAgainst(asPod(pod), node, this.#podsOn(node.metadata.name))
-        : ['node(s) had volume node affinity conflict'];
+      const against = [
+        ...(volumesReach(claims.volumes, node) ? [] : ['node(s) had volume node affinity conflict']),
+        ...(this.#hasRoomFor(claims.volumes, node.metadata.name) ? [] : ['node(s) exceed max volume count']),
+        ...reasonsAgainst(asPod(pod), node, this.#podsOn(node.metadata.name)),
+      ];
       if (against.length === 0) return this.#place(pod, node.metadata.name, claims.waiting);
       reasons.push(...against);
     }
@@ -111,6 +124,15 @@ export class Scheduler implements Controller {
       storageClass: (name) => find(registry, CLASSES, name),
       pods: all(registry, 'pods'),
     });
+  }
+
+  #hasRoomFor(volumes: readonly ApiObject[], node: string): boolean {
+    const { registry } = this.#deps;
+    const present = this.#podsOn(node).flatMap((pod) => {
+      const claims = this.#claims(pod as unknown as ApiObject);
+      return 'problem' in claims ? [] : claims.volumes;
+    });
+    return !exceedsLimits(volumes, present, find(registry, CSI_NODES, node));
   }
 
   #podsOn(node: string): Pod[] {

@@ -7,7 +7,7 @@ import { planAttachments, uniqueName } from './attaching.ts';
 import { bestVolume, mismatch } from './matching.ts';
 import { secretFor, volumeObject } from './provisioning.ts';
 import { nextResizeStep } from './resizer.ts';
-import { claimsOfPod } from './scheduling.ts';
+import { claimsOfPod, exceedsLimits } from './scheduling.ts';
 
 const object = (name: string, spec: Json, more: Json = {}): ApiObject => ({
   kind: 'X',
@@ -138,6 +138,19 @@ describe('what claims mean for a pod', () => {
     const alone = claim({ accessModes: ['ReadWriteOncePod'] }, { phase: 'Bound' });
     assert.match(String(verdict(alone, 'Immediate', [other])), /ReadWriteOncePod access mode/);
   });
+});
+
+describe('the limit of a driver', () => {
+  const csi = (handle: string): ApiObject => volume(handle, { csi: { driver: 'd', volumeHandle: handle } });
+  const csiNode = object('n1', { drivers: [{ name: 'd', nodeID: 'n1', allocatable: { count: 2 } }] });
+  for (const [what, wanted, present, exceeded] of [
+    ['room for one more', ['a'], ['b'], false],
+    ['no room', ['a'], ['b', 'c'], true],
+    ['one that is there already', ['b'], ['b', 'c'], false],
+    ['none wanted', [], ['b', 'c', 'd'], false],
+  ] as const)
+    it(what, () => assert.equal(exceedsLimits(wanted.map(csi), present.map(csi), csiNode), exceeded));
+  it('a driver the node does not have', () => assert.equal(exceedsLimits([csi('a')], [], undefined), false));
 });
 
 describe('what a class makes of a volume', () => {

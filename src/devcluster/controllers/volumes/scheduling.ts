@@ -1,6 +1,6 @@
 // What the claims of a pod mean for where it can go. Pure.
 import type { Node } from '../../../core/node.ts';
-import { keyOf, textAt, textsAt, type ApiObject } from '../../api/objects.ts';
+import { keyOf, numberAt, recordsAt, textAt, textsAt, type ApiObject } from '../../api/objects.ts';
 import { reaches } from './matching.ts';
 import { claimNamesOf, isDeleting, isFinished } from './objects.ts';
 
@@ -60,3 +60,21 @@ const waitsForConsumer = (claim: ApiObject, world: ClaimsWorld): boolean =>
 
 export const volumesReach = (volumes: readonly ApiObject[], node: Node): boolean =>
   volumes.every((volume) => reaches(volume, node));
+
+/** Whether a driver of the node can take no more: the volumes its pods have, and these. */
+export function exceedsLimits(
+  volumes: readonly ApiObject[],
+  present: readonly ApiObject[],
+  csiNode: ApiObject | undefined,
+): boolean {
+  const handles = (driver: string, of: readonly ApiObject[]): string[] =>
+    of
+      .filter((v) => textAt(v, 'spec', 'csi', 'driver') === driver)
+      .map((v) => textAt(v, 'spec', 'csi', 'volumeHandle'));
+  return recordsAt(csiNode, 'spec', 'drivers').some((driver) => {
+    const limit = numberAt(driver, 'allocatable', 'count');
+    const name = textAt(driver, 'name');
+    const wanted = handles(name, volumes);
+    return limit !== undefined && wanted.length > 0 && new Set([...handles(name, present), ...wanted]).size > limit;
+  });
+}
