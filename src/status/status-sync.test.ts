@@ -169,25 +169,29 @@ describe('StatusSync', () => {
     await t.stop();
   });
 
-  it('reads the pod after a conflict and tries again', async () => {
-    const stale = apiPod({ phase: 'Pending' });
-    let first = true;
-    const t = open((call) => {
-      if (call.verb === 'GET') return apiPod({ phase: 'Pending', reason: 'x' }, {}, 9);
-      if (first) {
-        first = false;
-        throw new KubeletError('conflict', 'uid', { detail: { status: 409 } });
-      }
-      return patched(call, stale, 10);
+  for (const [kind, status] of [
+    ['conflict', 409],
+    ['invalid', 422],
+  ] as const)
+    it(`reads the pod after an answer of ${status} and tries again`, async () => {
+      const stale = apiPod({ phase: 'Pending' });
+      let first = true;
+      const t = open((call) => {
+        if (call.verb === 'GET') return apiPod({ phase: 'Pending', reason: 'x' }, {}, 9);
+        if (first) {
+          first = false;
+          throw new KubeletError(kind, 'uid', { detail: { status } });
+        }
+        return patched(call, stale, 10);
+      });
+      t.watched.set(stale);
+      t.statuses.set(U, { pod: stale, status: { phase: 'Running' }, version: 1, finished: false });
+      t.sync.wake(U);
+      await t.clock.advance(0);
+      assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`, `GET ${PATH}`, `PATCH ${PATH}/status`]);
+      assert.deepEqual(t.client.calls[2]?.body, { metadata: { uid: 'U' }, status: { phase: 'Running', reason: null } });
+      await t.stop();
     });
-    t.watched.set(stale);
-    t.statuses.set(U, { pod: stale, status: { phase: 'Running' }, version: 1, finished: false });
-    t.sync.wake(U);
-    await t.clock.advance(0);
-    assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`, `GET ${PATH}`, `PATCH ${PATH}/status`]);
-    assert.deepEqual(t.client.calls[2]?.body, { metadata: { uid: 'U' }, status: { phase: 'Running', reason: null } });
-    await t.stop();
-  });
 
   it('drops the status of a pod whose name belongs to another one now', async () => {
     const t = open((call) => (call.verb === 'GET' ? apiPod({}, { uid: 'other' }) : undefined));

@@ -173,7 +173,8 @@ export class StatusSync implements Runnable {
         return;
       } catch (err) {
         if (isFault(err, 'notFound')) return this.#nothingThere(uid, desired);
-        if (!isFault(err, 'conflict') || attempt > 0) throw err;
+        // A pod of the same name with another UID: servers say either.
+        if (!isFault(err, 'conflict', 'invalid') || attempt > 0) throw err;
         this.#answers.delete(uid);
         api = undefined; // the copy is out of date: read it and try once more
       }

@@ -13,7 +13,7 @@ import { TokenIssuer } from './auth/tokens.ts';
 import { sendError, type Exchange } from './exchange.ts';
 import { createHttpServer } from './http-server.ts';
 import { KubeletProxy, refuseUpgrade } from './kubelet-proxy.ts';
-import { restrictNodes } from './node-restriction.ts';
+import { admission } from './admission.ts';
 import type { ClusterPki } from './pki/pki.ts';
 import { Registry } from './registry.ts';
 import { requestInfo } from './request-info.ts';
@@ -74,7 +74,7 @@ export class ApiServer {
     const { store, clock, pki } = deps;
     this.#deps = deps;
     this.#options = options;
-    this.registry = new Registry({ store, clock }, STRATEGIES, restrictNodes(store));
+    this.registry = new Registry({ store, clock }, STRATEGIES, admission(store));
     this.hub = new WatchHub(store, { windowSize: options.watchWindow });
     this.tokens = new TokenIssuer(pki.tokenKey, pki.tokenPublicKey, clock, options.maxTokenSeconds);
     this.proxy = new KubeletProxy(store, pki.kubeletClient);

@@ -2,7 +2,7 @@
 import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { badRequest, invalid, notFound, staleObject, unsupportedMediaType, uidMismatch } from './api-error.ts';
+import { badRequest, invalid, notFound, staleObject, unsupportedMediaType } from './api-error.ts';
 import { applyTo, ownersOfNew } from './apply/ownership.ts';
 import { structureOfKind } from './apply/structure.ts';
 import { deletedStatus, deleteObject, type DeleteOptions, type Propagation } from './deletion.ts';
@@ -223,16 +223,16 @@ function checkedConfig(patch: unknown, query: URLSearchParams): Json {
   return patch;
 }
 
-/** A patch may carry the UID and version it was made for; both must still fit. */
+/** A patch may carry the UID and version it was made for; both must still fit. A UID is a field here, not a precondition. */
 function checkIdentity(type: ResourceType, stored: StoredObject, result: Json): void {
-  const { name, namespace = '', uid = '', resourceVersion = '' } = stored.object.metadata;
+  const { name, uid = '', resourceVersion = '' } = stored.object.metadata;
   const asked = textAt(result, 'metadata', 'uid');
-  if (asked !== '' && asked !== uid) throw uidMismatch(type, namespace, name, asked, uid);
   const version = textAt(result, 'metadata', 'resourceVersion');
   if (version !== '' && version !== resourceVersion) throw staleObject(type, name);
   const f = new Findings();
   const newName = textAt(result, 'metadata', 'name');
   if (newName !== name) f.invalid('metadata.name', newName, 'field is immutable');
+  if (asked !== '' && asked !== uid) f.invalid('metadata.uid', asked, 'field is immutable');
   if (f.list.length > 0) throw invalid(type, name, f.list);
 }
 

@@ -1,4 +1,5 @@
 // Subresources that are verbs of their own: binding, eviction, tokens, scale, finalize.
+import { audienceProblem } from './token-audiences.ts';
 import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import { badRequest, conflict, forbidden, invalid, notFound } from './api-error.ts';
@@ -132,7 +133,11 @@ export function requestToken(
 ): Json {
   const account = registry.get(resourceNamed('serviceaccounts'), namespace, name);
   const spec = recordAt(body, 'spec');
-  if (isNode(user)) checkNodeToken(registry, namespace, name, recordAt(spec, 'boundObjectRef'), nodeNameOf(user));
+  if (isNode(user)) {
+    const pod = checkNodeToken(registry, namespace, name, recordAt(spec, 'boundObjectRef'), nodeNameOf(user));
+    const why = audienceProblem(registry.store, pod, name, textsAt(spec, 'audiences'), user);
+    if (why !== undefined) throw forbidden(resourceNamed('serviceaccounts'), name, why);
+  }
   const seconds = numberAt(spec, 'expirationSeconds') ?? DEFAULT_SECONDS;
   const f = new Findings();
   if (seconds < MIN_SECONDS)
@@ -154,7 +159,7 @@ export function requestToken(
 }
 
 /** A kubelet gets tokens only for pods that run on its node. */
-function checkNodeToken(registry: Registry, namespace: string, account: string, ref: Json, node: string): void {
+function checkNodeToken(registry: Registry, namespace: string, account: string, ref: Json, node: string): ApiObject {
   const refuse = (why: string): Error => forbidden(resourceNamed('serviceaccounts'), account, why);
   if (textAt(ref, 'kind') !== 'Pod' || textAt(ref, 'name') === '')
     throw refuse('node requested token not bound to a pod');
@@ -166,6 +171,7 @@ function checkNodeToken(registry: Registry, namespace: string, account: string, 
     );
   if (textAt(pod, 'spec', 'nodeName') !== node)
     throw refuse('node requested token bound to a pod scheduled on a different node');
+  return pod as ApiObject;
 }
 
 type Bound = { binding?: TokenBinding; node?: { name: string; uid: string } };

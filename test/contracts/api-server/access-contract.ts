@@ -35,7 +35,11 @@ export function accessContract(s: Scene): void {
     const other = s.server.as('system:node:n2', ['system:nodes']);
     await s.api.post(`${s.path}/secrets`, { metadata: { name: 'used' } });
     await s.api.post(`${s.path}/secrets`, { metadata: { name: 'unused' } });
-    const volumes = [{ name: 's', secret: { secretName: 'used' } }];
+    const token = { serviceAccountToken: { path: 't', audience: 'x', expirationSeconds: 3607 } };
+    const volumes = [
+      { name: 's', secret: { secretName: 'used' } },
+      { name: 't', projected: { sources: [token] } },
+    ];
     await s.api.post(`${s.path}/pods`, podBody('owned', { nodeName: 'n1', volumes }));
     await until('the node may read it', async () => (await kubelet.get(`${s.path}/secrets/used`)).status === 200);
     assert.equal((await kubelet.get(`${s.path}/secrets?fieldSelector=metadata.name%3Dused`)).status, 200);
@@ -50,19 +54,24 @@ export function accessContract(s: Scene): void {
     assert.equal((await kubelet.merge(`${s.path}/pods/owned`, { metadata: { labels: { a: 'b' } } })).status, 403);
     assert.equal((await kubelet.post(`${s.path}/pods`, podBody('mine', { nodeName: 'n1' }))).status, 403);
     assert.equal((await other.delete(`${s.path}/pods/owned`, { gracePeriodSeconds: 0 })).status, 403);
-    const token = await kubelet.post(`${s.path}/serviceaccounts/default/token`, {
-      spec: {
-        audiences: ['x'],
-        expirationSeconds: 3607,
-        boundObjectRef: {
-          kind: 'Pod',
-          apiVersion: 'v1',
-          name: 'owned',
-          uid: dig((await s.api.get(`${s.path}/pods/owned`)).body, 'metadata', 'uid'),
+    const uid = dig((await s.api.get(`${s.path}/pods/owned`)).body, 'metadata', 'uid');
+    const ask = (...audiences: string[]): ReturnType<typeof kubelet.post> =>
+      kubelet.post(`${s.path}/serviceaccounts/default/token`, {
+        spec: {
+          audiences,
+          expirationSeconds: 3607,
+          boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'owned', uid },
         },
-      },
-    });
-    assert.equal(token.status, 201, JSON.stringify(token.body));
+      });
+    const given = await ask('x');
+    assert.equal(given.status, 201, JSON.stringify(given.body));
+    const another = await ask('y');
+    assert.equal(another.status, 403);
+    assert.match(
+      String(another.body['message']),
+      /audience "y" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience/,
+    );
+    assert.match(String((await ask('x', 'y')).body['message']), /node may only request 0 or 1 audiences/);
     const loose = await kubelet.post(`${s.path}/serviceaccounts/default/token`, { spec: { expirationSeconds: 3607 } });
     assert.equal(loose.status, 403);
     assert.match(String(loose.body['message']), /node requested token not bound to a pod/);

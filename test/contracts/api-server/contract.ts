@@ -6,6 +6,7 @@ import { podBody, type Scene } from './scene.ts';
 import type { TestServer } from './servers.ts';
 import { accessContract } from './access-contract.ts';
 import { certificateContract } from './certificate-contract.ts';
+import { resizeContract } from './resize-contract.ts';
 import { watchContract } from './watch-contract.ts';
 
 export function apiServerContract(open: () => Promise<TestServer>): void {
@@ -284,9 +285,16 @@ function patchContract(s: Scene): void {
       metadata: { uid: '00000000-0000-0000-0000-000000000000' },
       status: { message: 'x' },
     });
-    assert.equal(other.status, 409);
+    assert.equal(other.status, 422);
+    assert.match(String(other.body['message']), /metadata\.uid: Invalid value: "0{8}-.*": field is immutable/);
+    const whole = {
+      ...one.body,
+      metadata: { ...(one.body['metadata'] as Json), uid: '00000000-0000-0000-0000-000000000000' },
+    };
+    const replaced = await s.api.put(path, whole);
+    assert.equal(replaced.status, 409, 'of a replacement it is a precondition');
     assert.match(
-      String(other.body['message']),
+      String(replaced.body['message']),
       /Precondition failed: UID in precondition: 0{8}-.*, UID in object meta: /,
     );
   });
@@ -441,58 +449,5 @@ function podContract(s: Scene): void {
     });
     assert.equal(dig(image.body, 'metadata', 'generation'), 2);
   });
-
-  it('adds ephemeral containers and resizes through their own doors', async () => {
-    const debug = await s.api.strategic(`${s.path}/pods/defaults/ephemeralcontainers`, {
-      spec: { ephemeralContainers: [{ name: 'dbg', image: 'localhost/busybox:1', stdin: true, tty: true }] },
-    });
-    assert.equal(debug.status, 200, JSON.stringify(debug.body));
-    assert.equal(dig(debug.body, 'spec', 'ephemeralContainers', 0, 'terminationMessagePath'), '/dev/termination-log');
-    assert.equal(dig(debug.body, 'metadata', 'generation'), 3);
-    await s.api.post(
-      `${s.path}/pods`,
-      podBody('size', {
-        nodeName: 'n1',
-        containers: [{ name: 'web', image: 'x', resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } } }],
-      }),
-    );
-    const sized = await s.api.strategic(`${s.path}/pods/size/resize`, {
-      spec: { containers: [{ name: 'web', resources: { requests: { cpu: '150m' } } }] },
-    });
-    assert.equal(sized.status, 200, JSON.stringify(sized.body));
-    assert.equal(dig(sized.body, 'spec', 'containers', 0, 'resources', 'requests', 'cpu'), '150m');
-    assert.equal(dig(sized.body, 'metadata', 'generation'), 2);
-  });
-
-  it('resizes pods as a whole', async () => {
-    const amounts = (cpu: string): object => ({ requests: { cpu, memory: '8Mi' }, limits: { cpu, memory: '16Mi' } });
-    const containers = [{ name: 'web', image: 'x', resources: { requests: { cpu: '100m' } } }];
-    await s.api.post(`${s.path}/pods`, podBody('whole', { nodeName: 'n1', containers, resources: amounts('200m') }));
-    const resize = (resources: object | null): ReturnType<typeof s.api.strategic> =>
-      s.api.strategic(`${s.path}/pods/whole/resize`, { spec: { resources } });
-    const grown = await resize(amounts('300m'));
-    assert.equal(grown.status, 200, JSON.stringify(grown.body));
-    assert.deepEqual(dig(grown.body, 'spec', 'resources'), amounts('300m'));
-    assert.equal(dig(grown.body, 'metadata', 'generation'), 2);
-    for (const [asked, complaint] of [
-      [null, /pod-level resources cannot be removed/],
-      [{ limits: { memory: null } }, /pod-level resource limits cannot be removed/],
-      [amounts('50m'), /must be greater than or equal to aggregate container requests of 100m/],
-    ] as const) {
-      const refused = await resize(asked);
-      assert.equal(refused.status, 422, JSON.stringify(refused.body));
-      assert.match(String(dig(refused.body, 'message')), complaint);
-    }
-  });
-
-  it('evicts', async () => {
-    const evicted = await s.api.post(`${s.path}/pods/size/eviction`, {
-      apiVersion: 'policy/v1',
-      kind: 'Eviction',
-      metadata: { name: 'size' },
-    });
-    assert.equal(evicted.status, 201);
-    const pod = await s.api.get(`${s.path}/pods/size`);
-    assert.equal(typeof dig(pod.body, 'metadata', 'deletionTimestamp'), 'string');
-  });
+  resizeContract(s);
 }
