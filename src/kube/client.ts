@@ -8,9 +8,10 @@ import { isFault, KubeletError } from '../lib/errors.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
 import { isTooLargeVersion, replyError, retryAfterMs, transportError } from './api-error.ts';
 import type { Reply } from './exchange.ts';
+import type { Lane } from './reachability.ts';
 import type { Recovery } from './recovery.ts';
 import { targetOf, type Resource, type Where } from './resources.ts';
-import type { HttpRequest, Lane, Transport } from './transport.ts';
+import type { HttpRequest, Transport } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch.ts';
 
 export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly preconditions?: { readonly uid: string } };

@@ -23,7 +23,7 @@ export class DialGate {
 
   constructor(clock: Clock, options: GateOptions) {
     this.#clock = clock;
-    this.#silent = new Backoff({ baseMs: 200, maxMs: options.maxSilentMs });
+    this.#silent = new Backoff({ baseMs: 800, maxMs: options.maxSilentMs });
   }
 
   /** Throws the last failure, with `retryInMs`, while it is too early. */

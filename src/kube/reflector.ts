@@ -46,7 +46,7 @@ export type ChangeListener<T> = (changes: readonly Change<T>[]) => void;
 const TIMEOUT_SECONDS = [300, 600] as const;
 const IDLE_MS = 150_000;
 const BACKOFF = { baseMs: 100, maxMs: 30_000 };
-const SPREAD_MS = 500;
+const SPREAD_MS = 5000;
 /** Without room for a watch the list is read this often. */
 const POLL_MS = 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
@@ -127,19 +127,17 @@ export class Reflector<T extends KubeObject> implements Runnable {
     }
   }
 
-  /** Waits; a server that could not be reached and answers somebody again ends the wait of all, one after the other. */
+  /** Waits. Once a server that could not be reached answers somebody, the wait is a short one of its own. */
   async #rest(ms: number, unreachable: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#deps;
     if (!unreachable || client.recovery === undefined) return await clock.sleep(ms, signal);
-    const early = childScope(signal);
-    let soon: Timer | undefined;
-    const end = client.recovery.onRecovered(() => {
-      soon ??= clock.after(clock.random() * (this.#o.spreadMs ?? SPREAD_MS), () => early.abort());
-    });
-    await clock.sleep(ms, early.signal);
+    const waiting = childScope(signal);
+    const end = client.recovery.onRecovered(() => waiting.abort());
+    await clock.sleep(ms, waiting.signal);
     end();
-    soon?.cancel();
-    early.release();
+    waiting.release();
+    if (waiting.signal.aborted && this.#o.scout !== true)
+      await clock.sleep(clock.random() * (this.#o.spreadMs ?? SPREAD_MS), signal);
   }
 
   /** One list if needed, then one watch until it ends; where there is no room for a watch, a list and a long pause. */

@@ -3,20 +3,17 @@
 // finish, and their watches end so that they come back on new ones.
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
-import { isUnreachable, transportError } from './api-error.ts';
+import { transportError } from './api-error.ts';
 import type { Credentials, Identity } from './credentials.ts';
 import { dial, type Dialed } from './dial.ts';
-import { DialGate } from './dial-gate.ts';
 import { LostExchange, type Connections, type Fate, type Outgoing, type Reply } from './exchange.ts';
 import { Http1Connections } from './http1-connections.ts';
 import { Http2Connections } from './http2-connections.ts';
 import { abortable } from '../lib/abort.ts';
 import type { ClusterAccess, TlsIdentity } from './kubeconfig.ts';
 import { proxyFor, type Environment } from './proxy.ts';
-import { Recovery } from './recovery.ts';
-
-/** `heartbeat` requests share no connection with others. */
-export type Lane = 'main' | 'heartbeat';
+import { Reachability, type Lane } from './reachability.ts';
+import type { Recovery } from './recovery.ts';
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -43,17 +40,13 @@ const MAX_CONNECTIONS: Readonly<Record<Lane, number>> = { main: 2, heartbeat: 1 
 /** Without HTTP/2: connections for requests, and for watches that can do without. */
 const HTTP1 = { main: { maxRequests: 6, maxOptional: 16 }, heartbeat: { maxRequests: 2, maxOptional: 0 } } as const;
 const MAX_ATTEMPTS = 3;
-/** A node whose heartbeats stop for 40 s loses its pods. */
-const MAX_SILENT_MS: Readonly<Record<Lane, number>> = { main: 30_000, heartbeat: 5000 };
 
 export class Transport {
-  /** Tells when the server answers again after it did not. */
-  readonly recovery: Recovery;
   readonly #deps: TransportDeps;
   readonly #access: ClusterAccess;
   readonly #o: TransportOptions;
   readonly #base: URL;
-  readonly #gates: Readonly<Record<Lane, DialGate>>;
+  readonly #reach: Reachability;
   #pool: Pool | undefined;
 
   constructor(deps: TransportDeps, access: ClusterAccess, options: TransportOptions) {
@@ -61,10 +54,12 @@ export class Transport {
     this.#access = access;
     this.#o = options;
     this.#base = new URL(access.server);
-    this.recovery = new Recovery(deps.clock);
-    const gate = (lane: Lane): DialGate => new DialGate(deps.clock, { maxSilentMs: MAX_SILENT_MS[lane] });
-    this.#gates = { main: gate('main'), heartbeat: gate('heartbeat') };
-    this.recovery.onRecovered(() => Object.values(this.#gates).forEach((one) => one.open()));
+    this.#reach = new Reachability(deps.clock);
+  }
+
+  /** Tells when the server answers again after it did not. */
+  get recovery(): Recovery {
+    return this.#reach.recovery;
   }
 
   get host(): string {
@@ -78,13 +73,13 @@ export class Transport {
       try {
         const connections = await this.#connections(identity.tls, request.lane ?? 'main', signal);
         const reply = await connections.exchange(this.#outgoing(request, identity), signal);
-        if (reply.status < 500 && reply.status !== 429) this.recovery.answered();
+        this.#reach.answered(reply.status);
         return reply;
       } catch (err) {
         const lost = err instanceof LostExchange;
         if (lost && attempt < MAX_ATTEMPTS && mayRepeat(request, err.fate) && !signal.aborted) continue;
         const failure = transportError(`${request.method} ${pathOf(request)}`, lost ? err.cause : err, signal);
-        if (!signal.aborted && isUnreachable(failure)) this.recovery.failed();
+        if (!signal.aborted) this.#reach.failed(failure);
         throw failure;
       }
     }
@@ -147,19 +142,11 @@ export class Transport {
     return connections;
   }
 
-  async #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Dialed> {
-    const gate = this.#gates[lane];
-    gate.check();
+  #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Dialed> {
     const proxy = proxyFor(this.#base, this.#access.proxyUrl, this.#o.env ?? process.env);
     const timeoutMs = this.#o.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
     const options = { server: this.#base, access: this.#access, proxy, tls: pool.tls, protocols, timeoutMs };
-    try {
-      const dialed = await dial(this.#deps.clock, options, signal);
-      gate.open();
-      return dialed;
-    } catch (err) {
-      throw signal.aborted ? err : gate.failed(err);
-    }
+    return this.#reach.connect(lane, () => dial(this.#deps.clock, options, signal), signal);
   }
 
   #outgoing(request: HttpRequest, identity: Identity): Outgoing {

@@ -64,7 +64,7 @@ function follower({ client }: Harness): Reflector<KubeObject> {
   const resource = { base: '/api/v1', plural: 'others' };
   const reflector = new Reflector<KubeObject>(
     { client, clock: systemClock, log: silentLogger },
-    { name: 'others', resource },
+    { name: 'others', resource, spreadMs: 300 },
   );
   const stop = new AbortController();
   const running = reflector.run(stop.signal);
