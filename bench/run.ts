@@ -17,6 +17,7 @@ import { probes, volumes } from './scenarios/shapes.ts';
 import { startUp } from './scenarios/start-up.ts';
 import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
+import { fleetCommand, fleetReport } from './fleet/command.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
 import type { Runtime } from './soak/soak-world.ts';
 import { interrupted, loadAverage } from './statistics.ts';
@@ -45,6 +46,7 @@ const HELP = `Usage: npm run bench [-- scenario… options]
 ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 
 On their own:
+  fleet      many kubelets on one API server: what a node costs it, and what happens after an outage (--nodes N)
   soak       20,000 pods come and go on a runtime in memory (--containerd: 500 on containerd): nothing may be left
   readme     redraws the tables in README.md and history.svg from history.jsonl
 
@@ -55,11 +57,14 @@ On their own:
   --heap-prof  what it allocates, likewise
   --trace      where the time goes, from the kubelet's own waterfalls
   --pods N     how many for soak
+  --nodes N    how many for fleet
   --json       only JSON on standard output
 `;
 
 type Options = {
   readonly soak: { readonly runtime: Runtime; readonly pods: number } | undefined;
+  /** How many kubelets. */
+  readonly fleet: number | undefined;
   readonly readme: boolean;
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
@@ -83,10 +88,12 @@ function readOptions(argv: readonly string[]): Options | undefined {
       'heap-prof': { type: 'boolean' },
       containerd: { type: 'boolean' },
       pods: { type: 'string' },
+      nodes: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
-  const [alone] = positionals.length === 1 ? positionals.filter((name) => ['soak', 'readme'].includes(name)) : [];
+  const [alone] =
+    positionals.length === 1 ? positionals.filter((name) => ['soak', 'fleet', 'readme'].includes(name)) : [];
   const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
   const quick = values.quick === true;
@@ -101,6 +108,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
   const pods = Number(values.pods ?? (quick ? 600 : runtime === 'fake' ? 20_000 : 500));
   return {
     soak: alone === 'soak' ? { runtime, pods } : undefined,
+    fleet: alone === 'fleet' ? Number(values.nodes ?? (quick ? 2 : 5)) : undefined,
     readme: alone === 'readme',
     form,
     trace: values.trace === true,
@@ -140,7 +148,8 @@ async function main(): Promise<void> {
   if (options.readme) return redrawReadme();
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
-    await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
+    if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
+    else await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
   } finally {
     await rm(dist, { recursive: true, force: true });
   }
@@ -169,6 +178,14 @@ async function runSoak(options: Options, what: { runtime: Runtime; pods: number 
     ? JSON.stringify({ machine, ...soaked }, undefined, 2)
     : `\n${soakReport(what.runtime, what.pods, soaked)}`;
   process.stdout.write(`${text}\n`);
+}
+
+async function runFleet({ form, quick, json, nodeOptions }: Options, nodes: number, dist: string): Promise<void> {
+  const figures = await fleetCommand({ ...programOf(form, dist), nodeOptions, nodes, quick, say });
+  const machine = { ...processors(), load: loadAverage() };
+  process.stdout.write(
+    `${json ? JSON.stringify({ machine, ...figures }, undefined, 2) : `\n${fleetReport(figures)}`}\n`,
+  );
 }
 
 const processors = (): { cpu: string; cores: number } => ({ cpu: cpus()[0]?.model.trim() ?? '', cores: cpus().length });

@@ -30,6 +30,9 @@ export type WorldOptions = {
   readonly flags?: readonly string[];
   /** With an IPC channel, for a probe inside. */
   readonly channel?: boolean;
+  /** Of a node that is one of many; the benchmark's own by default. */
+  readonly nodeName?: string;
+  readonly kubeconfig?: string;
 };
 
 export interface World {
@@ -184,10 +187,10 @@ export class Kubelet {
     const log = openSync(join(this.#dir, 'kubelet.log'), 'a');
     const flags = [
       `--config=${join(this.#dir, 'config.yaml')}`,
-      `--kubeconfig=${join(this.#dir, 'api', 'node.kubeconfig')}`,
+      `--kubeconfig=${this.#o.kubeconfig ?? join(this.#dir, 'api', 'node.kubeconfig')}`,
       `--root-dir=${join(this.#dir, 'kubelet')}`,
       `--cert-dir=${join(this.#dir, 'pki')}`,
-      `--hostname-override=${NODE_NAME}`,
+      `--hostname-override=${this.#o.nodeName ?? NODE_NAME}`,
       ...(this.#o.flags ?? []),
     ];
     this.#child = spawn(this.#o.command, flags, {
