@@ -12,6 +12,7 @@ export type Http1Options = {
 };
 
 const IDLE_SOCKET_MS = 90_000;
+const SWITCHING = 101;
 
 /** Gets its connections from elsewhere: proxy, TLS and bounds are not its business. */
 class DialAgent extends http.Agent {
@@ -91,9 +92,11 @@ export class Http1Connections implements Connections {
         const fate = request.reusedSocket && isConnectionLoss(err) ? 'reused' : 'unknown';
         reject(signal.aborted ? toError(signal.reason) : new LostExchange(err, fate));
       };
-      request.once('response', (response) =>
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
-      );
+      request.once('response', (response) => {
+        if (response.statusCode !== SWITCHING)
+          return resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response });
+        request.destroy(new Error('the server changed the protocol without saying to which'));
+      });
       // Nobody asked for another protocol.
       request.once('upgrade', (response, socket) => {
         socket.destroy();

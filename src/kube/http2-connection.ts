@@ -9,6 +9,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { LostExchange, toError, type Fate, type Outgoing, type Reply } from './exchange.ts';
@@ -33,7 +34,10 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session;
   readonly #streams = new Set<ClientHttp2Stream>();
   readonly #timers = new Set<Timer>();
-  readonly #onEnd: () => void;
+  /** Called once, when the connection takes no more streams. */
+  onEnd: () => void = () => undefined;
+  /** Called when the connection is gone. */
+  onClose: () => void = () => undefined;
   #limit = ASSUMED_STREAMS;
   #active = 0;
   #served = 0;
@@ -41,12 +45,10 @@ export class Http2Connection {
   #bytesRead = 0;
   #unusedSince: number;
 
-  /** `onEnd` is called once, when the connection takes no more streams. */
-  constructor(clock: Clock, socket: Socket, authority: string, onEnd: () => void, timing: Timing = {}) {
+  private constructor(clock: Clock, socket: Socket, authority: string, timing: Timing) {
     this.#clock = clock;
     this.#timing = timing;
     this.#socket = socket;
-    this.#onEnd = onEnd;
     this.#unusedSince = clock.monotonic();
     const session = connect(`https://${authority}`, {
       createConnection: () => socket,
@@ -64,8 +66,36 @@ export class Http2Connection {
     session.once('close', () => {
       this.#end();
       for (const timer of this.#timers) timer.cancel();
+      this.onClose();
     });
     this.#later(this.#readIdleMs, () => this.#look());
+  }
+
+  /** Stands when the server has sent its settings: until then nobody has shown that they speak HTTP/2. */
+  static async open(
+    clock: Clock,
+    socket: Socket,
+    authority: string,
+    options: { readonly timeoutMs: number } & Timing,
+    signal: AbortSignal,
+  ): Promise<Http2Connection> {
+    const connection = new Http2Connection(clock, socket, authority, options);
+    try {
+      await withDeadline(clock, signal, options.timeoutMs, (s) => abortable(s, connection.#settings));
+      return connection;
+    } catch (err) {
+      const failure = new KubeletError('unavailable', `${authority} takes connections and does not answer`);
+      connection.destroy(failure);
+      throw signal.aborted ? err : failure;
+    }
+  }
+
+  /** The server's settings have come, or never will. */
+  get #settings(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#session.once('remoteSettings', () => resolve());
+      this.#session.once('close', () => reject(new Error('closed')));
+    });
   }
 
   /** No more exchanges here. */
@@ -143,7 +173,7 @@ export class Http2Connection {
   #end(): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.#onEnd();
+    this.onEnd();
   }
 
   /** The server wants us elsewhere. What is under way may finish, but a watch would hold on for an hour. */

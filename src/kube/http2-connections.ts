@@ -1,48 +1,33 @@
 // HTTP/2 to one server with one identity: everything shares one connection; when the server takes no more streams on it a
 // further one is opened, up to a bound.
 import { abortable } from '../lib/abort.ts';
-import type { Clock } from '../lib/clock.ts';
 import { LostExchange, noRoom, toError, type Connections, type Outgoing, type Reply } from './exchange.ts';
-import { Http2Connection } from './http2-connection.ts';
-import type { Socket } from 'node:net';
+import type { Http2Connection } from './http2-connection.ts';
 
 export type Http2Options = {
-  readonly authority: string;
   readonly maxConnections: number;
-  /** Opens a connection that speaks HTTP/2. */
-  readonly dial: (signal: AbortSignal) => Promise<Socket>;
+  /** Opens a further one. */
+  readonly dial: (signal: AbortSignal) => Promise<Http2Connection>;
 };
 
 /** Streams of a connection that optional watches leave free for requests. */
 const KEPT_FREE = 10;
 
 export class Http2Connections implements Connections {
-  readonly #clock: Clock;
   readonly #o: Http2Options;
   readonly #stop = new AbortController();
   /** Those that take exchanges, and all that stand. */
   readonly #open = new Set<Http2Connection>();
   readonly #all = new Set<Http2Connection>();
-  #opening: Promise<Http2Connection> | undefined;
+  #opening: Promise<void> | undefined;
 
-  constructor(clock: Clock, options: Http2Options) {
-    this.#clock = clock;
+  constructor(options: Http2Options, first: Http2Connection) {
     this.#o = options;
+    this.#add(first);
   }
 
   get size(): number {
     return this.#all.size;
-  }
-
-  /** Takes over a connection that somebody opened. */
-  add(socket: Socket): Http2Connection {
-    const connection: Http2Connection = new Http2Connection(this.#clock, socket, this.#o.authority, () =>
-      this.#open.delete(connection),
-    );
-    this.#open.add(connection);
-    this.#all.add(connection);
-    socket.once('close', () => this.#all.delete(connection));
-    return connection;
   }
 
   async exchange(out: Outgoing, signal: AbortSignal): Promise<Reply> {
@@ -79,12 +64,18 @@ export class Http2Connections implements Connections {
     return others.reduce((least, c) => (c.active < least.active ? c : least), first);
   }
 
-  async #dial(): Promise<Http2Connection> {
-    const socket = await this.#o.dial(this.#stop.signal);
-    if (this.#stop.signal.aborted) {
-      socket.destroy();
-      throw toError(this.#stop.signal.reason);
-    }
-    return this.add(socket);
+  async #dial(): Promise<void> {
+    const connection = await this.#o.dial(this.#stop.signal);
+    const { aborted, reason } = this.#stop.signal as { aborted: boolean; reason: unknown };
+    if (!aborted) return this.#add(connection);
+    connection.destroy(toError(reason));
+    throw toError(reason);
+  }
+
+  #add(connection: Http2Connection): void {
+    connection.onEnd = () => this.#open.delete(connection);
+    connection.onClose = () => this.#all.delete(connection);
+    this.#all.add(connection);
+    if (!connection.closing) this.#open.add(connection);
   }
 }

@@ -1,13 +1,15 @@
 // The way to one API server: HTTP/2 where the server speaks it, HTTP/1.1 otherwise. Heartbeats have a connection of their
 // own, so that nothing else can hold them up. A new client identity gets new connections; what runs on the old ones may
 // finish, and their watches end so that they come back on new ones.
+import type { Socket } from 'node:net';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { transportError } from './api-error.ts';
 import type { Credentials, Identity } from './credentials.ts';
-import { dial, type Dialed } from './dial.ts';
+import { dial } from './dial.ts';
 import { LostExchange, type Connections, type Fate, type Outgoing, type Reply } from './exchange.ts';
 import { Http1Connections } from './http1-connections.ts';
+import { Http2Connection } from './http2-connection.ts';
 import { Http2Connections } from './http2-connections.ts';
 import { abortable } from '../lib/abort.ts';
 import type { ClusterAccess, TlsIdentity } from './kubeconfig.ts';
@@ -122,31 +124,40 @@ export class Transport {
 
   /** The first connection shows which protocol the server speaks. */
   async #open(pool: Pool, lane: Lane): Promise<Connections> {
-    const { clock } = this.#deps;
-    const { socket, protocol } = await this.#dial(pool, lane, ['h2', 'http/1.1'], pool.stop.signal);
-    if (protocol !== 'h2') {
-      const another = async (signal: AbortSignal) => (await this.#dial(pool, lane, ['http/1.1'], signal)).socket;
-      return new Http1Connections({ ...HTTP1[lane], dial: another }, socket);
+    const first = await this.#dial(pool, lane, ['h2', 'http/1.1'], pool.stop.signal);
+    if (!(first instanceof Http2Connection)) {
+      const dial = async (signal: AbortSignal): Promise<Socket> => {
+        const next = await this.#dial(pool, lane, ['http/1.1'], signal);
+        return next instanceof Http2Connection ? this.#changed(pool, lane, next) : next;
+      };
+      return new Http1Connections({ ...HTTP1[lane], dial }, first);
     }
-    const another = async (signal: AbortSignal) => {
+    const dial = async (signal: AbortSignal): Promise<Http2Connection> => {
       const next = await this.#dial(pool, lane, ['h2', 'http/1.1'], signal);
-      if (next.protocol === 'h2') return next.socket;
-      // Another server, or an older one, answers there now.
-      next.socket.destroy();
-      pool.lanes.delete(lane);
-      throw new LostExchange(new Error('the server no longer speaks HTTP/2'), 'unprocessed');
+      return next instanceof Http2Connection ? next : this.#changed(pool, lane, next);
     };
-    const options = { authority: this.#base.host, maxConnections: MAX_CONNECTIONS[lane], dial: another };
-    const connections = new Http2Connections(clock, options);
-    connections.add(socket);
-    return connections;
+    return new Http2Connections({ maxConnections: MAX_CONNECTIONS[lane], dial }, first);
   }
 
-  #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Dialed> {
+  /** Another server, or another version of it, answers there now: the lane begins anew. */
+  #changed(pool: Pool, lane: Lane, connection: Http2Connection | Socket): never {
+    const reason = new Error('the server speaks another protocol than before');
+    connection.destroy(reason);
+    pool.lanes.delete(lane);
+    throw new LostExchange(reason, 'unprocessed');
+  }
+
+  #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Http2Connection | Socket> {
+    const { clock } = this.#deps;
     const proxy = proxyFor(this.#base, this.#access.proxyUrl, this.#o.env ?? process.env);
     const timeoutMs = this.#o.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
     const options = { server: this.#base, access: this.#access, proxy, tls: pool.tls, protocols, timeoutMs };
-    return this.#reach.connect(lane, () => dial(this.#deps.clock, options, signal), signal);
+    const open = async (): Promise<Http2Connection | Socket> => {
+      const { socket, protocol } = await dial(clock, options, signal);
+      if (protocol !== 'h2') return socket;
+      return await Http2Connection.open(clock, socket, this.#base.host, { timeoutMs }, signal);
+    };
+    return this.#reach.connect(lane, open, signal);
   }
 
   #outgoing(request: HttpRequest, identity: Identity): Outgoing {
