@@ -22,6 +22,7 @@ export function summary(paths: Paths, settings: Settings, exampleIp: string | un
     ['Run your own', `kubectl run mine --image=${EXAMPLE_IMAGE} -- sleep 1000`],
     ['', `kubectl apply -f my-pod.yaml   (begin with a copy of ${paths.example})`],
     ['', `or put a manifest into ${paths.manifests}, which needs no API`],
+    ['Storage', `kubectl apply -f ${paths.exampleClaim}   (a claim, and a pod that writes to it)`],
     ...(exampleIp === undefined
       ? []
       : ([['Example pod', `curl http://${exampleIp}:8080/   (default/hello)`]] as [string, string][])),
