@@ -29,6 +29,7 @@ export const buildPodCgroups = (base: Foundation, edge: RuntimeEdge, hooks: Cont
     {
       driver: edge.cgroupDriver,
       root: config.cgroupRoot || '/',
+      perQos: config.cgroupsPerQOS,
       cpuCfsQuota: config.cpuCFSQuota,
       cpuPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
       podPidsLimit: config.podPidsLimit,
@@ -56,6 +57,7 @@ export const buildCgroupTree = (
     {
       driver: edge.cgroupDriver,
       root: config.cgroupRoot || '/',
+      perQos: config.cgroupsPerQOS,
       enforce: config.enforceNodeAllocatable,
       systemReservedCgroup: config.systemReservedCgroup,
       kubeReservedCgroup: config.kubeReservedCgroup,

@@ -12,7 +12,7 @@ const burstable = (cpu: string): Pod => ({
   spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
 });
 
-function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPercent?: number) {
+function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPercent?: number, perQos = true) {
   const written: (number | undefined)[] = [];
   const limits: string[] = [];
   let pods: readonly Pod[] = [];
@@ -39,6 +39,7 @@ function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPerc
     {
       driver: 'cgroupfs',
       root: '/',
+      perQos,
       enforce: [],
       systemReservedCgroup: '',
       kubeReservedCgroup: '',
@@ -49,7 +50,7 @@ function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPerc
     pods = now;
     return tree.refresh(new AbortController().signal);
   };
-  return { refresh, written, limits };
+  return { tree, refresh, written, limits };
 }
 
 test('a weight that cannot be written stops nobody and is tried again', async () => {
@@ -95,4 +96,11 @@ test('a tier that uses more than qosReserved leaves it gets no more than it uses
     '/kubepods/besteffort 800',
     '/kubepods/besteffort 900',
   ]);
+});
+
+test('without cgroups per QoS class nothing is made or written', async () => {
+  const t = setup(() => Promise.resolve(), undefined, false);
+  await t.tree.setUp(new AbortController().signal);
+  await t.refresh(burstable('1'));
+  assert.deepEqual(t.written, []);
 });

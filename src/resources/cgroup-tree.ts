@@ -5,6 +5,7 @@ import type { Pod, QosClass } from '../core/pod.ts';
 import type { Resources } from '../core/pod-resources.ts';
 import { quantity, toNumber } from '../core/quantity.ts';
 import type { Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
+import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -48,6 +49,8 @@ export type CgroupTreeOptions = {
   readonly driver: CgroupDriver;
   /** `cgroupRoot`. */
   readonly root: string;
+  /** `cgroupsPerQOS`: without it there are no cgroups above the pods. */
+  readonly perQos: boolean;
   /** `enforceNodeAllocatable`. */
   readonly enforce: readonly string[];
   readonly systemReservedCgroup: string;
@@ -74,6 +77,7 @@ export class CgroupTree implements Runnable {
   /** Makes the tree. Rejects when the configured root or a reserved cgroup is missing: the kubelet must not start. */
   async setUp(signal: AbortSignal): Promise<void> {
     const { cgroups } = this.#deps;
+    if (!this.#o.perQos) return;
     if (this.#root.length > 0 && !(await cgroups.exists(cgroupPath(this.#root, this.#o.driver), signal)))
       throw new KubeletError('invalid', `cgroup-root "${this.#o.root}" doesn't exist`);
     await cgroups.create(this.#path(kubepodsName(this.#root)), {}, signal);
@@ -89,6 +93,7 @@ export class CgroupTree implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
+    if (!this.#o.perQos) return aborted(signal);
     const tick = async (s: AbortSignal): Promise<void> => {
       if (!this.#enforced) await this.#limitPods(s);
       this.#applied.clear();
@@ -102,6 +107,7 @@ export class CgroupTree implements Runnable {
    * depends on it: what failed is tried again with the next one.
    */
   async refresh(signal: AbortSignal): Promise<void> {
+    if (!this.#o.perQos) return;
     try {
       await this.#turn.run(signal, () => this.#weigh(signal));
     } catch (err) {

@@ -33,6 +33,8 @@ export type PodCgroupsOptions = {
   readonly driver: CgroupDriver;
   /** `cgroupRoot`. */
   readonly root: string;
+  /** `cgroupsPerQOS`: without it pods have no cgroups, and containers are wherever the runtime puts them. */
+  readonly perQos: boolean;
   /** `cpuCFSQuota`. */
   readonly cpuCfsQuota: boolean;
 } & Omit<PodConfigOptions, 'enforceCpuLimits'>;
@@ -50,6 +52,7 @@ export class PodCgroups {
 
   /** CRI's `cgroup_parent`, and the path below the cgroup mounts. */
   parentOf(pod: Pod): string {
+    if (!this.#o.perQos) return '';
     return cgroupPath(podName(this.#root, qosClassOf(pod), uidOf(pod)), this.#o.driver);
   }
 
@@ -67,15 +70,18 @@ export class PodCgroups {
   }
 
   exists(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    if (!this.#o.perQos) return Promise.resolve(true);
     return this.#deps.cgroups.exists(this.parentOf(pod), signal);
   }
 
   /** Applies the pod's present settings, or just the given ones (one step of a resize). */
   update(pod: Pod, signal: AbortSignal, settings: CgroupSettings = this.configOf(pod)): Promise<void> {
+    if (!this.#o.perQos) return Promise.resolve();
     return this.#timed('update', () => this.#deps.cgroups.update(this.parentOf(pod), settings, signal));
   }
 
   read(pod: Pod, signal: AbortSignal): Promise<CgroupReading> {
+    if (!this.#o.perQos) return Promise.resolve({});
     return this.#deps.cgroups.read(this.parentOf(pod), signal);
   }
 
@@ -109,6 +115,7 @@ export class PodCgroups {
 
   /** UIDs of all pods that have a cgroup, known or not. */
   async listPodUids(signal: AbortSignal): Promise<readonly PodUid[]> {
+    if (!this.#o.perQos) return [];
     const dirs = await Promise.all(
       QOS_CLASSES.map((qos) =>
         this.#deps.cgroups.children(cgroupPath(qosName(this.#root, qos), this.#o.driver), signal),
@@ -131,6 +138,7 @@ export class PodCgroups {
   }
 
   #pathsOf(uid: PodUid): readonly string[] {
+    if (!this.#o.perQos) return [];
     return QOS_CLASSES.map((qos) => cgroupPath(podName(this.#root, qos, uid), this.#o.driver));
   }
 

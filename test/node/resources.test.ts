@@ -51,6 +51,7 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
     {
       driver: box.driver,
       root: box.root,
+      perQos: true,
       enforce,
       systemReservedCgroup: '',
       kubeReservedCgroup: '',
@@ -66,6 +67,7 @@ before(async () => {
     {
       driver: box.driver,
       root: box.root,
+      perQos: true,
       cpuCfsQuota: true,
       cpuPeriodUs: 100_000,
       podPidsLimit: -1,
@@ -218,6 +220,7 @@ test('a fork bomb stays within the process limit, and goes with its pod', async 
     {
       driver: box.driver,
       root: box.root,
+      perQos: true,
       cpuCfsQuota: true,
       cpuPeriodUs: 100_000,
       podPidsLimit: 12,
