@@ -38,6 +38,9 @@ const NOTES: Readonly<Record<string, string>> = {
   runonce: 'differs: works (runs the static pods, reports on each, exits); 1.36 refuses it',
   enableContentionProfiling: 'accepted; there are no locks to profile',
   'contention-profiling': 'accepted; there are no locks to profile',
+  iptablesMasqueradeBit: 'accepted and checked; upstream uses it no more either',
+  iptablesDropBit: 'accepted and checked; upstream uses it no more either',
+  showHiddenMetricsForVersion: 'same; no metric is hidden in this version',
   // Read by the name of the format in use.
   'logging.options.text.splitStream': 'same',
   'logging.options.text.infoBufferSize': 'same',

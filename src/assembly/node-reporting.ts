@@ -129,7 +129,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
       log,
       listeners: {
         onRepeatedFailure: resetConnections,
-        onPodCidr: (podCidr) => void setPodCidr(deps, podCidr),
+        onPodCidr: (podCidr) => void edge.podCidr.set(podCidr, new AbortController().signal),
         onReported: deps.onNode,
       },
     },
@@ -166,18 +166,6 @@ const timedNodes = (client: NodeClient, startup: NodeStartup): NodeClient => ({
     return answer;
   },
 });
-
-/** Runtimes that make their own network configuration need the node's pod range. */
-async function setPodCidr({ edge, base }: NodeReportingDeps, podCidr: string): Promise<void> {
-  try {
-    await edge.cri.runtime.updateRuntimeConfig(
-      { runtimeConfig: { networkConfig: { podCidr } } },
-      new AbortController().signal,
-    );
-  } catch (err) {
-    base.log.error('the runtime did not take the pod range', { podCidr, err });
-  }
-}
 
 const fail = (): never => {
   throw new Error('node facts are not known yet');

@@ -12,6 +12,7 @@ import { tryParseCpuSet } from '../core/cpuset.ts';
 import type { Cgroups } from '../host/cgroups/cgroups.ts';
 import { openCgroups, type CgroupDriver } from '../host/cgroups/open.ts';
 import { readMachine } from '../host/machine.ts';
+import { PodCidr } from '../node/pod-cidr.ts';
 import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
 import { NodeResources } from '../resources/node-resources.ts';
@@ -27,6 +28,7 @@ export type RuntimeEdge = {
   readonly cgroups: Cgroups;
   readonly cgroupDriver: CgroupDriver;
   readonly resources: NodeResources;
+  readonly podCidr: PodCidr;
   /** The image sandboxes are made of, where the runtime tells. */
   readonly sandboxImage: string | undefined;
 };
@@ -76,5 +78,10 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     relist: observer,
   });
   base.health.push(...nodeChecks(health, config.syncFrequencyMs));
-  return { cri, version, observer, health, cgroups, cgroupDriver, resources, sandboxImage };
+  const setPodCidr = async (podCidr: string, stop: AbortSignal): Promise<void> => {
+    await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, stop);
+  };
+  const podCidr = new PodCidr({ runtime: { setPodCidr }, log });
+  await podCidr.set(config.podCIDR, signal);
+  return { cri, version, observer, health, cgroups, cgroupDriver, resources, podCidr, sandboxImage };
 }

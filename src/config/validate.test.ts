@@ -298,6 +298,10 @@ test('each rule in its own words', () => {
 });
 
 test('rules without the prefix', () => {
+  assert.deepEqual(problems({ showHiddenMetricsForVersion: '1.35' }), []);
+  assert.deepEqual(problems({ showHiddenMetricsForVersion: '1.30' }), [
+    `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: "1.30": must be omitted or have the value '1.35'; only the previous minor version is allowed`,
+  ]);
   const table: [JsonObject, string[]][] = [
     [{ registerWithTaints: [{ key: '', value: '-', effect: 'X' }] }, ['invalid taint: { - X <nil>}']],
     [{ logging: { format: 'xml' } }, ['logging.format: Invalid value: "xml": Unsupported log format']],

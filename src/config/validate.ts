@@ -27,12 +27,19 @@ export function validateConfig(config: KubeletConfig, gates: FeatureGates, host:
     if (config.singleProcessOOMKill === false)
       report('singleProcessOOMKill must not be explicitly set to false when using cgroup v1');
   }
+  if (!['', PREVIOUS_MINOR].includes(config.showHiddenMetricsForVersion))
+    errors.push(
+      `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: ${JSON.stringify(config.showHiddenMetricsForVersion)}: must be omitted or have the value '${PREVIOUS_MINOR}'; only the previous minor version is allowed`,
+    );
   for (const taint of config.registerWithTaints)
     if (taintErrors(taint).length > 0)
       errors.push(`invalid taint: {${taint.key} ${taint.value} ${taint.effect} ${taint.timeAdded ?? '<nil>'}}`);
   errors.push(...loggingErrors(config.logging, gates), ...tracingErrors(config.tracing));
   return errors;
 }
+
+/** The only version whose hidden metrics may be asked for. */
+const PREVIOUS_MINOR = '1.35';
 
 const oneOf = (values: readonly string[]): string => `[${values.map((v) => JSON.stringify(v)).join(' ')}]`;
 
