@@ -39,6 +39,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     timeoutMs: config.runtimeRequestTimeoutMs,
+    streamLists: base.gates.enabled('CRIListStreaming'),
     intercept: tracedCalls(base.tracer, criMetrics(clock, registry)),
   });
   const [version, driver, sandboxImage] = await Promise.all([

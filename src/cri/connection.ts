@@ -7,6 +7,7 @@ import { fullErrorText } from '../lib/grpc/status.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { CgroupDriver } from './gen/cri.ts';
 import { criImages, criRuntime, type CallInterceptor, type CriImages, type CriRuntime } from './services.ts';
+import { streamedImageLists, streamedRuntimeLists } from './streamed-lists.ts';
 
 export type CriOptions = {
   readonly runtimeEndpoint: string;
@@ -15,6 +16,8 @@ export type CriOptions = {
   /** `runtimeRequestTimeout`. */
   readonly timeoutMs: number;
   readonly intercept?: CallInterceptor;
+  /** Gate `CRIListStreaming`: lists come in parts where the runtime can do that. */
+  readonly streamLists?: boolean;
 };
 
 export interface CriConnection {
@@ -45,9 +48,12 @@ export function openCri(clock: Clock, options: CriOptions): CriConnection {
     timeoutMs: options.timeoutMs,
     ...(options.intercept === undefined ? {} : { intercept: options.intercept }),
   };
+  const runtime = criRuntime(channel, serviceOptions);
+  const images = criImages(imageChannel, serviceOptions);
+  const isStreamed = options.streamLists === true;
   return {
-    runtime: criRuntime(channel, serviceOptions),
-    images: criImages(imageChannel, serviceOptions),
+    runtime: isStreamed ? streamedRuntimeLists(channel, runtime, serviceOptions) : runtime,
+    images: isStreamed ? streamedImageLists(imageChannel, images, serviceOptions) : images,
     channel,
     runtimeEndpoint: options.runtimeEndpoint,
     imageEndpoint: shared ? options.runtimeEndpoint : options.imageEndpoint,
