@@ -208,7 +208,7 @@ async function buildNode(
   const stats = await buildStats({ base, edge, volumes, store, statuses, life });
   const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
   const shutdown = buildShutdown({ base, cluster, active, life, volumes });
-  const assigned = { devices: devices.manager };
+  const assigned = { devices: devices.manager, cpus: managers.cpu, memory: managers.memory };
   const known = { base, edge, cluster, store, statuses, sources, active, assigned };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });

@@ -1,7 +1,7 @@
 // The CPU manager: allocates CPUs at admission, says which CPUs a container is created with, and keeps the cpusets of
 // running containers equal to what the state says. Reconciles at once when CPUs change hands, and every
 // `cpuManagerReconcilePeriod` in case an update failed.
-import { formatCpuSet, type CpuSet } from '../../core/cpuset.ts';
+import { formatCpuSet } from '../../core/cpuset.ts';
 import type { PodUid } from '../../core/ids.ts';
 import { uidOf, type Container, type Pod } from '../../core/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -140,17 +140,17 @@ export class CpuManager implements HintProvider, Runnable {
   }
 
   /** CPUs that are the container's alone. */
-  exclusiveCpus(uid: PodUid, container: string): CpuSet {
-    return this.#state.of(uid, container) ?? new Set();
+  exclusiveCpus(uid: PodUid, container: string): readonly number[] {
+    return [...(this.#state.of(uid, container) ?? [])];
   }
 
   hasExclusiveCpus(uid: PodUid): boolean {
     return this.#o.liftQuota && this.#state.entries.has(uid);
   }
 
-  /** CPUs that pods can have at all; empty without the static policy. */
-  get allocatable(): CpuSet {
-    return this.#o.policy?.allocatable ?? new Set();
+  /** CPUs that pods can have at all; none without the static policy. */
+  allocatableCpus(): readonly number[] {
+    return [...(this.#o.policy?.allocatable ?? [])];
   }
 
   /** Resolves when the state on disk is the one in memory. */

@@ -76,6 +76,8 @@ test('a container gets nodes, and its init containers’ memory goes back when i
   const main = containers[1] ?? { name: '' };
   assert.equal(await manager.pin(pod, main), '1');
   manager.created(pod, main);
+  assert.deepEqual(manager.memoryOf(podUid('p'), 'main').at(-1), { type: 'memory', bytes: 2 * GIB, nodes: [1] });
+  assert.deepEqual(manager.allocatableMemory()[1], { type: 'memory', bytes: 3 * GIB - 32 * 2 ** 20, nodes: [0] });
   assert.deepEqual(manager.blocksOf(podUid('p'), 'init'), []);
   await manager.flush();
   const { entries } = parseMemoryState(readFileSync(stateFile, 'utf8'), 'Static', false);

@@ -45,6 +45,11 @@ export type MemoryManagerOptions = {
   readonly podLevelManagers: boolean;
 };
 
+/** A part of the memory of some NUMA nodes. */
+export type MemoryShare = { readonly type: string; readonly bytes: number; readonly nodes: readonly number[] };
+
+const shareOf = ({ type, size, numaNodes }: MemoryBlock): MemoryShare => ({ type, bytes: size, nodes: numaNodes });
+
 export class MemoryManager implements HintProvider, Runnable {
   readonly name = 'memory-manager';
   readonly #deps: MemoryManagerDeps;
@@ -139,12 +144,17 @@ export class MemoryManager implements HintProvider, Runnable {
     return this.#state.of(uid, container) ?? [];
   }
 
+  /** What the container holds, as the pod resources API shows it. */
+  memoryOf(uid: PodUid, container: string): readonly MemoryShare[] {
+    return this.blocksOf(uid, container).map(shareOf);
+  }
+
   /** What each node has for pods. */
-  allocatable(): readonly MemoryBlock[] {
+  allocatableMemory(): readonly MemoryShare[] {
     return [...this.#state.machine].flatMap(([id, { tables }]) =>
       [...tables]
         .filter(([, { allocatable }]) => allocatable > 0)
-        .map(([type, { allocatable }]) => ({ numaNodes: [id], type, size: allocatable })),
+        .map(([type, { allocatable }]) => ({ type, bytes: allocatable, nodes: [id] })),
     );
   }
 
