@@ -14,6 +14,7 @@ const source = (path: string): string => join(ROOT, 'src', path);
 const PARTS = {
   'decode-worker': source('sources/decode-worker.ts'),
   'subpath-child': source('volumes/subpath-child.ts'),
+  'ownership-child': source('volumes/ownership-child.ts'),
 };
 
 /** An `import` of a module of Node's reads all its exports, and with those of node:http comes a whole WebSocket client. */
@@ -57,6 +58,7 @@ async function buildFiles(out: string): Promise<void> {
 
 const ENTRY = `
 if (process.argv[2] === 'subpath-child') void import('./src/volumes/subpath-child.ts');
+else if (process.argv[2] === 'ownership-child') void import('./src/volumes/ownership-child.ts');
 else void import('./src/main.ts');
 `;
 

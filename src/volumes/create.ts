@@ -13,6 +13,7 @@ import { ClaimResolver, type ClaimObjects } from './claims/claim-resolver.ts';
 import { CsiLayout } from './csi/csi-layout.ts';
 import { CsiPlugin, type CsiPluginDeps } from './csi/csi-plugin.ts';
 import { GroupOwner } from './group-owner.ts';
+import { migratedPersistentVolume } from './in-tree-migration.ts';
 import { VolumeLayout } from './layout.ts';
 import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
 import type { VolumeMetrics } from './metrics.ts';
@@ -93,7 +94,11 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const claims =
     storage === undefined
       ? undefined
-      : new ClaimResolver({ objects: storage.claims, pluginOf: (source) => plugins[source] });
+      : new ClaimResolver({
+          objects: storage.claims,
+          pluginOf: (source) => plugins[source],
+          migrate: migratedPersistentVolume,
+        });
   const resolver = new PluginSet(plugins, abilities, claims);
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
@@ -122,8 +127,8 @@ function pluginsOf(
   const { clock, objects, facts, tokens, trustBundles, podCertificates } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
-  const owner = new GroupOwner({ clock, events: deps.events });
-  const storage = deps.commands === undefined ? {} : { commands: deps.commands };
+  const owner = new GroupOwner({ clock, events: deps.events, mounter });
+  const commands = deps.commands === undefined ? {} : { commands: deps.commands };
   const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
   const written = (source: ContentSource): VolumePlugin =>
     new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
@@ -143,8 +148,18 @@ function pluginsOf(
       }),
     ),
     image: new ImagePlugin(),
-    ...storagePlugins({ clock, layout, mounter, files: hostFiles, owner, events: deps.events, ...storage }),
     ...(deps.storage === undefined ? {} : { csi: csiPlugin(deps.storage, layout, mounter, owner) }),
+    ...storagePlugins({
+      clock,
+      layout,
+      mounter,
+      files: hostFiles,
+      owner,
+      events: deps.events,
+      objects,
+      log: deps.log,
+      ...commands,
+    }),
   };
 }
 

@@ -2,11 +2,18 @@
 // nothing else would say why.
 import type { EventRecorder } from '../core/events.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import type { Mounter } from '../host/mounts/mounter.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { giveToGroup, type Ownership } from './ownership.ts';
+import { giveToGroupElsewhere } from './ownership-elsewhere.ts';
 import type { VolumeRequest } from './plugin.ts';
 
-export type GroupOwnerDeps = { readonly clock: Clock; readonly events: EventRecorder };
+export type GroupOwnerDeps = {
+  readonly clock: Clock;
+  readonly events: EventRecorder;
+  /** Says which volumes may not answer; without it none is expected to hang. */
+  readonly mounter?: Pick<Mounter, 'table'>;
+};
 
 const FIRST_NEWS_MS = 30_000;
 const MORE_NEWS_MS = 60_000;
@@ -32,7 +39,7 @@ export class GroupOwner {
   ): Promise<void> {
     const gid = pod.spec.securityContext?.fsGroup;
     if (gid === undefined) return;
-    const { clock, events } = this.#deps;
+    const { clock, events, mounter } = this.#deps;
     const place = placeIn(path, pod);
     let files = 0;
     const warn = (text: string): void => {
@@ -42,7 +49,9 @@ export class GroupOwner {
     let timer: Timer = clock.after(FIRST_NEWS_MS, () => warn(` is taking longer than expected, ${ADVICE}`));
     try {
       const onFile = (): void => progress(`giving its files to group ${gid}, ${++files} so far`);
-      await this.#change(path, { gid, ...how }, signal, onFile);
+      const mayHang = mounter !== undefined && !(await mounter.table(signal)).isLocal(path);
+      if (mayHang) await giveToGroupElsewhere(clock, path, { gid, ...how }, signal, onFile);
+      else await this.#change(path, { gid, ...how }, signal, onFile);
     } finally {
       timer.cancel();
     }

@@ -15,6 +15,8 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'projected',
   'image',
   'nfs',
+  'iscsi',
+  'fc',
 ]);
 /** These need an API server. */
 const STORAGE_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'csi']);

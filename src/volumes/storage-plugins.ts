@@ -1,18 +1,27 @@
 // The kinds of volumes that outlive pods and that the kubelet mounts itself, with the tools of the host they share.
 import type { EventRecorder } from '../core/events.ts';
 import { Disks } from '../host/block/disk.ts';
+import { FibreChannel } from '../host/block/fibre-channel.ts';
+import { Iscsi } from '../host/block/iscsi.ts';
 import { LoopDevices } from '../host/block/loop-devices.ts';
+import { ScsiDisks } from '../host/block/scsi-disks.ts';
 import { ChildMounts } from '../host/mounts/child-mounts.ts';
 import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
 import type { HostFiles } from '../host/mounts/host-files.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
 import { DeviceMap } from './block/device-map.ts';
+import { FilesystemStats } from './filesystem-stats.ts';
 import type { GroupOwner } from './group-owner.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumePlugin } from './plugin.ts';
+import { AttachedDiskPlugin } from './plugins/attached-disk.ts';
+import { FibreChannelAttacher } from './plugins/fibre-channel.ts';
+import { IscsiAttacher } from './plugins/iscsi.ts';
 import { LocalPlugin } from './plugins/local.ts';
 import { NfsPlugin } from './plugins/nfs.ts';
+import type { ObjectSource } from './plugins/sources.ts';
 import { PodBinds } from './pod-binds.ts';
 
 export type StorageDeps = {
@@ -22,6 +31,8 @@ export type StorageDeps = {
   readonly files: HostFiles;
   readonly owner: Pick<GroupOwner, 'give'>;
   readonly events: EventRecorder;
+  readonly objects: Pick<ObjectSource, 'secret'>;
+  readonly log: Logger;
   /** A stand-in for tests. */
   readonly commands?: HostCommands;
 };
@@ -40,8 +51,15 @@ export function storagePlugins(deps: StorageDeps): Record<string, VolumePlugin> 
   const disks = new Disks({ commands, patient: limited(FORMAT_MS) });
   const deviceMap = new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) });
   const binds = new PodBinds({ layout, mounter, mounts, owner, events });
+  const stats = new FilesystemStats({ mounter, commands });
+  const attached = { layout, mounter, disks, deviceMap, binds, stats, owner, events, log: deps.log };
+  const scsi = new ScsiDisks({ clock, commands });
+  const iscsi = new Iscsi({ scsi, commands: limited(MOUNT_MS) });
+  const channel = new FibreChannel({ scsi, commands });
   return {
-    local: new LocalPlugin({ layout, mounter, files, disks, deviceMap, binds, events }),
-    nfs: new NfsPlugin({ layout, mounter, mounts }),
+    local: new LocalPlugin({ layout, mounter, files, disks, deviceMap, binds, stats, events }),
+    nfs: new NfsPlugin({ layout, mounter, mounts, stats }),
+    iscsi: new AttachedDiskPlugin(new IscsiAttacher({ iscsi, objects: deps.objects }), attached),
+    fc: new AttachedDiskPlugin(new FibreChannelAttacher(channel), attached),
   };
 }

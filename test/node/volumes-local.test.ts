@@ -23,6 +23,7 @@ import { SafeHostFiles } from '../../src/host/mounts/host-files.ts';
 import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { DeviceMap } from '../../src/volumes/block/device-map.ts';
+import { FilesystemStats } from '../../src/volumes/filesystem-stats.ts';
 import { GroupOwner } from '../../src/volumes/group-owner.ts';
 import { VolumeLayout } from '../../src/volumes/layout.ts';
 import type { VolumeRequest } from '../../src/volumes/plugin.ts';
@@ -62,6 +63,7 @@ function openPlugin(): LocalPlugin {
     disks: new Disks({ commands, patient: commands }),
     deviceMap: new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) }),
     binds: new PodBinds({ layout, mounter, mounts, owner, events }),
+    stats: new FilesystemStats({ mounter, commands }),
     events,
   });
 }
@@ -146,6 +148,12 @@ test(
     writeFileSync(join(a.hostPath, 'file'), 'x');
     assert.ok(existsSync(join(b.hostPath, 'file')));
     assert.equal(mountsBeneath(bench.root).length, 3);
+    const held = await plugin.stats(onDisk(first), a, bench.signal);
+    assert.ok(
+      held !== undefined && held.capacityBytes > 8 << 20 && held.capacityBytes < 16 << 20,
+      JSON.stringify(held),
+    );
+    assert.ok(held.inodesUsed > 0 && held.availableBytes > 0);
     await plugin.tearDown(onDisk(first), bench.signal);
     assert.deepEqual(mountsBeneath(bench.root), [globalMount(), b.hostPath]);
     const restarted = openPlugin();
@@ -239,6 +247,8 @@ test('a device is handed out through links, told about, and taken back', { skip:
       `SuccessfulMountVolume MapVolume.MapPodDevice succeeded for volume "pv" volumeMapPath "${join(bench.root, 'pods/uid-first/volumeDevices/kubernetes.io~local-volume')}"`,
     ],
   );
+  assert.equal((await plugin.stats(onDisk(first, 'Block'), mounted, bench.signal))?.capacityBytes, 1 << 20);
+  await plugin.expand(requestOf(first, link, block), mounted, 2 << 20, bench.signal);
   await plugin.setUp(requestOf(second, link, block), bench.signal);
   await plugin.tearDown(onDisk(first, 'Block'), bench.signal);
   assert.ok(existsSync(join(globalMap, 'uid-second')));

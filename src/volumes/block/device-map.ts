@@ -3,6 +3,8 @@
 // can be found by its path.
 import { mkdir, open, readdir, readlink, rm, rmdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { EventRecorder } from '../../core/events.ts';
+import type { Pod } from '../../core/pod.ts';
 import { deviceNumber } from '../../host/block/device-facts.ts';
 import type { LoopDevices } from '../../host/block/loop-devices.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
@@ -61,7 +63,8 @@ export class DeviceMap {
   /** Pods that a volume's global map has a bind for. */
   async users(globalMapDir: string): Promise<string[]> {
     try {
-      return await readdir(globalMapDir);
+      // Some kinds keep a file about the volume beside the binds.
+      return (await readdir(globalMapDir)).filter((name) => !name.endsWith('.json'));
     } catch (err) {
       if (errnoOf(err) === 'ENOENT') return [];
       throw err;
@@ -106,6 +109,18 @@ export class DeviceMap {
     await this.#deps.mounter.unmount(bind, { inMemory: true }, signal);
     await rm(bind, { force: true });
   }
+}
+
+/** What upstream tells people when a pod got a device. */
+export function tellMapped(
+  deps: { events: EventRecorder; layout: VolumeLayout },
+  pod: Pod,
+  place: DeviceMapPlace,
+): void {
+  const mapped = `MapVolume.MapPodDevice succeeded for volume "${place.specName}"`;
+  const links = deps.layout.pluginVolumeDevicesDir(place.uid, place.plugin);
+  deps.events.pod(pod, 'Normal', 'SuccessfulMountVolume', `${mapped} globalMapPath "${place.globalMapDir}"`);
+  deps.events.pod(pod, 'Normal', 'SuccessfulMountVolume', `${mapped} volumeMapPath "${links}"`);
 }
 
 const bindOf = ({ globalMapDir, uid }: DeviceMapPlace): string => join(globalMapDir, element(uid));

@@ -10,20 +10,23 @@ import type { HostFiles } from '../../host/mounts/host-files.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
-import type { DeviceMap, DeviceMapPlace } from '../block/device-map.ts';
+import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device-map.ts';
+import type { FilesystemStats } from '../filesystem-stats.ts';
 import { element, escapePlugin, type VolumeLayout } from '../layout.ts';
 import type { MountedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import type { PodBinds } from '../pod-binds.ts';
 import { removeEmptyDir } from '../pod-dirs.ts';
+import type { VolumeUsage } from '../volume-stats.ts';
 import { optionsOf } from './mount-options.ts';
 
 export type LocalDeps = {
   readonly layout: VolumeLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
   readonly files: Pick<HostFiles, 'kindOf' | 'resolve'>;
-  readonly disks: Pick<Disks, 'formatAndMount'>;
+  readonly disks: Pick<Disks, 'formatAndMount' | 'grow'>;
   readonly deviceMap: Pick<DeviceMap, 'map' | 'unmap' | 'users' | 'removeGlobalMap'>;
   readonly binds: PodBinds;
+  readonly stats: FilesystemStats;
   readonly events: EventRecorder;
 };
 
@@ -60,6 +63,18 @@ export class LocalPlugin implements VolumePlugin {
     return this.#turns.run(volume.specName, signal, () =>
       volume.volumeMode === 'Block' ? this.#unmap(volume, signal) : this.#unmount(volume, signal),
     );
+  }
+
+  /** A directory and a raw device have nothing to grow. */
+  async expand(request: VolumeRequest, _mounted: MountedVolume, _bytes: number, signal: AbortSignal): Promise<void> {
+    const target = this.#globalMount(request.specName);
+    const disk = (await this.#deps.mounter.table(signal)).at(target);
+    if (request.volumeMode === 'Block' || disk === undefined) return;
+    await this.#turns.run(request.specName, signal, () => this.#deps.disks.grow(disk.source, target, signal));
+  }
+
+  stats(_volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
+    return this.#deps.stats.of(mounted, signal);
   }
 
   async #mount(request: VolumeRequest, source: LocalSource, signal: AbortSignal): Promise<MountedVolume> {
@@ -112,7 +127,7 @@ export class LocalPlugin implements VolumePlugin {
   }
 
   async #map(request: VolumeRequest, { path }: LocalSource, signal: AbortSignal): Promise<MountedVolume> {
-    const { files, deviceMap, events } = this.#deps;
+    const { files, deviceMap } = this.#deps;
     const { pod, specName, readOnly } = request;
     const place = this.#mapPlace({ uid: uidOf(pod), specName });
     const device = await files.resolve(path, signal).catch((err: unknown) => {
@@ -123,13 +138,7 @@ export class LocalPlugin implements VolumePlugin {
       signal.throwIfAborted();
       throw staged('MapVolume.MapBlockVolume', err);
     });
-    if (!request.inUse) {
-      const mapped = `MapVolume.MapPodDevice succeeded for volume "${specName}"`;
-      const { layout } = this.#deps;
-      events.pod(pod, 'Normal', 'SuccessfulMountVolume', `${mapped} globalMapPath "${place.globalMapDir}"`);
-      const links = layout.pluginVolumeDevicesDir(place.uid, this.name);
-      events.pod(pod, 'Normal', 'SuccessfulMountVolume', `${mapped} volumeMapPath "${links}"`);
-    }
+    if (!request.inUse) tellMapped(this.#deps, pod, place);
     return { hostPath: '', devicePath: link, readOnly, selinuxRelabel: false };
   }
 

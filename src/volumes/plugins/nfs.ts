@@ -4,15 +4,18 @@ import { uidOf } from '../../core/pod.ts';
 import type { ChildMounts } from '../../host/mounts/child-mounts.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { KubeletError } from '../../lib/errors.ts';
+import type { FilesystemStats } from '../filesystem-stats.ts';
 import type { VolumeLayout } from '../layout.ts';
 import type { MountedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { ensureDir, removeEmptyDir } from '../pod-dirs.ts';
+import type { VolumeUsage } from '../volume-stats.ts';
 import { optionsOf } from './mount-options.ts';
 
 export type NfsDeps = {
   readonly layout: VolumeLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
   readonly mounts: Pick<ChildMounts, 'mount'>;
+  readonly stats: FilesystemStats;
 };
 
 type NfsSource = { readonly server: string; readonly path: string; readonly readOnly: boolean };
@@ -51,6 +54,10 @@ export class NfsPlugin implements VolumePlugin {
       throw err;
     }
     return mounted;
+  }
+
+  stats(_volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
+    return this.#deps.stats.of(mounted, signal);
   }
 
   tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {

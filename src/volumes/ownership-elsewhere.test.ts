@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { systemClock } from '../lib/clock.ts';
+import { giveToGroupElsewhere } from './ownership-elsewhere.ts';
+
+const signal = new AbortController().signal;
+const how = { gid: process.getgid?.() ?? 0, readOnly: false, changePolicy: 'Always' } as const;
+let dir: string;
+beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'kubelet-ownership-'))));
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test('a child changes the files and every one is counted', async () => {
+  mkdirSync(join(dir, 'sub'));
+  for (let i = 0; i < 25; i++) writeFileSync(join(dir, 'sub', `f${i}`), '', { mode: 0o600 });
+  let files = 0;
+  await giveToGroupElsewhere(systemClock, dir, how, signal, () => void files++);
+  assert.equal(files, 27);
+  assert.equal(statSync(join(dir, 'sub/f0')).mode & 0o777, 0o660);
+});
+
+test('a failure is told in the words of the child', async () => {
+  await assert.rejects(
+    giveToGroupElsewhere(systemClock, join(dir, 'missing'), how, signal, () => undefined),
+    /ENOENT/,
+  );
+});
+
+test('a child that gets no further is given up, one that does is not', async () => {
+  const sh = (script: string): readonly string[] => ['sh', '-c', script];
+  const stuck = { idleMs: 200, command: sh('sleep 60') };
+  await assert.rejects(
+    giveToGroupElsewhere(systemClock, dir, how, signal, () => undefined, stuck),
+    {
+      kind: 'deadline',
+      message: `${dir} did not answer within 200ms`,
+    },
+  );
+  const slow = { idleMs: 2_000, command: sh('for i in 1 2 3 4 5; do echo $i; sleep 0.1; done') };
+  let files = 0;
+  await giveToGroupElsewhere(systemClock, dir, how, signal, () => void files++, slow);
+  assert.equal(files, 5);
+  const cancelled = new AbortController();
+  const running = giveToGroupElsewhere(systemClock, dir, how, cancelled.signal, () => undefined, stuck);
+  cancelled.abort(new Error('no longer wanted'));
+  await assert.rejects(running, /no longer wanted/);
+});

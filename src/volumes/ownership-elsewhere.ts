@@ -1,0 +1,80 @@
+// The change of ownership by a child process, for filesystems that may wait for a peer. A big volume may take as long as it
+// needs; a child that gets no further for a minute is given up.
+import { spawn } from 'node:child_process';
+import { formatDurationMs } from '../core/duration.ts';
+import { childScope } from '../lib/abort.ts';
+import { partCommand } from '../lib/built.ts';
+import type { Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
+import type { Ownership } from './ownership.ts';
+
+const MAX_REASON = 2_000;
+
+export type ElsewhereOpts = {
+  /** How long it may get no further. */
+  readonly idleMs?: number;
+  /** Runs `ownership-child.ts`. */
+  readonly command?: readonly string[];
+};
+
+export async function giveToGroupElsewhere(
+  clock: Clock,
+  path: string,
+  how: Ownership,
+  signal: AbortSignal,
+  onFile: () => void,
+  opts: ElsewhereOpts = {},
+): Promise<void> {
+  const { idleMs = 60_000, command = partCommand('ownership-child', import.meta.url) } = opts;
+  const scope = childScope(signal);
+  const stuck = new KubeletError('deadline', `${path} did not answer within ${formatDurationMs(idleMs)}`);
+  const arm = () => clock.after(idleMs, () => scope.abort(stuck));
+  let idle = arm();
+  let seen = 0;
+  try {
+    await runOwnershipChild(command, JSON.stringify({ path, how }), scope.signal, (files) => {
+      idle.cancel();
+      idle = arm();
+      for (; seen < files; seen++) onFile();
+    });
+  } finally {
+    idle.cancel();
+    scope.release();
+  }
+}
+
+function runOwnershipChild(
+  command: readonly string[],
+  input: string,
+  signal: AbortSignal,
+  onFiles: (files: number) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abortion = (): Error =>
+      signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled');
+    if (signal.aborted) return reject(abortion());
+    const [program = '', ...args] = command;
+    const child = spawn(program, [...args, input], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let reason = '';
+    // Lines with the number so far; one that was cut in two only makes the news a little older.
+    child.stdout.on('data', (chunk: Buffer) => onFiles(Number(/(\d+)\n$/.exec(chunk.toString('latin1'))?.[1] ?? 0)));
+    child.stderr.on('data', (chunk: Buffer) => void (reason = (reason + chunk.toString('utf8')).slice(0, MAX_REASON)));
+    const onAbort = (): void => {
+      child.kill('SIGKILL');
+      child.stdout.destroy();
+      child.stderr.destroy();
+      child.unref();
+      reject(abortion());
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    child.on('error', (cause) => {
+      signal.removeEventListener('abort', onAbort);
+      reject(new KubeletError('unavailable', `cannot run ${program}: ${cause.message}`, { cause }));
+    });
+    child.on('close', (code) => {
+      signal.removeEventListener('abort', onAbort);
+      if (code === 0) resolve();
+      else reject(new KubeletError('unavailable', reason === '' ? `exit status ${code}` : reason));
+    });
+  });
+}

@@ -1,0 +1,314 @@
+// A disk that is brought to this node over a network (iSCSI, fibre channel), mounted once for all pods and bound into each,
+// or handed out as a device. How a kind finds and releases its disk is the attacher's; this is what they have in common.
+// What was attached for a pod is written down beside the pod before anything happens, so that a restart can undo it.
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { EventRecorder } from '../../core/events.ts';
+import { uidOf, type Pod } from '../../core/pod.ts';
+import type { Disks } from '../../host/block/disk.ts';
+import type { Mounter } from '../../host/mounts/mounter.ts';
+import { writeFileAtomic } from '../../lib/atomic-file.ts';
+import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
+import { KeyedLock } from '../../lib/keyed-lock.ts';
+import type { Logger } from '../../lib/logger.ts';
+import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device-map.ts';
+import type { FilesystemStats } from '../filesystem-stats.ts';
+import type { GroupOwner } from '../group-owner.ts';
+import { element, escapePlugin, type VolumeLayout } from '../layout.ts';
+import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import type { PodBinds } from '../pod-binds.ts';
+import { removeEmptyDir } from '../pod-dirs.ts';
+import type { VolumeUsage } from '../volume-stats.ts';
+import { optionsOf } from './mount-options.ts';
+
+export type DiskIdentity = {
+  /** What one thing at a time is done about. */
+  readonly turn: string;
+  /** Under the plugin's own directory: one element or several. */
+  readonly directory: string;
+  /** Of the volume among all of its kind. */
+  readonly volumeName: string;
+};
+
+export type AttachedDisk<Config> = DiskIdentity & {
+  readonly fsType: string;
+  readonly readOnly: boolean;
+  /** All that is needed to detach it, without secrets. */
+  readonly config: Config;
+};
+
+/** How one kind of disk comes and goes. */
+export interface DiskAttacher<Config> {
+  readonly plugin: string;
+  /** `invalid` if the source makes no sense. */
+  describe(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): AttachedDisk<Config>;
+  /** Of a config that was written down, perhaps damaged; undefined then. */
+  identify(config: unknown): Known<Config> | undefined;
+  /** The path of the device, links followed. */
+  attach(disk: AttachedDisk<Config>, request: VolumeRequest, signal: AbortSignal): Promise<string>;
+  /** `others`: directories of volumes of this kind that are still in use. */
+  detach(config: Config, device: string | undefined, others: readonly string[], signal: AbortSignal): Promise<void>;
+  /** A file that upstream keeps in the volume's directory, beneath what is mounted there. */
+  stateFile?(config: Config, specName: string): { readonly name: string; readonly content: string };
+}
+
+export type AttachedDiskDeps = {
+  readonly layout: VolumeLayout;
+  readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
+  readonly disks: Pick<Disks, 'formatAndMount'>;
+  readonly deviceMap: Pick<DeviceMap, 'map' | 'unmap' | 'users' | 'removeGlobalMap'>;
+  readonly binds: PodBinds;
+  readonly stats: FilesystemStats;
+  readonly owner: Pick<GroupOwner, 'give'>;
+  readonly events: EventRecorder;
+  readonly log: Logger;
+};
+
+type Known<Config> = DiskIdentity & { readonly config: Config };
+type Note<Config> = { readonly config: Config; readonly device?: string };
+
+const PRIVATE = 0o750;
+const STEP_MS = 3_600_000;
+
+export class AttachedDiskPlugin<Config> implements VolumePlugin {
+  readonly name: string;
+  readonly refreshes = false;
+  readonly takesMountOptions = true;
+  readonly stepTimeoutMs = STEP_MS;
+  readonly #attacher: DiskAttacher<Config>;
+  readonly #deps: AttachedDiskDeps;
+  readonly #turns = new KeyedLock();
+
+  constructor(attacher: DiskAttacher<Config>, deps: AttachedDiskDeps) {
+    this.name = attacher.plugin;
+    this.#attacher = attacher;
+    this.#deps = deps;
+  }
+
+  uniqueName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string {
+    return `${this.name}/${this.#attacher.describe(request).volumeName}`;
+  }
+
+  attachedName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string {
+    return this.uniqueName(request);
+  }
+
+  async reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {
+    const note = await this.#note(volume);
+    const identity = note === undefined ? undefined : this.#attacher.identify(note.config);
+    return identity === undefined ? {} : { attachedName: `${this.name}/${identity.volumeName}` };
+  }
+
+  stats(_volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
+    return this.#deps.stats.of(mounted, signal);
+  }
+
+  async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
+    const disk = this.#attacher.describe(request);
+    return this.#turns.run(disk.turn, signal, async () => {
+      const volume = { uid: uidOf(request.pod), specName: request.specName, volumeMode: request.volumeMode };
+      await this.#write(volume, { config: disk.config });
+      const verb = request.volumeMode === 'Block' ? 'MapVolume' : 'MountVolume';
+      const device = await this.#attacher.attach(disk, request, signal).catch((err: unknown) => {
+        signal.throwIfAborted();
+        throw staged(`${verb}.WaitForAttach`, err);
+      });
+      await this.#write(volume, { config: disk.config, device });
+      return request.volumeMode === 'Block'
+        ? this.#map(disk, request, device, signal)
+        : this.#mount(disk, request, device, signal);
+    });
+  }
+
+  async tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const note = await this.#note(volume);
+    const identity = note === undefined ? undefined : this.#attacher.identify(note.config);
+    if (note === undefined || identity === undefined) return this.#releaseUnnoted(volume, signal);
+    await this.#turns.run(identity.turn, signal, async () => {
+      const isBlock = volume.volumeMode === 'Block';
+      const gone = isBlock
+        ? await this.#unmap(volume, identity, signal)
+        : await this.#unmount(volume, identity, signal);
+      if (gone) await this.#attacher.detach(identity.config, note.device, await this.#others(identity), signal);
+      await rm(this.#noteFile(volume), { force: true });
+    });
+  }
+
+  async #mount(
+    disk: AttachedDisk<Config>,
+    request: VolumeRequest,
+    device: string,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
+    const { readOnly, fsType } = disk;
+    const { progress, specName } = request;
+    const options = optionsOf(request.persistent?.mountOptions ?? [], readOnly);
+    const target = this.#globalMount(disk);
+    if ((await this.#deps.mounter.table(signal)).at(target) === undefined) {
+      await this.#prepareDir(target, disk.config, specName);
+      await this.#deps.disks
+        .formatAndMount({ device, target, fsType, options, progress }, signal)
+        .catch((err: unknown) => {
+          signal.throwIfAborted();
+          throw staged('MountVolume.MountDevice', err);
+        });
+    }
+    const place = { uid: uidOf(request.pod), plugin: this.name, specName };
+    const { path, adopted } = await this.#deps.binds.bind(place, target, options, signal);
+    if (!readOnly && !adopted) await this.#give(request, path, signal);
+    return { hostPath: path, readOnly, selinuxRelabel: true };
+  }
+
+  /** As upstream, a volume that cannot be given to the group is used all the same. */
+  async #give(request: VolumeRequest, path: string, signal: AbortSignal): Promise<void> {
+    const changePolicy = policyOf(request.pod);
+    try {
+      await this.#deps.owner.give(request, path, { readOnly: false, changePolicy }, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#deps.log.warn('volume could not be given to the group of its pod', { volume: request.specName, err });
+    }
+  }
+
+  /** True: no pod has it any more. */
+  async #unmount(volume: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<boolean> {
+    const { specName } = volume;
+    await this.#release(volume, signal);
+    const target = this.#globalMount(identity);
+    if (await this.#deps.binds.isUsed(target, signal)) return false;
+    await this.#deps.mounter.unmount(target, { detachIfDead: true }, signal);
+    await this.#removeState(target, identity.config, specName);
+    await removeEmptyDir(target);
+    await removeEmptyParents(dirname(target), this.#dir());
+    return true;
+  }
+
+  /** Of a volume that another kubelet set up only what is mounted is known. */
+  async #releaseUnnoted(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const { mounter, binds } = this.#deps;
+    const table = await mounter.table(signal);
+    const own = table.at(binds.pathOf({ ...volume, plugin: this.name }));
+    const shared =
+      own === undefined ? undefined : table.beneath(this.#dir()).find(({ device }) => device === own.device);
+    await this.#release(volume, signal);
+    if (shared === undefined || (await binds.isUsed(shared.target, signal))) return;
+    await mounter.unmount(shared.target, { detachIfDead: true }, signal);
+  }
+
+  #release({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    return this.#deps.binds.release({ uid, plugin: this.name, specName }, {}, signal);
+  }
+
+  async #map(
+    disk: AttachedDisk<Config>,
+    request: VolumeRequest,
+    device: string,
+    signal: AbortSignal,
+  ): Promise<MountedVolume> {
+    const place = this.#mapPlace(disk, uidOf(request.pod), request.specName);
+    await this.#prepareDir(place.globalMapDir, disk.config, request.specName);
+    const devicePath = await this.#deps.deviceMap.map(place, device, signal).catch((err: unknown) => {
+      signal.throwIfAborted();
+      throw staged('MapVolume.MapBlockVolume', err);
+    });
+    if (!request.inUse) tellMapped(this.#deps, request.pod, place);
+    return { hostPath: '', devicePath, readOnly: disk.readOnly, selinuxRelabel: false };
+  }
+
+  async #unmap({ uid, specName }: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<boolean> {
+    const { deviceMap } = this.#deps;
+    const place = this.#mapPlace(identity, uid, specName);
+    await deviceMap.unmap(place, signal);
+    if ((await deviceMap.users(place.globalMapDir)).length > 0) return false;
+    await this.#removeState(place.globalMapDir, identity.config, specName);
+    await deviceMap.removeGlobalMap(place.globalMapDir);
+    await removeEmptyParents(dirname(place.globalMapDir), this.#dir());
+    return true;
+  }
+
+  async #prepareDir(dir: string, config: Config, specName: string): Promise<void> {
+    await mkdir(dir, { recursive: true, mode: PRIVATE });
+    const state = this.#attacher.stateFile?.(config, specName);
+    if (state !== undefined) await writeFile(join(dir, state.name), state.content);
+  }
+
+  async #removeState(dir: string, config: Config, specName: string): Promise<void> {
+    const state = this.#attacher.stateFile?.(config, specName);
+    if (state !== undefined) await rm(join(dir, state.name), { force: true });
+  }
+
+  /** Directories of this kind's volumes, but this one. */
+  async #others(identity: DiskIdentity): Promise<string[]> {
+    const own = basename(identity.directory);
+    const parent = dirname(identity.directory);
+    const names = await Promise.all(
+      [this.#dir(), join(this.#dir(), 'volumeDevices')].map((dir) => namesIn(join(dir, parent))),
+    );
+    return names.flat().filter((name) => name !== own);
+  }
+
+  #dir(): string {
+    return this.#deps.layout.sharedPluginDir(this.name);
+  }
+
+  #globalMount({ directory }: DiskIdentity): string {
+    return join(this.#dir(), directory);
+  }
+
+  #mapPlace({ directory }: DiskIdentity, uid: string, specName: string): DeviceMapPlace {
+    return { globalMapDir: join(this.#dir(), 'volumeDevices', directory), uid, plugin: this.name, specName };
+  }
+
+  #noteFile({ uid, specName }: VolumeOnDisk): string {
+    return join(this.#deps.layout.pluginsDir(uid), escapePlugin(this.name), `${element(specName)}.json`);
+  }
+
+  async #note(volume: VolumeOnDisk): Promise<Note<unknown> | undefined> {
+    try {
+      const note = JSON.parse(await readFile(this.#noteFile(volume), 'utf8')) as {
+        config?: unknown;
+        device?: unknown;
+      } | null;
+      return { config: note?.config, ...(typeof note?.device === 'string' ? { device: note.device } : {}) };
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT') return undefined;
+      this.#deps.log.warn('note about an attached disk cannot be read', { volume: volume.specName, err });
+      return undefined;
+    }
+  }
+
+  async #write(volume: VolumeOnDisk, note: Note<Config>): Promise<void> {
+    const file = this.#noteFile(volume);
+    await mkdir(dirname(file), { recursive: true, mode: PRIVATE });
+    await writeFileAtomic(file, JSON.stringify(note), 0o600);
+  }
+}
+
+const policyOf = (pod: Pod): 'Always' | 'OnRootMismatch' =>
+  pod.spec.securityContext?.fsGroupChangePolicy === 'OnRootMismatch' ? 'OnRootMismatch' : 'Always';
+
+const staged = (stage: string, err: unknown): KubeletError =>
+  new KubeletError('unavailable', messageOf(err), {
+    cause: err,
+    detail: { ...(err instanceof KubeletError ? err.detail : {}), stage },
+  });
+
+async function removeEmptyParents(dir: string, stop: string): Promise<void> {
+  if (dir === stop || !dir.startsWith(`${stop}/`)) return;
+  try {
+    await removeEmptyDir(dir);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOTEMPTY') return;
+    throw err;
+  }
+  await removeEmptyParents(dirname(dir), stop);
+}
+
+async function namesIn(dir: string): Promise<string[]> {
+  try {
+    return await readdir(dir);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT') return [];
+    throw err;
+  }
+}

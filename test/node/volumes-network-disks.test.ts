@@ -1,0 +1,374 @@
+// iSCSI and fibre channel volumes with a scripted host: iscsiadm, sysfs and /dev/disk are stand-ins, because this kernel has
+// neither. The disks behind them are loop devices, so that formatting, mounting and unmounting are real.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import type { Pod } from '../../src/core/pod.ts';
+import type { VolumeMode } from '../../src/core/storage.ts';
+import { Disks } from '../../src/host/block/disk.ts';
+import { FibreChannel } from '../../src/host/block/fibre-channel.ts';
+import { Iscsi } from '../../src/host/block/iscsi.ts';
+import { LoopDevices } from '../../src/host/block/loop-devices.ts';
+import { ScsiDisks } from '../../src/host/block/scsi-disks.ts';
+import type { ChildResult } from '../../src/host/mounts/child.ts';
+import { ChildMounts } from '../../src/host/mounts/child-mounts.ts';
+import { ChildCommands, type HostCommands } from '../../src/host/mounts/commands.ts';
+import { HostMounter } from '../../src/host/mounts/mounter.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { DeviceMap } from '../../src/volumes/block/device-map.ts';
+import { FilesystemStats } from '../../src/volumes/filesystem-stats.ts';
+import { GroupOwner } from '../../src/volumes/group-owner.ts';
+import { VolumeLayout } from '../../src/volumes/layout.ts';
+import type { VolumePlugin, VolumeRequest } from '../../src/volumes/plugin.ts';
+import { AttachedDiskPlugin } from '../../src/volumes/plugins/attached-disk.ts';
+import { FibreChannelAttacher } from '../../src/volumes/plugins/fibre-channel.ts';
+import { IscsiAttacher } from '../../src/volumes/plugins/iscsi.ts';
+import { PodBinds } from '../../src/volumes/pod-binds.ts';
+import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
+
+const noLoops = existsSync('/dev/loop-control') ? false : 'this machine has no loop devices';
+const real = new ChildCommands({ clock: systemClock });
+const IQN = 'iqn.2026-01.example:disk';
+const SHOWN =
+  '# BEGIN RECORD 2.1\niface.iscsi_ifacename = default\niface.transport_name = <empty>\niface.mtu = 0\n# END RECORD';
+
+/** A host whose tools and kernel files are under a directory of the test. */
+class ScriptedHost implements HostCommands {
+  readonly ran: string[] = [];
+  readonly sys: string;
+  readonly dev: string;
+  /** Exit code and output by a part of the command line. */
+  readonly answers = new Map<string, ChildResult>();
+  /** What appears when a host is scanned: link in /dev/disk and the disk it leads to. */
+  readonly appears: { by: string; name: string; disk: string }[] = [];
+
+  constructor(root: string) {
+    this.sys = join(root, 'sys');
+    this.dev = join(root, 'dev');
+    mkdirSync(join(this.sys, 'class/scsi_host/host3'), { recursive: true });
+    mkdirSync(join(this.sys, 'block'), { recursive: true });
+    mkdirSync(join(this.dev, 'disk/by-path'), { recursive: true });
+    mkdirSync(join(this.dev, 'disk/by-id'), { recursive: true });
+  }
+
+  async run(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildResult> {
+    const line = [command, ...args].join(' ');
+    if (command === 'sh') return this.#written(args.at(-2) ?? '', args.at(-1) ?? '');
+    if (!['iscsiadm', 'multipath', 'blockdev'].includes(command)) return real.run(command, args, signal);
+    this.ran.push(line);
+    for (const [part, answer] of this.answers) if (line.includes(part)) return answer;
+    if (line.includes('-o show')) return { code: 0, output: SHOWN };
+    if (args.includes('--login')) this.#session(args[args.indexOf('-p') + 1] ?? '');
+    if (args.includes('--logout')) rmSync(join(this.sys, 'class/iscsi_host'), { recursive: true, force: true });
+    return { code: 0, output: '' };
+  }
+
+  #written(value: string, file: string): ChildResult {
+    this.ran.push(`${value} > ${file.slice(this.sys.length)}`);
+    if (file.endsWith('scan')) for (const { by, name, disk } of this.appears) this.link(by, name, disk);
+    if (file.endsWith('delete')) {
+      const disk = basename(join(file, '../..'));
+      for (const by of ['by-path', 'by-id'])
+        for (const name of readdirSync(join(this.dev, 'disk', by))) {
+          const link = join(this.dev, 'disk', by, name);
+          if (basename(readlinkSync(link)) === disk) rmSync(link);
+        }
+      rmSync(join(this.sys, 'block', disk), { recursive: true });
+    }
+    return { code: 0, output: '' };
+  }
+
+  link(by: string, name: string, disk: string): void {
+    const link = join(this.dev, 'disk', by, name);
+    if (existsSync(link)) return;
+    symlinkSync(`../../${disk}`, link);
+    mkdirSync(join(this.sys, 'block', disk, 'device/model'), { recursive: true });
+  }
+
+  /** A multipath device over disks; the device itself is the first of them. */
+  multipath(name: string, disks: readonly string[], device: string): void {
+    for (const disk of disks) mkdirSync(join(this.sys, 'block', name, 'slaves', disk), { recursive: true });
+    symlinkSync(device, join(this.dev, name));
+  }
+
+  #session(portal: string): void {
+    const session = join(this.sys, 'class/iscsi_host/host3/device/session1');
+    const connection = join(session, 'connection1:0/iscsi_connection/connection1:0');
+    mkdirSync(join(session, 'iscsi_session/session1'), { recursive: true });
+    mkdirSync(connection, { recursive: true });
+    writeFileSync(join(session, 'iscsi_session/session1/targetname'), `${IQN}\n`);
+    const [address = '', port = ''] = portal.split(':');
+    writeFileSync(join(connection, 'address'), `${address}\n`);
+    writeFileSync(join(connection, 'port'), `${port}\n`);
+  }
+}
+
+let bench: Bench;
+let layout: VolumeLayout;
+let host: ScriptedHost;
+let made: string[];
+beforeEach(() => {
+  bench = new Bench();
+  layout = new VolumeLayout(bench.root);
+  host = new ScriptedHost(bench.root);
+  made = [];
+});
+afterEach(() => {
+  const left = bench.dispose();
+  for (const device of made) execFileSync('losetup', ['-d', device]);
+  assert.deepEqual(left, [], 'nothing is left mounted');
+  const loops = execFileSync('losetup', ['-a', '-O', 'BACK-FILE', '-n'], { encoding: 'utf8' });
+  assert.ok(!loops.includes(bench.root), `no loop device is left: ${loops}`);
+});
+
+/** A disk of this machine, reachable under its own name in the scripted /dev. */
+function disk(): string {
+  const file = join(bench.root, `disk-${made.length}`);
+  writeFileSync(file, '');
+  truncateSync(file, 16 << 20);
+  const device = execFileSync('losetup', ['-f', '--show', file], { encoding: 'utf8' }).trim();
+  made.push(device);
+  symlinkSync(device, join(host.dev, basename(device)));
+  return basename(device);
+}
+
+function open(kind: 'iscsi' | 'fc'): VolumePlugin {
+  const mounter = new HostMounter({ clock: systemClock }, { rootDir: bench.root });
+  const { events, objects } = bench.deps();
+  const owner = new GroupOwner({ clock: systemClock, events });
+  const mounts = new ChildMounts({ commands: real, mounter });
+  const scsi = new ScsiDisks({ clock: systemClock, commands: host }, { sysDir: host.sys, devDir: host.dev });
+  const deps = {
+    layout,
+    mounter,
+    owner,
+    events,
+    log: silentLogger,
+    disks: new Disks({ commands: real, patient: real }),
+    deviceMap: new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands: real }) }),
+    binds: new PodBinds({ layout, mounter, mounts, owner, events }),
+    stats: new FilesystemStats({ mounter, commands: real }),
+  };
+  if (kind === 'fc')
+    return new AttachedDiskPlugin(new FibreChannelAttacher(new FibreChannel({ scsi, commands: host })), deps);
+  const limits = { sysDir: host.sys, linkTimeoutMs: 50, multipathTimeoutMs: 200 };
+  return new AttachedDiskPlugin(
+    new IscsiAttacher({ iscsi: new Iscsi({ scsi, commands: host }, limits), objects }),
+    deps,
+  );
+}
+
+function requestOf(pod: Pod, source: Record<string, unknown>, volumeMode: VolumeMode = 'Filesystem'): VolumeRequest {
+  mkdirSync(layout.volumesDir(pod.metadata.uid ?? ''), { recursive: true });
+  return {
+    pod,
+    volume: { name: 'data', ...source },
+    specName: 'data',
+    volumeMode,
+    readOnly: false,
+    inUse: false,
+    attachedPath: '',
+    progress: () => undefined,
+  };
+}
+const onDisk = (pod: Pod, volumeMode: VolumeMode = 'Filesystem') => ({
+  uid: pod.metadata.uid ?? '',
+  specName: 'data',
+  volumeMode,
+});
+const iscsi = (more: Record<string, unknown> = {}) => ({
+  iscsi: { targetPortal: '192.0.2.7', iqn: IQN, lun: 1, ...more },
+});
+const LINK = `ip-192.0.2.7:3260-iscsi-${IQN}-lun-1`;
+const NODE = `iscsiadm -m node -p 192.0.2.7:3260 -T ${IQN}`;
+const DISCOVERY = 'iscsiadm -m discoverydb -t sendtargets -p 192.0.2.7:3260 -I default';
+
+test(
+  'iSCSI: logged in once, mounted once for two pods, logged out after the last, also by a restarted kubelet',
+  { skip: noLoops },
+  async () => {
+    const name = disk();
+    host.appears.push({ by: 'by-path', name: LINK, disk: name });
+    const plugin = open('iscsi');
+    const [first, second] = [podNamed('first', {}), podNamed('second', {})];
+    const a = await plugin.setUp(requestOf(first, iscsi()), bench.signal);
+    assert.deepEqual(host.ran.splice(0), [
+      'iscsiadm -m iface -I default -o show',
+      `${DISCOVERY} -o new`,
+      `${DISCOVERY} --discover`,
+      `${NODE} -I default -o update -n node.session.scan -v manual`,
+      `${NODE} -I default --login`,
+      '0 0 1 > /class/scsi_host/host3/scan',
+      `${NODE} -o update -n node.startup -v manual`,
+    ]);
+    const global = join(bench.root, `plugins/kubernetes.io/iscsi/iface-default/192.0.2.7:3260-${IQN}-lun-1`);
+    assert.equal(a.hostPath, join(bench.root, 'pods/uid-first/volumes/kubernetes.io~iscsi/data'));
+    writeFileSync(join(a.hostPath, 'file'), 'x');
+    assert.equal(plugin.attachedName?.(requestOf(first, iscsi())), `kubernetes.io/iscsi/192.0.2.7:3260:${IQN}:1`);
+    const b = await plugin.setUp(requestOf(second, iscsi()), bench.signal);
+    assert.ok(!host.ran.some((line) => line.includes('--login')), 'the session is there');
+    assert.equal(readFileSync(join(b.hostPath, 'file'), 'utf8'), 'x');
+    await plugin.tearDown(onDisk(first), bench.signal);
+    assert.deepEqual(mountsBeneath(bench.root), [global, b.hostPath]);
+    host.ran.splice(0);
+    const restarted = open('iscsi');
+    assert.deepEqual(await restarted.reconstruct?.(onDisk(second)), {
+      attachedName: `kubernetes.io/iscsi/192.0.2.7:3260:${IQN}:1`,
+    });
+    await restarted.tearDown(onDisk(second), bench.signal);
+    assert.deepEqual(host.ran, [
+      `1 > /block/${name}/device/delete`,
+      `${NODE} -I default --logout`,
+      `${NODE} -I default -o delete`,
+    ]);
+    assert.ok(!existsSync(join(bench.root, 'plugins/kubernetes.io/iscsi/iface-default')));
+    await restarted.tearDown(onDisk(second), bench.signal);
+  },
+);
+
+test('iSCSI: a setup that was cut off after the mount is undone', { skip: noLoops }, async () => {
+  const name = disk();
+  host.appears.push({ by: 'by-path', name: LINK, disk: name });
+  const pod = podNamed('p', {});
+  const plugin = open('iscsi');
+  await plugin.setUp(requestOf(pod, iscsi()), bench.signal);
+  execFileSync('umount', [join(bench.root, 'pods/uid-p/volumes/kubernetes.io~iscsi/data')]);
+  await open('iscsi').tearDown(onDisk(pod), bench.signal);
+  assert.deepEqual(mountsBeneath(bench.root), []);
+  assert.ok(host.ran.includes(`${NODE} -I default --logout`));
+  await plugin.setUp(requestOf(pod, iscsi()), bench.signal);
+  rmSync(join(bench.root, 'pods/uid-p/plugins'), { recursive: true });
+  await open('iscsi').tearDown(onDisk(pod), bench.signal);
+  assert.deepEqual(mountsBeneath(bench.root), [], 'also of one that another kubelet set up');
+});
+
+test('iSCSI: CHAP with the values of the secret, which no message repeats; a failed login leaves no record', async () => {
+  bench.secrets.set('golden/chap', {
+    metadata: { name: 'chap' },
+    data: { 'node.session.auth.username': btoa('me'), 'node.session.auth.password': btoa('hidden') },
+  });
+  const pod = podNamed('p', {});
+  const source = iscsi({ chapAuthSession: true, secretRef: { name: 'chap' } });
+  host.answers.set('--login', { code: 24, output: 'authorization failure' });
+  await assert.rejects(open('iscsi').setUp(requestOf(pod, source), bench.signal), {
+    message: `failed to get any path for iscsi disk, last err seen:\niscsiadm ${NODE.slice('iscsiadm '.length)} -I default --login failed: exit status 24: authorization failure`,
+    detail: { stage: 'MountVolume.WaitForAttach' },
+  });
+  const rounds = host.ran.filter((line) => line === `${NODE} -I default -o delete`);
+  assert.equal(rounds.length, 5);
+  const auth = `${NODE} -I default -o update -n node.session.auth`;
+  assert.deepEqual(host.ran.filter((line) => line.startsWith(auth)).slice(0, 3), [
+    `${auth}.authmethod -v CHAP`,
+    `${auth}.username -v me`,
+    `${auth}.password -v hidden`,
+  ]);
+  host.answers.set('auth.password', { code: 1, output: 'hidden' });
+  await assert.rejects(open('iscsi').setUp(requestOf(pod, source), bench.signal), (err: Error) => {
+    assert.ok(!err.message.includes('hidden'), err.message);
+    return true;
+  });
+  const missing = iscsi({ chapAuthSession: true, secretRef: { name: 'other' } });
+  await assert.rejects(open('iscsi').setUp(requestOf(pod, missing), bench.signal), {
+    message: 'couldn\'t get secret golden/other error: secret "other" not found',
+  });
+  await open('iscsi').tearDown(onDisk(pod), bench.signal);
+});
+
+test(
+  'iSCSI: an initiator name of its own gets an interface of its own; a multipath device is used and flushed',
+  { skip: noLoops },
+  async () => {
+    const name = disk();
+    host.appears.push({ by: 'by-path', name: LINK, disk: name });
+    host.multipath('dm-7', [name], join(host.dev, name));
+    const pod = podNamed('p', {});
+    const plugin = open('iscsi');
+    const source = iscsi({ initiatorName: 'iqn.own', portals: ['192.0.2.7:3260'] });
+    const mounted = await plugin.setUp(requestOf(pod, source), bench.signal);
+    assert.ok(existsSync(mounted.hostPath));
+    const own = 'iscsiadm -m iface -I 192.0.2.7:3260:data';
+    assert.deepEqual(host.ran.slice(0, 4), [
+      'iscsiadm -m iface -I default -o show',
+      `${own} -o new`,
+      `${own} -o update -n iface.initiatorname -v iqn.own`,
+      `${own} -o update -n iface.mtu -v 0`,
+    ]);
+    host.ran.splice(0);
+    await plugin.tearDown(onDisk(pod), bench.signal);
+    assert.deepEqual(host.ran, [
+      'multipath -f dm-7',
+      `1 > /block/${name}/device/delete`,
+      `${NODE} -I 192.0.2.7:3260:data --logout`,
+      `${NODE} -I 192.0.2.7:3260:data -o delete`,
+      `${own} -o delete`,
+    ]);
+  },
+);
+
+test('FC: found after a scan, mounted, shared and removed', { skip: noLoops }, async () => {
+  const name = disk();
+  host.appears.push({ by: 'by-path', name: 'pci-0000:05:00.0-fc-0x50060e80-lun-2', disk: name });
+  const pod = podNamed('p', {});
+  const plugin = open('fc');
+  const source = { fc: { targetWWNs: ['50060e80'], lun: 2, fsType: 'ext4' } };
+  const mounted = await plugin.setUp(requestOf(pod, source), bench.signal);
+  assert.deepEqual(host.ran.splice(0), ['- - - > /class/scsi_host/host3/scan']);
+  assert.deepEqual(mountsBeneath(bench.root), [
+    join(bench.root, 'plugins/kubernetes.io/fc/50060e80-lun-2'),
+    mounted.hostPath,
+  ]);
+  assert.equal(plugin.uniqueName?.(requestOf(pod, source)), 'kubernetes.io/fc/[50060e80]:2');
+  await open('fc').tearDown(onDisk(pod), bench.signal);
+  assert.deepEqual(host.ran, [`blockdev --flushbufs ${join(host.dev, name)}`, `1 > /block/${name}/device/delete`]);
+  assert.ok(!existsSync(join(bench.root, 'plugins/kubernetes.io/fc/50060e80-lun-2')));
+});
+
+test(
+  'FC: by its own name, as a device, through multipath; a disk that is not there is said',
+  { skip: noLoops },
+  async () => {
+    const name = disk();
+    const pod = podNamed('p', {});
+    const plugin = open('fc');
+    const source = { fc: { wwids: ['3600 508'] } };
+    await assert.rejects(plugin.setUp(requestOf(pod, source, 'Block'), bench.signal), {
+      message: 'no fc disk found',
+      detail: { stage: 'MapVolume.WaitForAttach' },
+    });
+    host.link('by-id', 'scsi-3600_508', name);
+    host.multipath('dm-2', [name], join(host.dev, name));
+    const mounted = await plugin.setUp(requestOf(pod, source, 'Block'), bench.signal);
+    assert.equal(mounted.devicePath, join(bench.root, 'pods/uid-p/volumeDevices/kubernetes.io~fc/data'));
+    const global = join(bench.root, 'plugins/kubernetes.io/fc/volumeDevices/3600_508');
+    assert.ok(existsSync(join(global, 'uid-p')));
+    host.ran.splice(0);
+    await plugin.tearDown(onDisk(pod, 'Block'), bench.signal);
+    assert.deepEqual(host.ran, [
+      'multipath -f dm-2',
+      `blockdev --flushbufs ${join(host.dev, name)}`,
+      `1 > /block/${name}/device/delete`,
+    ]);
+    assert.ok(!existsSync(global));
+    for (const bad of [{ fc: { lun: 1 } }, { fc: { targetWWNs: ['../x'], lun: 1 } }])
+      await assert.rejects(plugin.setUp(requestOf(pod, bad), bench.signal), /no fc disk information found/);
+    await assert.rejects(
+      open('iscsi').setUp(requestOf(pod, { iscsi: { iqn: 'a/../b', targetPortal: 'x' } }), bench.signal),
+      {
+        kind: 'invalid',
+      },
+    );
+  },
+);
