@@ -2,9 +2,9 @@
 import type { EventRecorder } from '../core/events.ts';
 import { Disks } from '../host/block/disk.ts';
 import { FibreChannel } from '../host/block/fibre-channel.ts';
-import { Iscsi } from '../host/block/iscsi.ts';
+import { Iscsi, type IscsiOpts } from '../host/block/iscsi.ts';
 import { LoopDevices } from '../host/block/loop-devices.ts';
-import { ScsiDisks } from '../host/block/scsi-disks.ts';
+import { ScsiDisks, type ScsiDisksOpts } from '../host/block/scsi-disks.ts';
 import { ChildMounts } from '../host/mounts/child-mounts.ts';
 import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
 import type { HostFiles } from '../host/mounts/host-files.ts';
@@ -37,13 +37,16 @@ export type StorageDeps = {
   readonly commands?: HostCommands;
 };
 
+/** Where the kernel shows disks, and how long they are waited for; other than usual in tests only. */
+export type StorageHost = ScsiDisksOpts & IscsiOpts;
+
 /** A mount of a server that is slow to answer may take this long; one that fails is tried again. */
 const MOUNT_MS = 110_000;
 /** Making and checking file systems has no limit that would be right for every disk; this one only ends what hangs. */
 const FORMAT_MS = 24 * 3_600_000;
 
 /** By the field of a persistent volume's spec or of a pod's volume. */
-export function storagePlugins(deps: StorageDeps): Record<string, VolumePlugin> {
+export function storagePlugins(deps: StorageDeps, host: StorageHost = {}): Record<string, VolumePlugin> {
   const { clock, layout, mounter, files, owner, events } = deps;
   const limited = (timeoutMs: number): HostCommands => deps.commands ?? new ChildCommands({ clock }, { timeoutMs });
   const commands = limited(60_000);
@@ -53,8 +56,8 @@ export function storagePlugins(deps: StorageDeps): Record<string, VolumePlugin> 
   const binds = new PodBinds({ layout, mounter, mounts, owner, events });
   const stats = new FilesystemStats({ mounter, commands });
   const attached = { layout, mounter, disks, deviceMap, binds, stats, owner, events, log: deps.log };
-  const scsi = new ScsiDisks({ clock, commands });
-  const iscsi = new Iscsi({ scsi, commands: limited(MOUNT_MS) });
+  const scsi = new ScsiDisks({ clock, commands }, host);
+  const iscsi = new Iscsi({ scsi, commands: limited(MOUNT_MS) }, host);
   const channel = new FibreChannel({ scsi, commands });
   return {
     local: new LocalPlugin({ layout, mounter, files, disks, deviceMap, binds, stats, events }),

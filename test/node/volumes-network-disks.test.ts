@@ -1,189 +1,34 @@
-// iSCSI and fibre channel volumes with a scripted host: iscsiadm, sysfs and /dev/disk are stand-ins, because this kernel has
-// neither. The disks behind them are loop devices, so that formatting, mounting and unmounting are real.
+// iSCSI and fibre channel volumes on a scripted host.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import type { VolumeMode } from '../../src/core/storage.ts';
-import { Disks } from '../../src/host/block/disk.ts';
-import { FibreChannel } from '../../src/host/block/fibre-channel.ts';
-import { Iscsi } from '../../src/host/block/iscsi.ts';
-import { LoopDevices } from '../../src/host/block/loop-devices.ts';
-import { ScsiDisks } from '../../src/host/block/scsi-disks.ts';
-import type { ChildResult } from '../../src/host/mounts/child.ts';
-import { ChildMounts } from '../../src/host/mounts/child-mounts.ts';
-import { ChildCommands, type HostCommands } from '../../src/host/mounts/commands.ts';
-import { HostMounter } from '../../src/host/mounts/mounter.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/lib/logger.ts';
-import { DeviceMap } from '../../src/volumes/block/device-map.ts';
-import { FilesystemStats } from '../../src/volumes/filesystem-stats.ts';
-import { GroupOwner } from '../../src/volumes/group-owner.ts';
-import { VolumeLayout } from '../../src/volumes/layout.ts';
 import type { VolumePlugin, VolumeRequest } from '../../src/volumes/plugin.ts';
-import { AttachedDiskPlugin } from '../../src/volumes/plugins/attached-disk.ts';
-import { FibreChannelAttacher } from '../../src/volumes/plugins/fibre-channel.ts';
-import { IscsiAttacher } from '../../src/volumes/plugins/iscsi.ts';
-import { PodBinds } from '../../src/volumes/pod-binds.ts';
+import { IQN, openPlugin, requestFor, ScriptedHost } from './volumes-scripted-host.ts';
 import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
 
 const noLoops = existsSync('/dev/loop-control') ? false : 'this machine has no loop devices';
-const real = new ChildCommands({ clock: systemClock });
-const IQN = 'iqn.2026-01.example:disk';
-const SHOWN =
-  '# BEGIN RECORD 2.1\niface.iscsi_ifacename = default\niface.transport_name = <empty>\niface.mtu = 0\n# END RECORD';
-
-/** A host whose tools and kernel files are under a directory of the test. */
-class ScriptedHost implements HostCommands {
-  readonly ran: string[] = [];
-  readonly sys: string;
-  readonly dev: string;
-  /** Exit code and output by a part of the command line. */
-  readonly answers = new Map<string, ChildResult>();
-  /** What appears when a host is scanned: link in /dev/disk and the disk it leads to. */
-  readonly appears: { by: string; name: string; disk: string }[] = [];
-
-  constructor(root: string) {
-    this.sys = join(root, 'sys');
-    this.dev = join(root, 'dev');
-    mkdirSync(join(this.sys, 'class/scsi_host/host3'), { recursive: true });
-    mkdirSync(join(this.sys, 'block'), { recursive: true });
-    mkdirSync(join(this.dev, 'disk/by-path'), { recursive: true });
-    mkdirSync(join(this.dev, 'disk/by-id'), { recursive: true });
-  }
-
-  async run(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildResult> {
-    const line = [command, ...args].join(' ');
-    if (command === 'sh') return this.#written(args.at(-2) ?? '', args.at(-1) ?? '');
-    if (!['iscsiadm', 'multipath', 'blockdev'].includes(command)) return real.run(command, args, signal);
-    this.ran.push(line);
-    for (const [part, answer] of this.answers) if (line.includes(part)) return answer;
-    if (line.includes('-o show')) return { code: 0, output: SHOWN };
-    if (args.includes('--login')) this.#session(args[args.indexOf('-p') + 1] ?? '');
-    if (args.includes('--logout')) rmSync(join(this.sys, 'class/iscsi_host'), { recursive: true, force: true });
-    return { code: 0, output: '' };
-  }
-
-  #written(value: string, file: string): ChildResult {
-    this.ran.push(`${value} > ${file.slice(this.sys.length)}`);
-    if (file.endsWith('scan')) for (const { by, name, disk } of this.appears) this.link(by, name, disk);
-    if (file.endsWith('delete')) {
-      const disk = basename(join(file, '../..'));
-      for (const by of ['by-path', 'by-id'])
-        for (const name of readdirSync(join(this.dev, 'disk', by))) {
-          const link = join(this.dev, 'disk', by, name);
-          if (basename(readlinkSync(link)) === disk) rmSync(link);
-        }
-      rmSync(join(this.sys, 'block', disk), { recursive: true });
-    }
-    return { code: 0, output: '' };
-  }
-
-  link(by: string, name: string, disk: string): void {
-    const link = join(this.dev, 'disk', by, name);
-    if (existsSync(link)) return;
-    symlinkSync(`../../${disk}`, link);
-    mkdirSync(join(this.sys, 'block', disk, 'device/model'), { recursive: true });
-  }
-
-  /** A multipath device over disks; the device itself is the first of them. */
-  multipath(name: string, disks: readonly string[], device: string): void {
-    for (const disk of disks) mkdirSync(join(this.sys, 'block', name, 'slaves', disk), { recursive: true });
-    symlinkSync(device, join(this.dev, name));
-  }
-
-  #session(portal: string): void {
-    const session = join(this.sys, 'class/iscsi_host/host3/device/session1');
-    const connection = join(session, 'connection1:0/iscsi_connection/connection1:0');
-    mkdirSync(join(session, 'iscsi_session/session1'), { recursive: true });
-    mkdirSync(connection, { recursive: true });
-    writeFileSync(join(session, 'iscsi_session/session1/targetname'), `${IQN}\n`);
-    const [address = '', port = ''] = portal.split(':');
-    writeFileSync(join(connection, 'address'), `${address}\n`);
-    writeFileSync(join(connection, 'port'), `${port}\n`);
-  }
-}
 
 let bench: Bench;
-let layout: VolumeLayout;
 let host: ScriptedHost;
-let made: string[];
 beforeEach(() => {
   bench = new Bench();
-  layout = new VolumeLayout(bench.root);
   host = new ScriptedHost(bench.root);
-  made = [];
 });
 afterEach(() => {
   const left = bench.dispose();
-  for (const device of made) execFileSync('losetup', ['-d', device]);
+  host.dispose();
   assert.deepEqual(left, [], 'nothing is left mounted');
   const loops = execFileSync('losetup', ['-a', '-O', 'BACK-FILE', '-n'], { encoding: 'utf8' });
   assert.ok(!loops.includes(bench.root), `no loop device is left: ${loops}`);
 });
 
-/** A disk of this machine, reachable under its own name in the scripted /dev. */
-function disk(): string {
-  const file = join(bench.root, `disk-${made.length}`);
-  writeFileSync(file, '');
-  truncateSync(file, 16 << 20);
-  const device = execFileSync('losetup', ['-f', '--show', file], { encoding: 'utf8' }).trim();
-  made.push(device);
-  symlinkSync(device, join(host.dev, basename(device)));
-  return basename(device);
-}
-
-function open(kind: 'iscsi' | 'fc'): VolumePlugin {
-  const mounter = new HostMounter({ clock: systemClock }, { rootDir: bench.root });
-  const { events, objects } = bench.deps();
-  const owner = new GroupOwner({ clock: systemClock, events });
-  const mounts = new ChildMounts({ commands: real, mounter });
-  const scsi = new ScsiDisks({ clock: systemClock, commands: host }, { sysDir: host.sys, devDir: host.dev });
-  const deps = {
-    layout,
-    mounter,
-    owner,
-    events,
-    log: silentLogger,
-    disks: new Disks({ commands: real, patient: real }),
-    deviceMap: new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands: real }) }),
-    binds: new PodBinds({ layout, mounter, mounts, owner, events }),
-    stats: new FilesystemStats({ mounter, commands: real }),
-  };
-  if (kind === 'fc')
-    return new AttachedDiskPlugin(new FibreChannelAttacher(new FibreChannel({ scsi, commands: host })), deps);
-  const limits = { sysDir: host.sys, linkTimeoutMs: 50, multipathTimeoutMs: 200 };
-  return new AttachedDiskPlugin(
-    new IscsiAttacher({ iscsi: new Iscsi({ scsi, commands: host }, limits), objects }),
-    deps,
-  );
-}
-
-function requestOf(pod: Pod, source: Record<string, unknown>, volumeMode: VolumeMode = 'Filesystem'): VolumeRequest {
-  mkdirSync(layout.volumesDir(pod.metadata.uid ?? ''), { recursive: true });
-  return {
-    pod,
-    volume: { name: 'data', ...source },
-    specName: 'data',
-    volumeMode,
-    readOnly: false,
-    inUse: false,
-    attachedPath: '',
-    progress: () => undefined,
-  };
-}
+const open = (kind: 'iscsi' | 'fc'): VolumePlugin => openPlugin(bench, host, kind);
+const requestOf = (pod: Pod, source: Record<string, unknown>, mode?: VolumeMode): VolumeRequest =>
+  requestFor(bench, pod, source, mode);
 const onDisk = (pod: Pod, volumeMode: VolumeMode = 'Filesystem') => ({
   uid: pod.metadata.uid ?? '',
   specName: 'data',
@@ -200,7 +45,7 @@ test(
   'iSCSI: logged in once, mounted once for two pods, logged out after the last, also by a restarted kubelet',
   { skip: noLoops },
   async () => {
-    const name = disk();
+    const name = host.disk();
     host.appears.push({ by: 'by-path', name: LINK, disk: name });
     const plugin = open('iscsi');
     const [first, second] = [podNamed('first', {}), podNamed('second', {})];
@@ -240,7 +85,7 @@ test(
 );
 
 test('iSCSI: a setup that was cut off after the mount is undone', { skip: noLoops }, async () => {
-  const name = disk();
+  const name = host.disk();
   host.appears.push({ by: 'by-path', name: LINK, disk: name });
   const pod = podNamed('p', {});
   const plugin = open('iscsi');
@@ -291,7 +136,7 @@ test(
   'iSCSI: an initiator name of its own gets an interface of its own; a multipath device is used and flushed',
   { skip: noLoops },
   async () => {
-    const name = disk();
+    const name = host.disk();
     host.appears.push({ by: 'by-path', name: LINK, disk: name });
     host.multipath('dm-7', [name], join(host.dev, name));
     const pod = podNamed('p', {});
@@ -319,7 +164,7 @@ test(
 );
 
 test('FC: found after a scan, mounted, shared and removed', { skip: noLoops }, async () => {
-  const name = disk();
+  const name = host.disk();
   host.appears.push({ by: 'by-path', name: 'pci-0000:05:00.0-fc-0x50060e80-lun-2', disk: name });
   const pod = podNamed('p', {});
   const plugin = open('fc');
@@ -340,7 +185,7 @@ test(
   'FC: by its own name, as a device, through multipath; a disk that is not there is said',
   { skip: noLoops },
   async () => {
-    const name = disk();
+    const name = host.disk();
     const pod = podNamed('p', {});
     const plugin = open('fc');
     const source = { fc: { wwids: ['3600 508'] } };

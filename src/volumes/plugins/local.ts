@@ -107,7 +107,8 @@ export class LocalPlugin implements VolumePlugin {
       await this.#deps.disks.formatAndMount({ device, target, fsType, options, progress }, signal);
     } catch (err) {
       signal.throwIfAborted();
-      await removeEmptyDir(target);
+      // It may be mounted although nobody said so: then the next attempt finds it.
+      if ((await this.#deps.mounter.table(signal)).at(target) === undefined) await removeEmptyDir(target);
       const type = fsType === '' ? 'ext4' : fsType;
       throw new KubeletError(
         'unavailable',
