@@ -122,11 +122,12 @@ export class Scheduler implements Controller {
       claim: (key) => find(registry, CLAIMS, key),
       volume: (name) => find(registry, VOLUMES, name),
       storageClass: (name) => find(registry, CLASSES, name),
-      pods: all(registry, 'pods'),
+      pods: () => all(registry, 'pods'),
     });
   }
 
   #hasRoomFor(volumes: readonly ApiObject[], node: string): boolean {
+    if (volumes.length === 0) return true;
     const { registry } = this.#deps;
     const present = this.#podsOn(node).flatMap((pod) => {
       const claims = this.#claims(pod as unknown as ApiObject);

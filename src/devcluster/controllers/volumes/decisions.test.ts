@@ -125,7 +125,7 @@ describe('what claims mean for a pod', () => {
       claim: () => of,
       volume: () => volume('v'),
       storageClass: () => object('s', {}, { volumeBindingMode: mode }),
-      pods,
+      pods: () => pods,
     });
     return 'problem' in found ? found.problem : [found.volumes.length, found.waiting.length];
   };

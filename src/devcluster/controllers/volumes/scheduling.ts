@@ -8,7 +8,8 @@ export type ClaimsWorld = {
   readonly claim: (key: string) => ApiObject | undefined;
   readonly volume: (name: string) => ApiObject | undefined;
   readonly storageClass: (name: string) => ApiObject | undefined;
-  readonly pods: readonly ApiObject[];
+  /** Only asked about claims that one pod may have at a time. */
+  readonly pods: () => readonly ApiObject[];
 };
 
 export type ClaimsOfPod =
@@ -44,9 +45,9 @@ export function claimsOfPod(pod: ApiObject, world: ClaimsWorld): ClaimsOfPod {
 }
 
 /** Whether another pod has a claim that only one pod may have. */
-const usedAlone = (claim: ApiObject, pod: ApiObject, pods: readonly ApiObject[]): boolean =>
+const usedAlone = (claim: ApiObject, pod: ApiObject, pods: ClaimsWorld['pods']): boolean =>
   textsAt(claim, 'spec', 'accessModes').includes('ReadWriteOncePod') &&
-  pods.some(
+  pods().some(
     (other) =>
       other.metadata.uid !== pod.metadata.uid &&
       other.metadata.namespace === pod.metadata.namespace &&
