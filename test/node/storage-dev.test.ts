@@ -1,5 +1,5 @@
 // Storage of the one-command cluster, as somebody at a terminal uses it: a claim, a pod that writes, a second pod that
-// reads, a stop and a start in between, and in the end nothing left.
+// reads, a stop and a start in between, growth under the running pod, block devices, and in the end nothing left.
 import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -57,6 +57,12 @@ class Terminal {
 
   async items(path: string): Promise<Json[]> {
     return dig(await this.get(path), 'items') as Json[];
+  }
+
+  async grow(claim: string, storage: string): Promise<void> {
+    const body = { spec: { resources: { requests: { storage } } } };
+    const done = await this.#api.merge(`${CORE}/persistentvolumeclaims/${claim}`, body);
+    assert.equal(done.status, 200, JSON.stringify(done.body));
   }
 
   async remove(path: string): Promise<void> {
@@ -128,6 +134,41 @@ test('a claim outlives its pods and a stop of the cluster, and goes without a tr
     mounts.filter((l) => /kubernetes\.io~?\/?csi/.test(l)),
     [],
   );
+});
+
+test('a claim grows under its pod, and a pod gets a block device', { skip }, async (t) => {
+  const cluster = await DevCluster.make();
+  t.after(() => cluster.destroy());
+  await cluster.up('--no-example');
+  const terminal = await Terminal.on(cluster);
+  t.after(() => terminal.close());
+  await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('data', '32Mi'));
+  await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('raw', '8Mi', { volumeMode: 'Block' }));
+  const raw: Json = { name: 'raw', persistentVolumeClaim: { claimName: 'raw' } };
+  const device = { volumeDevices: [{ name: 'raw', devicePath: '/dev/xvda' }] };
+  const script =
+    'echo kept | dd of=/dev/xvda bs=512 conv=sync; dd if=/dev/xvda bs=4 count=1; blockdev --getsize64 /dev/xvda';
+  await terminal.create(
+    `${CORE}/pods`,
+    podOf('user', `${script}; echo x > /data/f`, [DATA, raw], { ...MOUNTED, ...device }),
+  );
+  await terminal.running('user');
+  await until('the device was used', async () => (await terminal.printed('user')).includes(`${8 << 20}`));
+  assert.match(await terminal.printed('user'), /^kept/m);
+  const capacity = async (claim: string): Promise<unknown> =>
+    dig(await terminal.get(`${CORE}/persistentvolumeclaims/${claim}`), 'status', 'capacity', 'storage');
+  await terminal.grow('data', '64Mi');
+  await terminal.grow('raw', '16Mi');
+  await until('the claim has grown', async () => (await capacity('data')) === '64Mi', 120_000);
+  await until('the device has grown', async () => (await capacity('raw')) === '16Mi', 120_000);
+  await terminal.remove(`${CORE}/pods/user`);
+  for (const claim of ['data', 'raw']) await terminal.remove(`${CORE}/persistentvolumeclaims/${claim}`);
+  await until('the volumes are gone', async () => (await terminal.items('/api/v1/persistentvolumes')).length === 0);
+  const { network, cgroupRoot } = await cluster.settings();
+  const left = (await traces(cluster.dir, network, cgroupRoot)).filter((line) =>
+    /loop device|kubernetes\.io/.test(line),
+  );
+  assert.deepEqual(left, []);
 });
 
 test('inline and generic ephemeral volumes live as long as their pod', { skip }, async (t) => {
