@@ -1,14 +1,21 @@
 // The log directories of pods and the links to logs, as the collector sees them.
-import { readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { opendir, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf } from '../lib/errors.ts';
+
+/** One pass looks at no more; what is left is for the next. */
+const MAX_NAMES = 100_000;
 
 /** A name in a directory is one name, never a way out of it. */
 const isPlainName = (name: string): boolean => name !== '.' && name !== '..' && !name.includes('/');
 
 export async function namesIn(directory: string): Promise<readonly string[]> {
   try {
-    return (await readdir(directory)).filter(isPlainName);
+    const names: string[] = [];
+    for await (const { name } of await opendir(directory))
+      if (isPlainName(name) && names.push(name) >= MAX_NAMES) break;
+    return names;
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return [];
     throw err;
@@ -30,5 +37,7 @@ export async function deadLinks(directory: string, limit: number): Promise<reado
   return dead;
 }
 
-export const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
+/** Through the directory's descriptor: nothing that a pod swaps meanwhile leads elsewhere. */
+export const removeTree = (path: string): Promise<void> =>
+  OpenDir.using(dirname(path), (dir) => dir.removeTree(basename(path)));
 export const removeFile = (path: string): Promise<void> => rm(path, { force: true });

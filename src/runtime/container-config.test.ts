@@ -294,6 +294,8 @@ describe('labels and logs', () => {
   it('restart count from old logs', () => {
     assert.equal(restartCountFromLogs(['0.log', '3.log.20260101-000000.gz', 'x.log', '12']), 4);
     assert.equal(restartCountFromLogs([]), 0);
+    assert.equal(restartCountFromLogs(['1.log', '99999999999999999999.log', '-5.log']), 2, 'a pod may plant any name');
+    assert.equal(restartCountFromLogs(Array.from({ length: 300_000 }, () => '7.log')), 8);
   });
   it('ports once, sysctls dotted', () => {
     const config = sandboxConfig(

@@ -1,10 +1,11 @@
 // Removing a container that ended: from the runtime, its logs, and the link to them.
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { CriRuntime } from '../cri/services.ts';
 import { logLinkName } from '../core/log-links.ts';
 import { podUid } from '../core/ids.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf, isFault } from '../lib/errors.ts';
 import { POD_NAME, POD_NAMESPACE, POD_UID } from './labels.ts';
 import type { ResourceManager } from './needs.ts';
@@ -33,17 +34,22 @@ export class ContainerRemover {
   /** The log, what was rotated away from it, and the link. */
   async #removeLogs({ id, name, labels, logPath }: ObservedContainer): Promise<void> {
     const link = logLinkName(labels[POD_NAME] ?? '', labels[POD_NAMESPACE] ?? '', name, id);
-    const files = logPath === '' ? [] : await siblings(logPath);
-    await Promise.all([...files, join(this.#containerLogsDir, link)].map((file) => rm(file, { force: true })));
+    if (logPath !== '') await removeLogFiles(logPath);
+    await rm(join(this.#containerLogsDir, link), { force: true });
   }
 }
 
-async function siblings(logPath: string): Promise<string[]> {
-  const dir = dirname(logPath);
+const AT_ONCE = 1000;
+
+/** Through the directory's descriptor: a pod may have put a link in its place. */
+async function removeLogFiles(logPath: string): Promise<void> {
+  const wanted = (name: string): boolean => name.startsWith(basename(logPath));
   try {
-    return (await readdir(dir)).filter((file) => file.startsWith(basename(logPath))).map((file) => join(dir, file));
+    await OpenDir.using(dirname(logPath), async (dir) => {
+      for (let names = await dir.names(wanted, AT_ONCE); names.length > 0; names = await dir.names(wanted, AT_ONCE))
+        for (const name of names) await dir.removeTree(name);
+    });
   } catch (err) {
-    if (errnoOf(err) === 'ENOENT') return [];
-    throw err;
+    if (!['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(err) ?? '')) throw err;
   }
 }

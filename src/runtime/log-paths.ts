@@ -13,6 +13,10 @@ export const containerLogPath = (container: string, restartCount: number): strin
 
 /** The restart count a container gets when the runtime forgot its earlier instances: one more than its newest log. */
 export function restartCountFromLogs(files: readonly string[]): number {
-  const numbers = files.map((file) => /^(\d+)\.log(\..*)?$/.exec(file)?.[1]).filter((n) => n !== undefined);
-  return numbers.length === 0 ? 0 : 1 + Math.max(...numbers.map(Number));
+  return files.reduce((count, file) => Math.max(count, 1 + numberOf(file)), 0);
 }
+
+/** -1 for what is no log of a start. A pod may have put any name there. */
+const numberOf = (file: string): number => Number(/^(\d{1,9})\.log(\..*)?$/.exec(file)?.[1] ?? -1);
+
+export const isNumberedLog = (file: string): boolean => numberOf(file) >= 0;

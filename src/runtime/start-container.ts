@@ -1,5 +1,5 @@
 // Starting one container: image, config, create, start, post-start hook. Every way to fail has its reason and event.
-import { access, mkdir, readdir, readFile, symlink, unlink } from 'node:fs/promises';
+import { access, mkdir, readFile, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContainerConfig, ImageSpec } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
@@ -17,6 +17,7 @@ import {
 import { withPodLimits } from '../core/pod-resources.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { newestOf } from '../core/snapshot.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { containerConfig, type ContainerAdditions } from './container-config.ts';
@@ -25,13 +26,16 @@ import type { RuntimeFacts } from './facts.ts';
 import type { HookRunner } from './hooks.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 import { restartCountOf } from './labels.ts';
-import { podLogDir, restartCountFromLogs } from './log-paths.ts';
+import { isNumberedLog, podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
 import type { ClusterView, EnsuredImage, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { PodFiles, type TerminationLog } from './pod-files.ts';
 import type { ContainerStopper } from './stop-container.ts';
 import type { SyncContext } from './sync-context.ts';
+
+/** Logs of earlier starts that are looked at; nobody keeps as many. */
+const MAX_LOGS = 10_000;
 
 export type StarterDeps = {
   readonly cri: CriRuntime;
@@ -209,7 +213,8 @@ export class ContainerStarter {
     // One that never started leaves its number to the next.
     if (newest !== undefined) return restartCountOf(newest) + (newest.state === 'created' ? 0 : 1);
     try {
-      return restartCountFromLogs(await readdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name)));
+      const dir = join(podLogDir(this.#facts.podLogsDir, pod), container.name);
+      return restartCountFromLogs(await OpenDir.using(dir, (logs) => logs.names(isNumberedLog, MAX_LOGS)));
     } catch (err) {
       if (errnoOf(err) === 'ENOENT') return 0;
       throw err;
