@@ -15,6 +15,8 @@ export type ContractOptions = {
   readonly deadlineMs?: number;
   /** What it may take from a peer that never stops, beside the buffers of the sockets. */
   readonly maxBytes: number;
+  /** It keeps good connections for later; `close` ends them. */
+  readonly keepsConnections?: boolean;
   /** Peers that do not apply, with the reason. */
   readonly except?: Readonly<Record<string, string>>;
 };
@@ -32,12 +34,9 @@ export function httpClientContract(name: string, open: OpenClient, options: Cont
       if (options.except?.[peer.name] !== undefined) continue;
       it(`a peer that ${peer.name}`, async () => {
         const there = await openPeer(peer);
-        const client = await open(there.port);
         try {
-          if (options.deadlineMs !== undefined) await settlesByItself(client, there, options.deadlineMs, options);
-          await settlesOnAbort(client, there);
+          await tryOn(there, await open(there.port), options);
         } finally {
-          await client.close?.();
           await there.close();
         }
       });
@@ -57,26 +56,40 @@ export function httpClientContract(name: string, open: OpenClient, options: Cont
   });
 }
 
+async function tryOn(peer: OpenPeer, client: ClientUnderTest, options: ContractOptions): Promise<void> {
+  try {
+    if (options.deadlineMs !== undefined) await settlesByItself(client, peer, options.deadlineMs, options);
+    await settlesOnAbort(client, peer, options);
+  } finally {
+    await client.close?.();
+  }
+  await gone(peer);
+}
+
 async function settlesByItself(
   client: ClientUnderTest,
   peer: OpenPeer,
   deadlineMs: number,
-  { maxBytes }: ContractOptions,
+  { maxBytes, keepsConnections }: ContractOptions,
 ): Promise<void> {
   await within(deadlineMs + SLACK_MS, client.ask(new AbortController().signal));
-  await gone(peer);
+  if (keepsConnections !== true) await gone(peer);
   const sent = peer.sent();
   assert.ok(sent <= maxBytes + SOCKET_BUFFERS, `took ${sent} bytes`);
 }
 
-async function settlesOnAbort(client: ClientUnderTest, peer: OpenPeer): Promise<void> {
+async function settlesOnAbort(
+  client: ClientUnderTest,
+  peer: OpenPeer,
+  { keepsConnections }: ContractOptions,
+): Promise<void> {
   const stop = new AbortController();
   const asking = client.ask(stop.signal);
   // Some answers end the request before there is anything to abort.
   await Promise.race([peer.asked, asking.catch(() => undefined)]);
   stop.abort(new Error('over'));
   await within(SLACK_MS, asking);
-  await gone(peer);
+  if (keepsConnections !== true) await gone(peer);
 }
 
 const gone = (peer: OpenPeer): Promise<unknown> =>

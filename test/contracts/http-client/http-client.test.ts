@@ -4,6 +4,9 @@ import { httpProber } from '../../../src/probes/http-prober.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { httpExchange } from '../../../src/lib/http/exchange.ts';
 import { readReply } from '../../../src/lib/http/exchange.ts';
+import { connectApi } from '../../../src/kube/connect.ts';
+import { resolveKubeconfig } from '../../../src/kube/kubeconfig.ts';
+import { NODES } from '../../../src/kube/resources.ts';
 import { hookHttp } from '../../../src/runtime/hook-http.ts';
 import { dialRuntime } from '../../../src/server/streaming/runtime-dial.ts';
 import { Decoder } from '../../../src/sources/decoder.ts';
@@ -88,4 +91,28 @@ httpClientContract(
     },
   }),
   { maxBytes: 64 * 1024 },
+);
+
+httpClientContract(
+  'API server',
+  async (port) => {
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
+      users: [],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: '' } }],
+      'current-context': 'x',
+    };
+    const access = await resolveKubeconfig(JSON.stringify(config), '/kubeconfig');
+    const budgets = { qps: -1, burst: 0, eventQps: -1, eventBurst: 0, leaseDurationSeconds: 1 };
+    const options = { ...budgets, version: 'v1.36.0', architecture: 'amd64' };
+    const { heartbeat, transport } = connectApi({ clock: systemClock, log: silentLogger }, access, options);
+    return {
+      ask: (signal) => heartbeat.get(NODES, { name: 'n' }, signal),
+      close: async () => transport.resetConnections(),
+    };
+  },
+  // Lists of a large cluster must fit: 128 MiB an answer.
+  { deadlineMs: 1000, maxBytes: 128 * 1024 * 1024, keepsConnections: true },
 );
