@@ -11,6 +11,7 @@ import { table } from './report.ts';
 import { isReached, ratioOf, type Row } from './rows.ts';
 import { bursts } from './scenarios/burst.ts';
 import { full, idle } from './scenarios/idle.ts';
+import { pinning } from './scenarios/pinning.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { serial } from './scenarios/serial.ts';
 import { probes, volumes } from './scenarios/shapes.ts';
@@ -33,6 +34,7 @@ const SCENARIOS: readonly Scenario[] = [
   ...bursts,
   volumes,
   probes,
+  pinning,
   storm,
   churn,
   idle,

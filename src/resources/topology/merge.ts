@@ -1,8 +1,9 @@
 // Makes one hint of what all providers said. Pure.
 //
-// Upstream forms every combination of one hint per resource and keeps the best. What a combination comes to depends only on
-// its common nodes and on whether all its hints are preferred and name the same nodes, and the order among results is total:
-// so the distinct results are built up resource by resource, which takes milliseconds where combinations take minutes.
+// Upstream forms every combination of one hint per resource and keeps the best, which takes minutes where many hints meet.
+// What a combination comes to depends only on its common nodes and on whether all its hints are preferred and name the
+// same nodes, and the order among results is total. So preferred results are looked for directly; where there are none, the
+// distinct sets of common nodes are built up resource by resource.
 import type { HintsByResource, TopologyHint } from './hint-provider.ts';
 
 export type TopologyPolicyName = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
@@ -24,8 +25,8 @@ export function mergeHints(providers: readonly HintsByResource[], options: Merge
   if (options.policy === 'none') return { hint: NOWHERE, admit: true };
   const isSingle = options.policy === 'single-numa-node';
   const lists = hintLists(providers).map((list) => (isSingle ? list.filter(isSingleOrAny) : list));
-  const masks = new NodeMasks(options.nodes);
-  const best = bestOf(combinationsOf(lists, masks), lists, masks, options);
+  const masks = new NodeMasks(options.nodes, lists);
+  const best = preferredBest(lists, masks, options) ?? unpreferredBest(lists, masks, options);
   const merged = best ?? { mask: masks.all, preferred: false };
   const numaNodes = isSingle && merged.mask === masks.all ? undefined : masks.nodes(merged.mask);
   const { preferred } = merged;
@@ -44,14 +45,21 @@ function hintLists(providers: readonly HintsByResource[]): readonly (readonly To
 const isSingleOrAny = ({ numaNodes, preferred }: TopologyHint): boolean =>
   preferred && (numaNodes === undefined || numaNodes.length === 1);
 
-/** Sets of NUMA nodes as bits; the bit is the node's rank, so that a smaller number means lower ids. */
+/**
+ * Sets of NUMA nodes as bits. The bit is the node's rank, so that a smaller number means lower ids; nodes that only hints
+ * know come last.
+ */
 class NodeMasks {
   readonly #ids: readonly number[];
   readonly #bits: ReadonlyMap<number, number>;
 
-  constructor(ids: readonly number[]) {
+  constructor(ids: readonly number[], lists: readonly (readonly TopologyHint[])[]) {
     this.#ids = [...ids].sort((a, b) => a - b);
-    this.#bits = new Map(this.#ids.map((id, rank) => [id, 2 ** rank]));
+    const bits = new Map(this.#ids.map((id, rank) => [id, 2 ** rank]));
+    for (const list of lists)
+      for (const { numaNodes = [] } of list)
+        for (const id of numaNodes) if (!bits.has(id)) bits.set(id, 2 ** bits.size);
+    this.#bits = bits;
   }
 
   get all(): number {
@@ -59,7 +67,9 @@ class NodeMasks {
   }
 
   of(nodes: readonly number[]): number {
-    return nodes.reduce((mask, id) => mask | (this.#bits.get(id) ?? 0), 0);
+    let mask = 0;
+    for (const id of nodes) mask |= this.#bits.get(id) ?? 0;
+    return mask;
   }
 
   nodes(mask: number): readonly number[] {
@@ -73,64 +83,54 @@ class NodeMasks {
   }
 }
 
-type Combination = {
-  /** The nodes that all hints have in common. */
-  readonly mask: number;
-  readonly preferred: boolean;
-  /** The nodes that all hints named so far; undefined before one named any. */
-  readonly named: string | undefined;
-};
+type Merged = { readonly mask: number; readonly preferred: boolean };
+type Lists = readonly (readonly TopologyHint[])[];
 
-function combinationsOf(lists: readonly (readonly TopologyHint[])[], masks: NodeMasks): readonly Combination[] {
-  let known: readonly Combination[] = [{ mask: masks.all, preferred: true, named: undefined }];
+/** The best of the combinations whose hints are all preferred and name the same nodes, if they name any. */
+function preferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions): Merged | undefined {
+  const isNearer = closeness(masks, options);
+  const wanted = lists.map((list) => list.filter(({ preferred }) => preferred));
+  const takesAny = wanted.map((list) => list.some(({ numaNodes }) => numaNodes === undefined));
+  const named = wanted.map(
+    (list) => new Set(list.flatMap((h) => (h.numaNodes === undefined ? [] : [masks.of(h.numaNodes)]))),
+  );
+  const candidates = new Set(
+    named.flatMap((set) => [...set]).filter((mask) => named.every((set, at) => takesAny[at] === true || set.has(mask))),
+  );
+  const results = [...candidates].map((mask) => mask & masks.all).filter((mask) => mask !== 0);
+  if (takesAny.every((any) => any)) results.push(masks.all);
+  let best: number | undefined;
+  for (const mask of results) if (best === undefined || isNearer(mask, best)) best = mask;
+  return best === undefined ? undefined : { mask: best, preferred: true };
+}
+
+function unpreferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions): Merged | undefined {
+  const isNearer = closeness(masks, options);
+  const needed = widestNeed(lists);
+  const rank = (mask: number): number => unpreferredRank(masks.count(mask), needed);
+  let best: number | undefined;
+  for (const mask of commonNodes(lists, masks)) {
+    if (mask === 0) continue;
+    const order = best === undefined ? -1 : rank(mask) - rank(best);
+    if (best === undefined || order < 0 || (order === 0 && isNearer(mask, best))) best = mask;
+  }
+  return best === undefined ? undefined : { mask: best, preferred: false };
+}
+
+/** What the hints of some combination have in common: all such sets. */
+function commonNodes(lists: Lists, masks: NodeMasks): Iterable<number> {
+  let known = new Set([masks.all]);
   for (const list of lists) {
-    const next = new Map<string, Combination>();
-    for (const before of known)
-      for (const hint of list) {
-        const after = extended(before, hint, masks);
-        // What is not preferred stays so, whatever it was made of.
-        next.set(`${after.mask} ${after.preferred ? (after.named ?? '') : 'x'}`, after);
-      }
-    known = [...next.values()];
+    const own = new Set(list.map(({ numaNodes }) => (numaNodes === undefined ? masks.all : masks.of(numaNodes))));
+    const next = new Set<number>();
+    for (const before of known) for (const mask of own) next.add(before & mask);
+    known = next;
   }
   return known;
 }
 
-function extended(before: Combination, hint: TopologyHint, masks: NodeMasks): Combination {
-  const preferred = before.preferred && hint.preferred;
-  if (hint.numaNodes === undefined) return { ...before, preferred };
-  const own = hint.numaNodes.join();
-  return {
-    mask: before.mask & masks.of(hint.numaNodes),
-    preferred: preferred && (before.named ?? own) === own,
-    named: before.named ?? own,
-  };
-}
-
-type Merged = { readonly mask: number; readonly preferred: boolean };
-
-function bestOf(
-  combinations: readonly Combination[],
-  lists: readonly (readonly TopologyHint[])[],
-  masks: NodeMasks,
-  options: MergeOptions,
-): Merged | undefined {
-  const isNearer = closeness(masks, options);
-  const wanted = widestNeed(lists);
-  const isBetter = (a: Merged, b: Merged): boolean => {
-    if (a.preferred !== b.preferred) return a.preferred;
-    if (a.preferred) return isNearer(a.mask, b.mask);
-    const [sizeA, sizeB] = [masks.count(a.mask), masks.count(b.mask)];
-    const order = unpreferredRank(sizeA, wanted) - unpreferredRank(sizeB, wanted);
-    return order === 0 ? isNearer(a.mask, b.mask) : order < 0;
-  };
-  let best: Merged | undefined;
-  for (const each of combinations) if (each.mask !== 0 && (best === undefined || isBetter(each, best))) best = each;
-  return best;
-}
-
 /** The least number of nodes that some resource needs in any case. */
-const widestNeed = (lists: readonly (readonly TopologyHint[])[]): number =>
+const widestNeed = (lists: Lists): number =>
   Math.max(
     0,
     ...lists.map((list) => {

@@ -1,0 +1,141 @@
+// What the CPU, memory and topology managers add to the admission of a pod, on a machine larger than this one.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Pod } from '../../src/core/pod.ts';
+import { fromUnits, quantity } from '../../src/core/quantity.ts';
+import type { MachineTopology } from '../../src/host/topology/machine-topology.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { Registry } from '../../src/lib/metrics.ts';
+import { chooseCpuPolicy } from '../../src/resources/cpu/choose-policy.ts';
+import { CpuManager } from '../../src/resources/cpu/cpu-manager.ts';
+import { alignmentMetrics, CpuMetrics } from '../../src/resources/cpu/cpu-metrics.ts';
+import { chooseMemoryPolicy } from '../../src/resources/memory/choose-policy.ts';
+import { MemoryManager, memoryMetrics } from '../../src/resources/memory/memory-manager.ts';
+import { PinningHook } from '../../src/resources/pinning-hook.ts';
+import { TopologyManager, topologyMetrics } from '../../src/resources/topology/topology-manager.ts';
+import { topologySettings } from '../../src/resources/topology/topology-options.ts';
+import { median } from '../statistics.ts';
+import type { Scenario } from './scenario.ts';
+
+const NODES = 8;
+const CORES_PER_NODE = 8;
+const PODS = 24;
+const { signal } = new AbortController();
+
+/** Two sockets, eight NUMA nodes, 128 CPUs. */
+const MACHINE: MachineTopology = {
+  sockets: 2,
+  nodes: Array.from({ length: NODES }, (_, id) => ({
+    id,
+    memoryBytes: 64 * 2 ** 30,
+    hugePages: [],
+    distances: Array.from({ length: NODES }, (__, to) => (to === id ? 10 : 20)),
+    cores: Array.from({ length: CORES_PER_NODE }, (__, core) => {
+      const first = id * CORES_PER_NODE + core;
+      return {
+        socket: id < NODES / 2 ? 0 : 1,
+        threads: [first, first + NODES * CORES_PER_NODE],
+        uncoreCache: undefined,
+      };
+    }),
+  })),
+};
+
+const podOf = (uid: string): Pod => {
+  const amounts = { cpu: '2', memory: '1Gi' };
+  const container = { resources: { requests: amounts, limits: amounts } };
+  return {
+    metadata: { name: uid, uid },
+    spec: {
+      containers: [
+        { ...container, name: 'a' },
+        { ...container, name: 'b' },
+      ],
+    },
+  };
+};
+
+async function managersIn(dir: string, pods: readonly Pod[]): Promise<PinningHook> {
+  const registry = new Registry();
+  const alignment = alignmentMetrics(registry);
+  const known = { unfinished: () => pods, sourcesReady: () => true };
+  const kit = { clock: systemClock, log: silentLogger, pods: known };
+  const cpu = new CpuManager(
+    {
+      ...kit,
+      runningId: () => undefined,
+      cpusets: { setCpus: () => Promise.resolve() },
+      metrics: new CpuMetrics(registry, alignment, undefined),
+    },
+    {
+      policy: chooseCpuPolicy(MACHINE, {
+        policy: 'static',
+        options: { 'full-pcpus-only': 'true' },
+        gates: { alpha: true, beta: true },
+        reservation: fromUnits(2),
+        reservedCpus: new Set([0, NODES * CORES_PER_NODE]),
+        topologyPolicy: 'restricted',
+        podLevelManagers: false,
+      }),
+      stateFile: join(dir, 'cpu_manager_state'),
+      reconcileEveryMs: 10_000,
+      podLevelManagers: false,
+      liftQuota: true,
+    },
+  );
+  const memory = new MemoryManager(
+    { ...kit, metrics: memoryMetrics(registry, undefined) },
+    {
+      policy: chooseMemoryPolicy(MACHINE.nodes, {
+        policy: 'Static',
+        reservations: [{ numaNode: 0, limits: { memory: '1Gi' } }],
+        reservedOfNode: new Map([['memory', quantity('1Gi')]]),
+        podLevelManagers: false,
+      }),
+      stateFile: join(dir, 'memory_manager_state'),
+      podLevelManagers: false,
+    },
+  );
+  const settings = topologySettings({ policy: 'restricted', scope: 'container', options: {} }, MACHINE.nodes);
+  const topology = new TopologyManager(
+    { providers: [cpu, memory], clock: systemClock, metrics: topologyMetrics(registry, alignment) },
+    { ...settings, podLevelManagers: false },
+  );
+  await Promise.all([cpu.load(), memory.load()]);
+  return new PinningHook({ cpu, memory, topology });
+}
+
+export const pinning: Scenario = {
+  name: 'pinning',
+  asks: 'admission of a pod with two pinned containers on 128 CPUs and 8 NUMA nodes',
+  async run(_world, { quick }) {
+    const times: number[] = [];
+    for (let round = 0; round < (quick ? 2 : 10); round++) {
+      const dir = mkdtempSync(join(tmpdir(), 'bench-pinning-'));
+      const pods: Pod[] = [];
+      const hook = await managersIn(dir, pods);
+      for (let i = 0; i < PODS; i++) {
+        const pod = podOf(`p${round}-${i}`);
+        pods.push(pod);
+        const begin = performance.now();
+        const verdict = await hook.admit(pod, signal);
+        times.push(performance.now() - begin);
+        if (!verdict.ok) throw new Error(`${verdict.reason}: ${verdict.message}`);
+      }
+      await hook.preCreate(pods[0] ?? podOf(''), { name: 'a' });
+      rmSync(dir, { recursive: true, force: true });
+    }
+    return [
+      {
+        key: 'pinning.admit.p50',
+        what: 'admission with CPU, memory and topology manager, p50',
+        value: median(times),
+        unit: 'ms',
+        wanted: { atMost: 2 },
+        note: 'without the managers it is nothing',
+      },
+    ];
+  },
+};
