@@ -207,8 +207,10 @@ test(
       `1 > /block/${name}/device/delete`,
     ]);
     assert.ok(!existsSync(global));
-    for (const bad of [{ fc: { lun: 1 } }, { fc: { targetWWNs: ['../x'], lun: 1 } }])
+    for (const bad of [{ fc: { lun: 1 } }, { fc: { targetWWNs: ['../x'], lun: 1 } }]) {
+      assert.equal(plugin.attachedName?.(requestOf(pod, bad)), undefined, 'a question about it breaks nothing');
       await assert.rejects(plugin.setUp(requestOf(pod, bad), bench.signal), /no fc disk information found/);
+    }
     await assert.rejects(
       open('iscsi').setUp(requestOf(pod, { iscsi: { iqn: 'a/../b', targetPortal: 'x' } }), bench.signal),
       {
@@ -217,3 +219,16 @@ test(
     );
   },
 );
+
+test('FC: a disk that took over the name of one that is gone is left alone', { skip: noLoops }, async () => {
+  const name = host.disk();
+  const link = 'fc-0x50060e80-lun-2';
+  host.appears.push({ by: 'by-path', name: link, disk: name });
+  const pod = podNamed('p', {});
+  await open('fc').setUp(requestOf(pod, { fc: { targetWWNs: ['50060e80'], lun: 2 } }), bench.signal);
+  // What a reboot makes of it: the target's link is not there, and its disk's name is another disk's.
+  rmSync(join(host.dev, 'disk/by-path', link));
+  host.ran.splice(0);
+  await open('fc').tearDown(onDisk(pod), bench.signal);
+  assert.deepEqual(host.ran, []);
+});

@@ -26,11 +26,17 @@ export class FibreChannel {
     return device;
   }
 
-  /** Takes every path to the device away. */
-  async detach(device: string, signal: AbortSignal): Promise<void> {
+  /** Takes every path to the target away. By its name, never by one a disk had before: names of disks are given anew. */
+  async detach(target: FcTarget, signal: AbortSignal): Promise<void> {
     const { scsi, commands } = this.#deps;
-    const disks = await scsi.disksUnder(device);
-    if (device.includes('/dm-')) await scsi.flushMultipath(device, signal);
+    const disks = new Set<string>();
+    const multipaths = new Set<string>();
+    for (const disk of await this.#disks(target)) {
+      const multipath = disk.startsWith('dm-') ? scsi.deviceOf(disk) : await scsi.multipathOver(disk);
+      if (multipath !== undefined) multipaths.add(multipath);
+      for (const one of await scsi.disksUnder(multipath ?? disk)) disks.add(one);
+    }
+    for (const multipath of multipaths) await scsi.flushMultipath(multipath, signal);
     for (const disk of disks) {
       const path = scsi.deviceOf(disk);
       const { code, output } = await commands.run('blockdev', ['--flushbufs', path], signal);
@@ -39,16 +45,21 @@ export class FibreChannel {
     }
   }
 
-  async #find({ wwns, lun, wwids }: FcTarget): Promise<{ disk: string; multipath: string | undefined } | undefined> {
+  /** The disks, or multipath devices, that udev has links to under the target's names. */
+  async #disks({ wwns, lun, wwids }: FcTarget): Promise<string[]> {
     const { scsi } = this.#deps;
     const byPort = (name: string): boolean =>
       wwns.some((wwn) => new RegExp(`^(pci-.*-fc|fc)-0x${escaped(wwn)}-lun-${lun}$`).test(name));
     const byId = (name: string): boolean => wwids.some((wwid) => name === `scsi-${wwid.replaceAll(' ', '_')}`);
     const links = wwns.length > 0 ? await scsi.links('by-path', byPort) : await scsi.links('by-id', byId);
+    const disks = await Promise.all(links.map((link) => scsi.diskOf(link)));
+    return disks.filter((disk) => disk !== undefined);
+  }
+
+  async #find(target: FcTarget): Promise<{ disk: string; multipath: string | undefined } | undefined> {
+    const { scsi } = this.#deps;
     let first: string | undefined;
-    for (const link of links) {
-      const disk = await scsi.diskOf(link);
-      if (disk === undefined) continue;
+    for (const disk of await this.#disks(target)) {
       const multipath = disk.startsWith('dm-') ? scsi.deviceOf(disk) : await scsi.multipathOver(disk);
       if (multipath !== undefined) return { disk: scsi.deviceOf(disk), multipath };
       first ??= scsi.deviceOf(disk);

@@ -8,7 +8,7 @@ import { uidOf, type Pod } from '../../core/pod.ts';
 import type { Disks } from '../../host/block/disk.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
-import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
+import { errnoOf, isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
 import type { Logger } from '../../lib/logger.ts';
 import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device-map.ts';
@@ -47,7 +47,7 @@ export interface DiskAttacher<Config> {
   /** The path of the device, links followed. */
   attach(disk: AttachedDisk<Config>, request: VolumeRequest, signal: AbortSignal): Promise<string>;
   /** `others`: directories of volumes of this kind that are still in use. */
-  detach(config: Config, device: string | undefined, others: readonly string[], signal: AbortSignal): Promise<void>;
+  detach(config: Config, others: readonly string[], signal: AbortSignal): Promise<void>;
   /** A file that upstream keeps in the volume's directory, beneath what is mounted there. */
   stateFile?(config: Config, specName: string): { readonly name: string; readonly content: string };
 }
@@ -65,7 +65,7 @@ export type AttachedDiskDeps = {
 };
 
 type Known<Config> = DiskIdentity & { readonly config: Config };
-type Note<Config> = { readonly config: Config; readonly device?: string };
+type Note<Config> = { readonly config: Config };
 
 const PRIVATE = 0o750;
 const STEP_MS = 3_600_000;
@@ -85,11 +85,17 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     this.#deps = deps;
   }
 
-  uniqueName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string {
-    return `${this.name}/${this.#attacher.describe(request).volumeName}`;
+  /** Undefined for a source that makes no sense: `setUp` will say so. */
+  uniqueName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined {
+    try {
+      return `${this.name}/${this.#attacher.describe(request).volumeName}`;
+    } catch (err) {
+      if (isFault(err, 'invalid')) return undefined;
+      throw err;
+    }
   }
 
-  attachedName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string {
+  attachedName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined {
     return this.uniqueName(request);
   }
 
@@ -113,7 +119,6 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
         signal.throwIfAborted();
         throw staged(`${verb}.WaitForAttach`, err);
       });
-      await this.#write(volume, { config: disk.config, device });
       return request.volumeMode === 'Block'
         ? this.#map(disk, request, device, signal)
         : this.#mount(disk, request, device, signal);
@@ -129,7 +134,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
       const gone = isBlock
         ? await this.#unmap(volume, identity, signal)
         : await this.#unmount(volume, identity, signal);
-      if (gone) await this.#attacher.detach(identity.config, note.device, await this.#others(identity), signal);
+      if (gone) await this.#attacher.detach(identity.config, await this.#others(identity), signal);
       await rm(this.#noteFile(volume), { force: true });
     });
   }
@@ -265,11 +270,8 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
 
   async #note(volume: VolumeOnDisk): Promise<Note<unknown> | undefined> {
     try {
-      const note = JSON.parse(await readFile(this.#noteFile(volume), 'utf8')) as {
-        config?: unknown;
-        device?: unknown;
-      } | null;
-      return { config: note?.config, ...(typeof note?.device === 'string' ? { device: note.device } : {}) };
+      const note = JSON.parse(await readFile(this.#noteFile(volume), 'utf8')) as { config?: unknown } | null;
+      return { config: note?.config };
     } catch (err) {
       if (errnoOf(err) === 'ENOENT') return undefined;
       this.#deps.log.warn('note about an attached disk cannot be read', { volume: volume.specName, err });

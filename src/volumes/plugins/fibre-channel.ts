@@ -42,13 +42,8 @@ export class FibreChannelAttacher implements DiskAttacher<FcTarget> {
     return this.#channel.attach(config, signal);
   }
 
-  async detach(
-    _config: FcTarget,
-    device: string | undefined,
-    _others: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (device !== undefined) await this.#channel.detach(device, signal);
+  detach(config: FcTarget, _others: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#channel.detach(config, signal);
   }
 }
 

@@ -54,12 +54,7 @@ export class IscsiAttacher implements DiskAttacher<IscsiConfig> {
     return this.#deps.iscsi.attach({ ...config, chapDiscovery, chapSession, secret }, request.progress, signal);
   }
 
-  detach(
-    config: IscsiConfig,
-    _device: string | undefined,
-    others: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  detach(config: IscsiConfig, others: readonly string[], signal: AbortSignal): Promise<void> {
     const target = { ...config, chapDiscovery: false, chapSession: false, secret: new Map<string, string>() };
     const sameTarget = `${config.portals[0]}-${config.iqn}-lun-`;
     return this.#deps.iscsi.detach(target, !others.some((name) => name.startsWith(sameTarget)), signal);
