@@ -18,7 +18,7 @@ import type { PersistentVolume } from '../../src/core/storage.ts';
 import { Disks } from '../../src/host/block/disk.ts';
 import { LoopDevices } from '../../src/host/block/loop-devices.ts';
 import { ChildMounts } from '../../src/host/mounts/child-mounts.ts';
-import { ChildCommands } from '../../src/host/mounts/commands.ts';
+import { ChildCommands, type HostCommands } from '../../src/host/mounts/commands.ts';
 import { SafeHostFiles } from '../../src/host/mounts/host-files.ts';
 import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -51,7 +51,7 @@ afterEach(() => {
 });
 
 /** A new one knows nothing of what an earlier one did. */
-function openPlugin(): LocalPlugin {
+function openPlugin(tools: HostCommands = commands): LocalPlugin {
   const mounter = new HostMounter({ clock: systemClock }, { rootDir: bench.root });
   const mounts = new ChildMounts({ commands, mounter });
   const { events } = bench.deps();
@@ -60,7 +60,7 @@ function openPlugin(): LocalPlugin {
     layout,
     mounter,
     files: new SafeHostFiles({ clock: systemClock, mounter }),
-    disks: new Disks({ commands, patient: commands }),
+    disks: new Disks({ commands: tools, patient: tools }),
     deviceMap: new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) }),
     binds: new PodBinds({ layout, mounter, mounts, owner, events }),
     stats: new FilesystemStats({ mounter, commands }),
@@ -254,4 +254,31 @@ test('a device is handed out through links, told about, and taken back', { skip:
   assert.ok(existsSync(join(globalMap, 'uid-second')));
   await openPlugin().tearDown(onDisk(second, 'Block'), bench.signal);
   assert.ok(!existsSync(globalMap));
+});
+
+test('a disk that became bigger is grown, a directory has nothing to grow', { skip: noLoops }, async () => {
+  const ran: string[] = [];
+  // Growing a mounted file system needs a capability that root in a container may lack: the command is what counts here.
+  const tools: HostCommands = {
+    run: (command, args, signal) => {
+      ran.push([command, ...args].join(' '));
+      return command === 'resize2fs' ? Promise.resolve({ code: 0, output: '' }) : commands.run(command, args, signal);
+    },
+  };
+  const device = disk(16 << 20);
+  const directory = join(bench.root, 'data');
+  mkdirSync(directory);
+  const pod = podOf('p');
+  const plugin = openPlugin(tools);
+  for (const path of [directory, device]) {
+    const request = requestOf(pod, path);
+    const mounted = await plugin.setUp(request, bench.signal);
+    ran.splice(0);
+    await plugin.expand(request, mounted, 32 << 20, bench.signal);
+    assert.deepEqual(
+      ran.filter((line) => line.startsWith('resize')),
+      path === device ? [`resize2fs ${device}`] : [],
+    );
+    await plugin.tearDown(onDisk(pod), bench.signal);
+  }
 });

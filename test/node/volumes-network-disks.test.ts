@@ -211,12 +211,12 @@ test(
       assert.equal(plugin.attachedName?.(requestOf(pod, bad)), undefined, 'a question about it breaks nothing');
       await assert.rejects(plugin.setUp(requestOf(pod, bad), bench.signal), /no fc disk information found/);
     }
-    await assert.rejects(
-      open('iscsi').setUp(requestOf(pod, { iscsi: { iqn: 'a/../b', targetPortal: 'x' } }), bench.signal),
-      {
-        kind: 'invalid',
-      },
-    );
+    for (const bad of [
+      iscsi({ iqn: 'a/../b' }),
+      iscsi({ targetPortal: '../x' }),
+      iscsi({ iscsiInterface: '../../etc' }),
+    ])
+      await assert.rejects(open('iscsi').setUp(requestOf(pod, bad), bench.signal), { kind: 'invalid' });
   },
 );
 

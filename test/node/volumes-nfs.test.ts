@@ -60,9 +60,9 @@ test('mounted per pod by mount(8), adopted after a restart, unmounted and remove
   ];
   for (const pod of [a, b, c]) await manager.waitMounted(pod, bench.signal);
   assert.deepEqual(commands.ran, [
-    `mount -t nfs files.example:/export ${targetOf('a')}`,
-    `mount -t nfs -o ro [fd00::1]:/export ${targetOf('b')}`,
-    `mount -t nfs 192.0.2.1:/export ${targetOf('c')}`,
+    `mount -t nfs -- files.example:/export ${targetOf('a')}`,
+    `mount -t nfs -o ro -- [fd00::1]:/export ${targetOf('b')}`,
+    `mount -t nfs -- 192.0.2.1:/export ${targetOf('c')}`,
   ]);
   assert.deepEqual(manager.mountsOf('uid-b').get('share'), {
     hostPath: targetOf('b'),
@@ -92,6 +92,18 @@ test('a mount that fails is told in upstream’s words and leaves nothing', asyn
       `Mounting arguments: -t nfs dead.example:/export ${targetOf('p')}\nOutput: mount.nfs: Connection refused\n`,
   );
   assert.ok(!existsSync(targetOf('p')));
+  manager.podRemoved('uid-p');
+  await manager.waitUnmounted('uid-p', bench.signal);
+});
+
+test('a server that would be an option of mount(8) is refused before anything runs', async () => {
+  const { manager } = bench.open({ commands }, { waitTimeoutMs: 200 });
+  await assert.rejects(manager.waitMounted(podWith('p', nfs('-T/tmp/fstab')), bench.signal));
+  assert.equal(
+    bench.events[0]?.message,
+    'MountVolume.SetUp failed for volume "share" : "-T/tmp/fstab" is not the name of a server',
+  );
+  assert.deepEqual(commands.ran, []);
   manager.podRemoved('uid-p');
   await manager.waitUnmounted('uid-p', bench.signal);
 });

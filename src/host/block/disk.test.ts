@@ -151,6 +151,17 @@ describe('format and mount', () => {
     });
   }
 
+  it('a type that is no name runs nothing', async () => {
+    for (const fsType of ['../../tmp/x', '-o', 'a b', 'ext4/..']) {
+      const { commands, disks } = open({ blkid: empty });
+      await assert.rejects(disks.formatAndMount({ device: '/dev/d', target: '/t', fsType, options: [] }, never), {
+        kind: 'invalid',
+        message: `${JSON.stringify(fsType)} is not a type of file system`,
+      });
+      assert.deepEqual(commands.ran, []);
+    }
+  });
+
   it('an attempt that gives up leaves the format to the next one', async () => {
     const formatted = Promise.withResolvers<ChildResult>();
     const { commands, disks } = open({ blkid: empty, 'mkfs.ext4': formatted.promise });

@@ -54,6 +54,9 @@ export class Disks {
   async formatAndMount(disk: DiskMount, signal: AbortSignal): Promise<void> {
     const { device, target, options } = disk;
     const fsType = disk.fsType === '' ? DEFAULT_TYPE : disk.fsType;
+    // It becomes part of the name of a program.
+    if (!/^\w[\w.-]*$/.test(fsType))
+      throw new KubeletError('invalid', `${JSON.stringify(fsType)} is not a type of file system`);
     const content = await this.#prepared(disk, fsType, signal);
     disk.progress?.(`mounting ${device}`);
     const args = ['-t', fsType, '-o', [...new Set([...options, 'defaults'])].join(','), device, target];

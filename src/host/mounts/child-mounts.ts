@@ -26,23 +26,26 @@ export class ChildMounts {
     options: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#run(['-t', fsType, ...(options.length === 0 ? [] : ['-o', options.join(',')]), source, target], signal);
+    const flags = ['-t', fsType, ...(options.length === 0 ? [] : ['-o', options.join(',')])];
+    await this.#run(flags, source, target, signal);
   }
 
   /** Binds a directory and gives the bind its own options. May be repeated after it was cut off between the two. */
   async bind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void> {
     const bound = (await this.#deps.mounter.table(signal)).at(target) !== undefined;
-    if (!bound) await this.#run(['-o', options.includes('_netdev') ? 'bind,_netdev' : 'bind', source, target], signal);
+    const how = options.includes('_netdev') ? 'bind,_netdev' : 'bind';
+    if (!bound) await this.#run(['-o', how], source, target, signal);
     const own = options.filter((option) => option !== '_netdev');
     if (own.length === 0) return;
     const inherited = (await this.#deps.mounter.table(signal)).at(target)?.options.split(',') ?? [];
     const all = new Set(['bind', 'remount', ...own, ...KEPT.filter((option) => inherited.includes(option))]);
-    await this.#run(['-o', [...all].join(','), source, target], signal);
+    await this.#run(['-o', [...all].join(',')], source, target, signal);
   }
 
-  async #run(args: readonly string[], signal: AbortSignal): Promise<void> {
-    const result = await this.#deps.commands.run('mount', args, signal);
-    if (result.code !== 0) throw mountFailure(args, result);
+  /** A source is what users write: it must never be taken for an option. */
+  async #run(flags: readonly string[], source: string, target: string, signal: AbortSignal): Promise<void> {
+    const result = await this.#deps.commands.run('mount', [...flags, '--', source, target], signal);
+    if (result.code !== 0) throw mountFailure([...flags, source, target], result);
   }
 }
 

@@ -102,9 +102,10 @@ function configOf(source: Source, specName: string): IscsiConfig {
   const portals = [...new Set(given.map(withPort))];
   const iqn = text(source['iqn']);
   const [first] = portals;
-  if (first === undefined || iqn === '' || iqn.includes('/') || portals.some((portal) => portal.includes('/')))
-    throw new KubeletError('invalid', 'an iSCSI volume names a portal and a target');
   const baseIface = text(source['iscsiInterface']) || 'default';
+  // They become names of directories.
+  if (first === undefined || iqn === '' || [...portals, iqn, baseIface].some((part) => part.includes('/')))
+    throw new KubeletError('invalid', 'an iSCSI volume names a portal, a target and an interface, without slashes');
   const initiatorName = text(source['initiatorName']);
   const lun = String(typeof source['lun'] === 'number' ? source['lun'] : 0);
   const iface = initiatorName === '' ? baseIface : `${first}:${specName}`;

@@ -78,5 +78,8 @@ function sourceOf({ volume, persistent, readOnly }: VolumeRequest): NfsSource {
   const { server, path } = source ?? {};
   if (typeof server !== 'string' || typeof path !== 'string' || server === '')
     throw new KubeletError('invalid', 'an NFS volume names a server and a path');
+  // Helpers of mount(8) would take it for an option.
+  if (server.startsWith('-') || /\s/.test(server))
+    throw new KubeletError('invalid', `${JSON.stringify(server)} is not the name of a server`);
   return { server, path, readOnly: persistent === undefined ? source?.readOnly === true : readOnly };
 }
