@@ -24,6 +24,11 @@ export interface TestApiServer {
   nodeKubeconfig(name: string): string;
   /** A client certificate of the cluster's CA for these times, as one PEM file with its key. */
   issueClient(user: string, groups: readonly string[], validity: Validity): string;
+  /**
+   * Whether it was still starting: kube-apiserver answers before it is ready, and its node authorizer refuses nodes what
+   * it has not read yet.
+   */
+  wasStarting(atMs: number): boolean;
   /** Every request answered so far, over all starts. */
   served(): Promise<readonly ServedRequest[]>;
   /** Stops it; everything stored stays. */
@@ -99,6 +104,10 @@ class EmbeddedApiServer implements TestApiServer {
 
   issueClient(user: string, groups: readonly string[], validity: Validity): string {
     return issueClientPem(join(this.#dir, 'pki'), { commonName: user, organizations: groups }, validity);
+  }
+
+  wasStarting(): boolean {
+    return false;
   }
 
   served(): Promise<readonly ServedRequest[]> {

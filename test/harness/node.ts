@@ -121,7 +121,7 @@ async function buildNode(
     port,
     healthzPort,
     kubelet,
-    refusals: async () => refusalsIn(await api.served(), api.kind),
+    refusals: async () => refusalsIn(await api.served(), api),
     reconfigure: async (change) => {
       await writeFileAtomic(configPath, change(await readFile(configPath, 'utf8')), 0o644);
       kubelet.signal('SIGHUP');
@@ -144,15 +144,15 @@ function nodeIdentity(api: TestApiServer, dir: string): readonly string[] {
  * What the node authorizer never gets to allow. A node may not read pods that are gone, and a real API server learns of
  * a new pod's references a moment later than the node does.
  */
-function refusalsIn(served: readonly ServedRequest[], kind: TestApiServer['kind']): readonly string[] {
+function refusalsIn(served: readonly ServedRequest[], api: TestApiServer): readonly string[] {
   const own = served.filter(({ user }) => user === `system:node:${NODE_NAME}`);
   const what = ({ method, url }: ServedRequest): string => `${method} ${url.split('?')[0] ?? ''}`;
   const allowedLast = new Map(own.map((request) => [what(request), request.code !== 403]));
   return own
-    .filter(({ code }) => code === 403)
+    .filter(({ code, atMs }) => code === 403 && !api.wasStarting(atMs))
     .map(what)
     .filter((request) => !/^GET .*\/pods\/[^/]+$/.test(request))
-    .filter((request) => kind === 'embedded' || allowedLast.get(request) !== true);
+    .filter((request) => api.kind === 'embedded' || allowedLast.get(request) !== true);
 }
 
 const ownAddress = (): string =>

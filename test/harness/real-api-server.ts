@@ -61,6 +61,7 @@ class RealApiServer implements TestApiServer {
   readonly #ports: Ports;
   /** In start order. */
   #programs: Program[] = [];
+  readonly #starts: { readonly fromMs: number; readyMs: number }[] = [];
   #standIn: StandInControllers | undefined;
 
   constructor(dir: string, assets: Assets, pki: ClusterPki, ports: Ports) {
@@ -97,18 +98,25 @@ class RealApiServer implements TestApiServer {
     return issueClientPem(join(this.#dir, 'pki'), { commonName: user, organizations: groups }, validity);
   }
 
+  wasStarting(atMs: number): boolean {
+    return this.#starts.some(({ fromMs, readyMs }) => atMs >= fromMs && atMs <= readyMs);
+  }
+
   served(): Promise<readonly ServedRequest[]> {
     return readAuditLog(join(this.#dir, 'audit.log'));
   }
 
   async start(): Promise<void> {
     if (this.#programs.length > 0) return;
+    const start = { fromMs: Date.now(), readyMs: Infinity };
+    this.#starts.push(start);
     const { etcd, apiServer, scheduler, controllerManager } = this.#assets;
     try {
       this.#run(etcd, etcdFlags(this.#dir, this.#ports));
       const api = this.#run(apiServer, apiServerFlags(this.#dir, this.#ports));
       const admin = await connectClient(this.adminKubeconfigPath);
       await this.#ready(api, () => admin.text('/readyz', new AbortController().signal));
+      start.readyMs = Date.now();
       if (scheduler !== undefined) this.#run(scheduler, schedulerFlags(this.#dir));
       if (controllerManager !== undefined) this.#run(controllerManager, controllerManagerFlags(this.#dir));
       this.#standIn = new StandInControllers(admin, this.#pki, { signs: controllerManager === undefined });
