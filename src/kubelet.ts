@@ -291,7 +291,6 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
       shuttingDown: late.shuttingDown,
       devicesForgotten: late.devicesForgotten,
       onPods: (pods, origin) => late.sources().merged.set('api', pods, origin === 'checkpoint'),
-      wake: (uid) => late.life().workers.wake(uid),
       starts: { crowded: () => late.life().crowded(), quiet: (stop) => late.life().quiet(stop) },
       onPodCertificates: (uid) => late.volumes().manager.podCertificatesChanged(uid),
       onTrustBundles: () => late.volumes().manager.trustBundlesChanged(),

@@ -4,22 +4,20 @@ import { KUBELET_VERSION } from '../config/version.ts';
 import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
-import { isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
-import { isUnreachable, OFFLINE_AFTER_MS } from '../kube/api-error.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { connectApi, type ApiConnection } from '../kube/connect.ts';
 import { ApiEventRecorder, type PodStarts } from '../kube/events.ts';
 import { ObjectCache } from '../kube/object-cache.ts';
-import { PodCheckpoint, removeCheckpoint } from '../kube/pod-checkpoint.ts';
+import { openCheckpoint, type PodCheckpoint } from '../kube/pod-checkpoint.ts';
 import { PodGuard } from '../kube/pod-guard.ts';
 import { PodFeed } from '../kube/pod-feed.ts';
 import { configMapsOf, secretsOf } from '../kube/pod-references.ts';
+import { PodTokens } from '../kube/pod-tokens.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { CONFIG_MAPS, NODES, RUNTIME_CLASSES, SECRETS, SERVICE_ACCOUNTS, SERVICES } from '../kube/resources.ts';
-import { TokenManager, type FreshToken } from '../kube/tokens.ts';
-import { withDeadline } from '../lib/abort.ts';
-import type { Clock } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
-import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
+import { RuntimeHandlers } from '../kube/runtime-handlers.ts';
+import { TokenManager } from '../kube/tokens.ts';
+import { knownObjects } from '../kube/trust-bundle-watch.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { goArch } from '../node/host-facts.ts';
 import { MirrorKeeper } from '../pods/mirror-keeper.ts';
@@ -31,7 +29,7 @@ import type { StatusStore } from '../status/status-store.ts';
 import type { ClusterPort, ObjectChange } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
 import { buildNodeReporting, type NodeReporting } from './node-reporting.ts';
-import { buildPodCertificates, buildTrustBundles, knownObjects } from './pod-credentials.ts';
+import { buildPodCertificates, buildTrustBundles } from './pod-credentials.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import { tracedStatuses } from '../trace/traced-ports.ts';
 
@@ -52,7 +50,6 @@ export type ClusterDeps = {
   readonly volumesInUse: () => readonly string[];
   /** Our own Node object changed, or was answered by the server. */
   readonly onNode: (node: Node) => void;
-  readonly wake: (uid: PodUid) => void;
   readonly starts: PodStarts;
   readonly onTrustBundles: () => void;
   readonly onPodCertificates: (uid: string) => void;
@@ -69,7 +66,11 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     { client: api.events, clock, log: base.log.child({ component: 'events' }), starts: deps.starts },
     { nodeName },
   );
-  const checkpoint = await openCheckpoint(base);
+  const checkpoint = await openCheckpoint(
+    base.flags.podCheckpoint,
+    { clock, log: base.log.child({ component: 'checkpoint' }) },
+    { dir: join(base.flags.rootDir, 'last_known'), nodeName },
+  );
   const watched = watchedObjects(deps, api, checkpoint);
   const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
   const guard = new PodGuard({ log, events });
@@ -103,7 +104,12 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   feed.reflector.subscribe((changes) => {
     for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
   });
-  watched.nodes.subscribe(nodeSeen(deps, reporting));
+  watched.nodes.subscribe(() => {
+    const node = reporting.known.get();
+    if (node !== undefined) deps.onNode(node);
+    reporting.status.wake();
+    keeper.nodeSeen(node);
+  });
   watched.nodes.subscribe(() => {
     const node = watched.nodes.store.byName(undefined, nodeName);
     if (node !== undefined) checkpoint?.nodeChanged(node);
@@ -115,6 +121,12 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   );
   const issued = checkpoint === undefined ? {} : { issued: checkpoint.tokens };
   const tokens = new TokenManager({ client: api.main, clock, log, ...issued });
+  const podTokens = new PodTokens({ tokens, accounts: watched.serviceAccounts });
+  const handlers = new RuntimeHandlers({
+    classes: watched.runtimeClasses,
+    lastKnown: checkpoint?.runtimeClasses,
+    clock,
+  });
   return {
     api,
     reporting,
@@ -127,7 +139,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       watched.runtimeClasses,
       watched.secrets,
       watched.configMaps,
-      ...(bundles === undefined ? [] : [bundles.part]),
+      ...(bundles === undefined ? [] : [bundles]),
       ...(certificates === undefined ? [] : [certificates]),
       feed,
       ...(checkpoint === undefined ? [] : [checkpoint]),
@@ -138,16 +150,15 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     ],
     prepare: (signal) => reporting.prepare(signal),
     sources: ['api'],
-    ...(bundles === undefined ? {} : { trustBundles: bundles.lister }),
+    ...(bundles === undefined ? {} : { trustBundles: bundles }),
     ...(certificates === undefined ? {} : { podCertificates: certificates }),
-    tokens: { token: (pod, request, signal) => podToken(tokens, pod, request, signal) },
-    driverToken: (pod, request, signal) => podToken(tokens, pod, request, signal),
+    tokens: podTokens,
+    driverToken: (pod, request, signal) => podTokens.token(pod, request, signal),
     configMap: (namespace, name, signal) => watched.configMaps.get(namespace, name, signal),
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
-    serviceAccountOf: (pod, stop) => serviceAccountOf(watched.serviceAccounts, tokens, pod, stop),
+    serviceAccountOf: (pod, stop) => podTokens.identityOf(pod, stop),
     services: () => knownObjects(watched.services, checkpoint?.services),
-    runtimeHandler: (className, signal) =>
-      handlerOf(clock, watched.runtimeClasses, className, checkpoint?.runtimeClasses, signal),
+    runtimeHandler: (className, signal) => handlers.handlerOf(className, signal),
     register: (pod) => {
       watched.secrets.register(pod);
       watched.configMaps.register(pod);
@@ -169,18 +180,6 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     keepMirror: (pod) => keeper.keep(pod),
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };
-}
-
-/** What is kept for a boot without an API server, where that is wanted; else nothing of it stays. */
-async function openCheckpoint({ clock, log, flags, nodeName }: Foundation): Promise<PodCheckpoint | undefined> {
-  const dir = join(flags.rootDir, 'last_known');
-  if (!flags.podCheckpoint) {
-    await removeCheckpoint(dir);
-    return undefined;
-  }
-  const checkpoint = new PodCheckpoint({ clock, log: log.child({ component: 'checkpoint' }) }, { dir, nodeName });
-  await checkpoint.load();
-  return checkpoint;
 }
 
 /** The connection, with the client identity that goes with it (and its rotation, where that is asked for). */
@@ -221,19 +220,6 @@ async function connect(
     settings,
   );
   return { api, manager: identity.manager };
-}
-
-/** A change of our own Node is reported against at once; with the first sight of it static pods get their mirrors. */
-function nodeSeen({ store, wake, onNode }: ClusterDeps, reporting: NodeReporting): () => void {
-  let known = false;
-  return () => {
-    const node = reporting.known.get();
-    if (node !== undefined) onNode(node);
-    reporting.status.wake();
-    if (known || reporting.known.get() === undefined) return;
-    known = true;
-    for (const pod of store.all()) if (isStaticPod(pod)) wake(uidOf(pod));
-  };
 }
 
 type Watched = {
@@ -307,63 +293,4 @@ function objectCaches(
     { name: 'service-account-reads', resource: SERVICE_ACCOUNTS, strategy: 'Get', namesOf: () => new Set() },
   );
   return { secrets, configMaps, serviceAccounts };
-}
-
-async function serviceAccountOf(
-  accounts: ObjectCache<KubeObject>,
-  tokens: TokenManager,
-  pod: Pod,
-  signal: AbortSignal,
-): Promise<ServiceAccountIdentity | undefined> {
-  const name = pod.spec.serviceAccountName ?? '';
-  if (name === '' || isStaticPod(pod)) return undefined;
-  const namespace = namespaceOf(pod);
-  const { metadata } = await accounts.get(namespace, name, signal);
-  return {
-    uid: metadata.uid ?? '',
-    namespace,
-    name,
-    annotations: metadata.annotations ?? {},
-    token: async (audience, stop) => {
-      const pods = { name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
-      return (await tokens.get({ namespace, serviceAccount: name, audiences: [audience], pod: pods }, stop)).token;
-    },
-  };
-}
-
-function podToken(
-  tokens: TokenManager,
-  pod: Pod,
-  request: { readonly audience: string; readonly expirationSeconds?: number },
-  signal: AbortSignal,
-): Promise<FreshToken> {
-  return tokens.get(
-    {
-      namespace: pod.metadata.namespace ?? 'default',
-      serviceAccount: pod.spec.serviceAccountName ?? 'default',
-      audiences: request.audience === '' ? [] : [request.audience],
-      ...(request.expirationSeconds === undefined ? {} : { expirationSeconds: request.expirationSeconds }),
-      pod: { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
-    },
-    signal,
-  );
-}
-
-async function handlerOf(
-  clock: Clock,
-  classes: Reflector<RuntimeClass>,
-  className: string,
-  lastKnown: PodCheckpoint['runtimeClasses'] | undefined,
-  signal: AbortSignal,
-): Promise<string> {
-  const before = lastKnown?.get(className);
-  const isSynced = (stop: AbortSignal): Promise<void> => classes.whenSynced(stop);
-  if (before === undefined) await isSynced(signal);
-  else if (!isUnreachable(classes.lastError))
-    await withDeadline(clock, signal, OFFLINE_AFTER_MS, isSynced).catch(() => signal.throwIfAborted());
-  if (before !== undefined && !classes.synced) return before.handler;
-  const found = classes.store.byName(undefined, className);
-  if (found === undefined) throw new KubeletError('notFound', `runtimeclass.node.k8s.io "${className}" not found`);
-  lastKnown?.set(className, found);
-  return found.handler;
 }

@@ -26,6 +26,21 @@ const IDLE_MS = 3_600_000;
 /** What an earlier run left behind, should it have been allowed to and this one not. */
 export const removeCheckpoint = (dir: string): Promise<void> => rm(dir, { recursive: true, force: true });
 
+/** What is kept for a boot without an API server, where that is wanted; else nothing of it stays. */
+export async function openCheckpoint(
+  wanted: boolean,
+  deps: PodCheckpointDeps,
+  options: PodCheckpointOptions,
+): Promise<PodCheckpoint | undefined> {
+  if (!wanted) {
+    await removeCheckpoint(options.dir);
+    return undefined;
+  }
+  const checkpoint = new PodCheckpoint(deps, options);
+  await checkpoint.load();
+  return checkpoint;
+}
+
 export class PodCheckpoint implements Runnable {
   readonly name = 'pod-checkpoint';
   readonly configMaps: CheckpointFile<ConfigMap>;

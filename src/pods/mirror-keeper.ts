@@ -1,7 +1,7 @@
 // Keeps the mirrors of static pods right without anybody waiting for the API server: woken by the pods' syncs, tried again
 // until it worked or the pod is gone.
 import type { PodUid } from '../core/ids.ts';
-import { podKey, uidOf, type Pod } from '../core/pod.ts';
+import { isStaticPod, podKey, uidOf, type Pod } from '../core/pod.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
@@ -10,7 +10,7 @@ import type { Runnable } from '../lib/supervise.ts';
 
 export type MirrorKeeperDeps = {
   readonly mirrors: { reconcile(pod: Pod, signal: AbortSignal): Promise<void> };
-  readonly desired: { get(uid: PodUid): Pod | undefined };
+  readonly desired: { get(uid: PodUid): Pod | undefined; all(): readonly Pod[] };
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -24,6 +24,7 @@ export class MirrorKeeper implements Runnable {
   readonly #retries = new Map<PodUid, Timer>();
   readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#reconcile(uid), concurrency: AT_ONCE });
   #signal: AbortSignal | undefined;
+  #nodeKnown = false;
 
   constructor(deps: MirrorKeeperDeps) {
     this.#deps = deps;
@@ -34,6 +35,13 @@ export class MirrorKeeper implements Runnable {
     await aborted(signal);
     for (const timer of this.#retries.values()) timer.cancel();
     await this.#runner.stop();
+  }
+
+  /** With the first sight of our own Node static pods get their mirrors: before it there was nobody to own them. */
+  nodeSeen(node: object | undefined): void {
+    if (this.#nodeKnown || node === undefined) return;
+    this.#nodeKnown = true;
+    for (const pod of this.#deps.desired.all()) if (isStaticPod(pod)) this.keep(pod);
   }
 
   keep(pod: Pod): void {
