@@ -9,7 +9,7 @@ import type { ContainerManagerHooks } from '../resources/container-manager-hook.
 import { unsupportedVolumeOf } from '../volumes/plugin-set.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
-import { declaredFeatures } from './node-reporting.ts';
+import { declaredFeatures } from '../node/declared-features.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
 export async function buildAdmission(
@@ -56,7 +56,7 @@ export async function buildAdmission(
     },
     {
       podLevelResources: gates.enabled('PodLevelResources'),
-      declaredFeatures: declaredFeatures(base),
+      declaredFeatures: declaredFeatures(base.gates),
       appArmorProblem: await appArmorHostProblem(),
     },
   );

@@ -8,9 +8,11 @@ import { nodeAddresses, parseNodeIps, hostNetworkReader, type HostNetwork } from
 import { CSI_NOT_READY, CsiNodeInitializer } from '../node/csi-node.ts';
 import { readHostFacts } from '../node/host-facts.ts';
 import { KnownNode, type NodeWatch } from '../node/known-node.ts';
+import { declaredFeatures } from '../node/declared-features.ts';
+import { NodeImages } from '../node/node-images.ts';
 import { NodeLease } from '../node/lease.ts';
 import { NetworkRules } from '../node/network-rules.ts';
-import { initialNode, type ImageFact, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
+import { initialNode, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
 import { NodeStatusReporter } from '../node/node-status.ts';
 import { NodeRegistration, type NodeClient } from '../node/registration.ts';
 import { readBootMs } from '../host/proc.ts';
@@ -42,17 +44,6 @@ export type NodeReporting = {
   nodeIps(): readonly string[];
 };
 
-const IMAGES_FRESH_MS = 30_000;
-const DECLARABLE = [
-  'ExtendWebSocketsToKubelet',
-  'InPlacePodLevelResourcesVerticalScaling',
-  'InPlacePodVerticalScalingInitContainers',
-  'RestartAllContainersOnContainerExits',
-];
-
-export const declaredFeatures = ({ gates }: Foundation): readonly string[] =>
-  DECLARABLE.filter((name) => gates.enabled(name)).sort();
-
 export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeReporting> {
   const { base, edge, api, events } = deps;
   const { clock, config, nodeName } = base;
@@ -60,7 +51,11 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
   const options = nodeOptions(base);
   const csi = new CsiNodeInitializer({ client: api.main, clock, log, onReady: () => status.wake() }, { nodeName });
   const host = await readHostFacts();
-  const images = imageFacts(base, edge);
+  const images = new NodeImages({
+    list: async (signal) => (await edge.cri.images.listImages({}, signal)).images,
+    clock,
+    log: base.log,
+  });
   const known = new KnownNode(deps.nodeWatch, nodeName);
   const readNetwork = hostNetworkReader(clock, nodeName);
   /** A node whose addresses cannot be told keeps the ones it had. */
@@ -88,7 +83,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
         handlers: state.handlers.map(({ name, ...features }) => ({ name, features })),
         supplementalGroupsPolicy: state.features.supplementalGroupsPolicy,
       },
-      images: await images(signal),
+      images: await images.read(signal),
       pressure: pressureOf(deps.pressures()),
       notReady: [
         ...state.runtimeErrors,
@@ -97,7 +92,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
         ...(deps.shuttingDown() ? ['node is shutting down'] : []),
       ],
       volumesInUse: deps.volumesInUse(),
-      declaredFeatures: declaredFeatures(base),
+      declaredFeatures: declaredFeatures(base.gates),
     };
     return latest;
   };
@@ -189,25 +184,5 @@ function nodeOptions({ config, flags, nodeName }: Foundation): NodeOptions {
     port: config.port,
     maxImages: config.nodeStatusMaxImages,
     kubeletVersion: KUBELET_VERSION,
-  };
-}
-
-/** The runtime's images, read at most every half minute. */
-function imageFacts(
-  { clock, log }: Foundation,
-  edge: RuntimeEdge,
-): (signal: AbortSignal) => Promise<readonly ImageFact[]> {
-  let at = -Infinity;
-  let images: readonly ImageFact[] = [];
-  return async (signal) => {
-    if (clock.monotonic() - at < IMAGES_FRESH_MS) return images;
-    try {
-      const listed = await edge.cri.images.listImages({}, signal);
-      images = listed.images.map(({ repoDigests, repoTags, size }) => ({ repoDigests, repoTags, sizeBytes: size }));
-      at = clock.monotonic();
-    } catch (err) {
-      log.debug('images could not be listed for the node status', { err });
-    }
-    return images;
   };
 }

@@ -1,14 +1,15 @@
 // The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quantity, toNumber } from '../core/quantity.ts';
 import { uidOf } from '../core/pod.ts';
-import type { CriRuntime } from '../cri/services.ts';
+import { uncancelled } from '../cri/uncancelled.ts';
 import { isSelinuxEnabled } from '../host/selinux.ts';
-import { isFault } from '../lib/errors.ts';
+import { thermalPaths } from '../host/thermal.ts';
+import { undefinedIfNotFound } from '../lib/errors.ts';
 import type { Images } from './images.ts';
 import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
+import { crashBackoffOf, pageSizeName, swapFactsOf } from '../runtime/configured-facts.ts';
 import type { RuntimeFacts } from '../runtime/facts.ts';
 import type { MemoryQosFacts } from '../runtime/memory-qos.ts';
 import { hookHttp } from '../runtime/hook-http.ts';
@@ -51,15 +52,15 @@ export async function buildPodRuntime(
   const traced = tracedImages(base.tracer, images.puller);
   const runtime = new PodRuntime(
     {
-      cri: withoutCancellation(edge.cri.runtime, signal),
+      cri: uncancelled(edge.cri.runtime, signal),
       images: {
         ensure: (request, stop) => deps.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
       volumes: volumes.manager,
       resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: deps.hooks, resize: deps.resize },
       cluster: {
-        configMap: (namespace, name, signal) => orUndefined(cluster.configMap(namespace, name, signal)),
-        secret: (namespace, name, signal) => orUndefined(cluster.secret(namespace, name, signal)),
+        configMap: (namespace, name, signal) => undefinedIfNotFound(cluster.configMap(namespace, name, signal)),
+        secret: (namespace, name, signal) => undefinedIfNotFound(cluster.secret(namespace, name, signal)),
         services: () => cluster.services(),
         nodeIps: () => cluster.nodeIps(),
         allocatable: () => edge.resources.allocatableList(),
@@ -74,27 +75,6 @@ export async function buildPodRuntime(
   return { runtime, userns };
 }
 
-/**
- * Runtimes do not take it well when the making of something is called off half-way: containers stay behind that can be
- * neither started nor removed for seconds. A pod that is to stop waits the moment it takes; only the end of the agent
- * itself cuts these calls short.
- */
-const withoutCancellation = (cri: CriRuntime, whole: AbortSignal): CriRuntime => ({
-  ...cri,
-  runPodSandbox: (request) => cri.runPodSandbox(request, whole),
-  createContainer: (request) => cri.createContainer(request, whole),
-  startContainer: (request) => cri.startContainer(request, whole),
-});
-
-const orUndefined = async <T>(get: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await get;
-  } catch (err) {
-    if (isFault(err, 'notFound')) return undefined;
-    throw err;
-  }
-};
-
 const memoryQosFacts = ({ config }: Foundation, { resources }: RuntimeEdge): MemoryQosFacts => ({
   throttlingFactor: config.memoryThrottlingFactor ?? 1,
   tiered: config.memoryReservationPolicy === 'TieredReservation',
@@ -105,18 +85,12 @@ const memoryQosFacts = ({ config }: Foundation, { resources }: RuntimeEdge): Mem
 export const swapFacts = (
   { config }: Foundation,
   { cgroups, resources }: RuntimeEdge,
-): Pick<RuntimeFacts, 'cgroupVersion' | 'swapBehavior' | 'swapAccounting'> => ({
-  cgroupVersion: cgroups.version,
-  swapBehavior: config.memorySwap.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
-  swapAccounting: cgroups.version === 1 || resources.machine.swapBytes > 0,
-});
-
-function crashBackoff({ config, gates }: Foundation): RuntimeFacts['crashBackoff'] {
-  const usual = gates.enabled('ReduceDefaultCrashLoopBackOffDecay')
-    ? { initialMs: 1000, maxMs: 60_000 }
-    : { initialMs: 10_000, maxMs: 300_000 };
-  return { ...usual, maxMs: config.crashLoopBackOff.maxContainerRestartPeriodMs ?? usual.maxMs };
-}
+): ReturnType<typeof swapFactsOf> =>
+  swapFactsOf({
+    swapBehavior: config.memorySwap.swapBehavior,
+    cgroupVersion: cgroups.version,
+    swapBytes: resources.machine.swapBytes,
+  });
 
 async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<RuntimeFacts> {
   const { config, flags, gates } = base;
@@ -148,30 +122,10 @@ async function runtimeFacts(base: Foundation, edge: RuntimeEdge): Promise<Runtim
     resolvConf: config.resolvConf,
     nodeHostsFile: '/etc/hosts',
     selinux,
-    crashBackoff: crashBackoff(base),
+    crashBackoff: crashBackoffOf(
+      gates.enabled('ReduceDefaultCrashLoopBackOffDecay'),
+      config.crashLoopBackOff.maxContainerRestartPeriodMs,
+    ),
     kubernetesVersion: '1.36',
   }));
-}
-
-/** `2MB`, `1GB`: the way the runtime names huge page sizes. */
-function pageSizeName(bytes: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
-  let [size, unit] = [bytes, 0];
-  while (size >= 1024 && size % 1024 === 0) {
-    size /= 1024;
-    unit++;
-  }
-  return `${size}${units[unit] ?? ''}`;
-}
-
-async function thermalPaths(): Promise<string[]> {
-  const root = '/sys/devices/system/cpu';
-  const cpus = (await readdir(root).catch((): string[] => [])).filter((name) => /^cpu\d+$/.test(name));
-  const found = await Promise.all(
-    cpus.map(async (cpu) => {
-      const entries = await readdir(join(root, cpu)).catch((): string[] => []);
-      return entries.includes('thermal_throttle') ? join(root, cpu, 'thermal_throttle') : undefined;
-    }),
-  );
-  return found.filter((path) => path !== undefined).sort();
 }

@@ -17,7 +17,7 @@ import type { ResizeRecords } from '../runtime/needs.ts';
 import { isResized, resizableContainers } from '../runtime/resize-plan.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
-import { declaredFeatures } from './node-reporting.ts';
+import { declaredFeatures } from '../node/declared-features.ts';
 import { swapFacts } from './pod-runtime.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
@@ -73,7 +73,7 @@ export async function buildResizing({ base, edge, cluster, cgroups, active, wake
       actuated,
       resizes,
       plan: { containers: resizableContainers, isResized },
-      updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(base)),
+      updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(base.gates)),
       events,
     }),
   };

@@ -1,8 +1,8 @@
 // Graceful node shutdown: logind in, readiness and admission told, pods out.
 import { join } from 'node:path';
-import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import type { Pod } from '../core/pod.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { evictedStatus } from '../pods/evict.ts';
+import { endForShutdown } from '../pods/end-for-shutdown.ts';
 import { shutdownGroups } from '../shutdown/groups.ts';
 import { Logind } from '../shutdown/logind.ts';
 import { ShutdownManager } from '../shutdown/shutdown-manager.ts';
@@ -20,14 +20,6 @@ export type ShutdownParts = {
   readonly volumes: Volumes;
 };
 
-const UNMOUNT_POLL_MS = 100;
-const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
-const TERMINATED = {
-  reason: 'Terminated',
-  message: MESSAGE,
-  condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message: MESSAGE },
-} as const;
-
 export type Shutdown = {
   readonly shuttingDown: () => boolean;
   /** None where shutdowns are not to be held up. */
@@ -44,20 +36,13 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
   const groups = base.gates.enabled('GracefulNodeShutdown') ? shutdownGroups(base.config) : [];
   const times = new ShutdownTimes(registry, join(flags.rootDir, 'graceful_node_shutdown_state'));
   if (groups.length === 0) return undefined;
+  const ending = { workers: life.workers, volumes: volumes.manager, clock };
   return new ShutdownManager(
     {
       source: new Logind(clock),
       pods: {
         active,
-        end: async (pod, graceSeconds, signal) => {
-          const uid = uidOf(pod);
-          life.workers.stop(uid, { graceSeconds, status: terminatedStatus });
-          await life.workers.stopped(uid, signal);
-          while (volumes.manager.mountsOf(uid).size > 0) {
-            signal.throwIfAborted();
-            await clock.sleep(UNMOUNT_POLL_MS, signal);
-          }
-        },
+        end: (pod, graceSeconds, signal) => endForShutdown(ending, pod, graceSeconds, signal),
       },
       events: cluster.events,
       onChange: () => cluster.nodeChanged(),
@@ -67,8 +52,3 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
     groups,
   );
 }
-
-const terminatedStatus = (status: PodStatus): PodStatus => ({
-  ...evictedStatus(status, TERMINATED),
-  ...(status.phase === 'Succeeded' ? { phase: status.phase } : {}),
-});

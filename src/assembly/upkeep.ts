@@ -10,6 +10,7 @@ import { imageFilesystem } from '../images/image-fs.ts';
 import { ImageGc } from '../images/image-gc.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { LogRotation, removeContainerLogs } from '../logs/rotation.ts';
+import { runningLogs } from '../logs/running-logs.ts';
 import { OomWatcher } from '../oom/oom-watcher.ts';
 import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
 import type { PodStore } from '../pods/pod-store.ts';
@@ -79,12 +80,7 @@ export async function buildUpkeep(deps: UpkeepDeps): Promise<Upkeep> {
     {
       clock,
       log: base.log.child({ component: 'log-rotation' }),
-      runningLogs: () =>
-        edge.observer.cache
-          .all()
-          .flatMap((pod) => pod.containers)
-          .filter((c) => c.state === 'running' && c.logPath !== '')
-          .map(({ id, logPath }) => ({ id, logPath })),
+      runningLogs: () => runningLogs(edge.observer.cache.all()),
       reopen: async (containerId, signal) => void (await edge.cri.runtime.reopenContainerLog({ containerId }, signal)),
     },
     live(base, ['containerLogMaxSize', 'containerLogMaxFiles'], (now) => ({
@@ -113,9 +109,7 @@ async function buildOomWatcher({ base, edge, cluster, store, life }: UpkeepDeps)
         containerName: (uid, id) => observer.cache.get(uid)?.containers.find((c) => c.id === id)?.name,
       },
       events: cluster.events,
-      onContainerOom: ({ podUid }) => {
-        if (podUid !== undefined) life().workers.wake(podUid);
-      },
+      onContainerOom: ({ podUid }) => life().workers.wake(podUid),
       clock: base.clock,
       log: base.log.child({ component: 'oom' }),
     },
@@ -127,9 +121,7 @@ async function buildOomWatcher({ base, edge, cluster, store, life }: UpkeepDeps)
     },
   );
   observer.onOom(() => watcher.lookSoon());
-  observer.cache.onChange((_, events) => {
-    if (events.some(({ type }) => type === 'ContainerDied')) watcher.lookSoon();
-  });
+  observer.cache.onChange((_, events) => watcher.observed(events));
   return watcher;
 }
 

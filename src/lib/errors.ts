@@ -35,6 +35,13 @@ export class KubeletError extends Error {
 export const isFault = (err: unknown, ...kinds: Fault[]): err is KubeletError =>
   err instanceof KubeletError && (kinds.length === 0 || kinds.includes(err.kind));
 
+/** For whom an absence is an answer. */
+export const undefinedIfNotFound = <T>(answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((err: unknown) => {
+    if (isFault(err, 'notFound')) return undefined;
+    throw err;
+  });
+
 /** What to show a person: the message, never a stack. */
 export const messageOf = (err: unknown): string => (err instanceof Error ? err.message : String(err));
 

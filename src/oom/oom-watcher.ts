@@ -16,7 +16,7 @@ import { OomMessages, type OomKill } from './oom-messages.ts';
 export type ContainerOom = {
   /** The cgroup the process lived in. */
   readonly cgroupPath: string;
-  readonly podUid?: PodUid;
+  readonly podUid: PodUid;
   readonly containerId?: ContainerId;
   readonly pid: number;
   readonly process: string;
@@ -68,6 +68,11 @@ export class OomWatcher implements Runnable {
   /** Something may have been killed: a container ended, or the runtime says so. */
   lookSoon(): void {
     this.#wake.wake();
+  }
+
+  /** A container that ended may have been killed. */
+  observed(events: readonly { readonly type: string }[]): void {
+    if (events.some(({ type }) => type === 'ContainerDied')) this.lookSoon();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -139,7 +144,14 @@ export class OomWatcher implements Runnable {
     if (owner.podUid === undefined) return;
     this.#tellPod(owner.podUid, owner.containerId, kill, level);
     const limit = { path: kill.limitPath, level };
-    onContainerOom({ cgroupPath: kill.victimPath, ...owner, pid: kill.pid, process: kill.process, limit });
+    onContainerOom({
+      cgroupPath: kill.victimPath,
+      ...owner,
+      podUid: owner.podUid,
+      pid: kill.pid,
+      process: kill.process,
+      limit,
+    });
   }
 
   #tellPod(uid: PodUid, id: ContainerId | undefined, kill: OomKill, level: LimitLevel): void {

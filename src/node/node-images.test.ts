@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { NodeImages } from './node-images.ts';
+
+test('images are read every half minute, and stay when they cannot be', async () => {
+  const clock = new ManualClock();
+  const never = new AbortController().signal;
+  let reads = 0;
+  let fails = false;
+  const images = new NodeImages({
+    list: async () => {
+      reads++;
+      if (fails) throw new Error('down');
+      return [{ repoDigests: [], repoTags: [`tag:${reads}`], size: 5 }];
+    },
+    clock,
+    log: silentLogger,
+  });
+  const tags = async (): Promise<string[]> => (await images.read(never)).flatMap((i) => [...i.repoTags]);
+  assert.deepEqual([await tags(), await tags(), reads], [['tag:1'], ['tag:1'], 1]);
+  await clock.advance(30_000);
+  assert.deepEqual(await tags(), ['tag:2']);
+  fails = true;
+  await clock.advance(30_000);
+  assert.deepEqual([await tags(), reads], [['tag:2'], 3]);
+});
