@@ -194,7 +194,7 @@ async function buildNode(
     resizing,
     podMetrics,
   });
-  const upkeep = await buildUpkeep({ base, edge, cluster, images, store, life: () => life, sourcesReady });
+  const upkeep = await buildUpkeep({ base, edge, cluster, images, hooks, store, life: () => life, sourcesReady });
   const sources: Sources = buildSources(base, cluster, {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
     observed: edge.observer.cache,

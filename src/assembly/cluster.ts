@@ -66,11 +66,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     { client: api.events, clock, log: base.log.child({ component: 'events' }), starts: deps.starts },
     { nodeName },
   );
-  const checkpoint = await openCheckpoint(
-    base.flags.podCheckpoint,
-    { clock, log: base.log.child({ component: 'checkpoint' }) },
-    { dir: join(base.flags.rootDir, 'last_known'), nodeName },
-  );
+  const checkpoint = await checkpointOf(base);
   const watched = watchedObjects(deps, api, checkpoint);
   const reporting = await buildNodeReporting({ ...deps, api, events, nodeWatch: watched.nodes.store });
   const guard = new PodGuard({ log, events });
@@ -122,11 +118,6 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   const issued = checkpoint === undefined ? {} : { issued: checkpoint.tokens };
   const tokens = new TokenManager({ client: api.main, clock, log, ...issued });
   const podTokens = new PodTokens({ tokens, accounts: watched.serviceAccounts });
-  const handlers = new RuntimeHandlers({
-    classes: watched.runtimeClasses,
-    lastKnown: checkpoint?.runtimeClasses,
-    clock,
-  });
   return {
     api,
     reporting,
@@ -158,7 +149,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     secret: (namespace, name, signal) => watched.secrets.get(namespace, name, signal),
     serviceAccountOf: (pod, stop) => podTokens.identityOf(pod, stop),
     services: () => knownObjects(watched.services, checkpoint?.services),
-    runtimeHandler: (className, signal) => handlers.handlerOf(className, signal),
+    runtimeHandler: (className, signal) => watched.handlers.handlerOf(className, signal),
     register: (pod) => {
       watched.secrets.register(pod);
       watched.configMaps.register(pod);
@@ -181,6 +172,13 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     removeMirror: async (mirror, signal) => void (await mirrors.delete(mirror, signal)),
   };
 }
+
+const checkpointOf = ({ clock, log, flags, nodeName }: Foundation): Promise<PodCheckpoint | undefined> =>
+  openCheckpoint(
+    flags.podCheckpoint,
+    { clock, log: log.child({ component: 'checkpoint' }) },
+    { dir: join(flags.rootDir, 'last_known'), nodeName },
+  );
 
 /** The connection, with the client identity that goes with it (and its rotation, where that is asked for). */
 async function connect(
@@ -226,6 +224,7 @@ type Watched = {
   readonly nodes: Reflector<Node>;
   readonly services: Reflector<Service>;
   readonly runtimeClasses: Reflector<RuntimeClass>;
+  readonly handlers: RuntimeHandlers;
   readonly secrets: ObjectCache<Secret>;
   readonly configMaps: ObjectCache<ConfigMap>;
   readonly serviceAccounts: ObjectCache<KubeObject>;
@@ -252,10 +251,12 @@ function watchedObjects(
     { name: 'runtime-class-watch', resource: RUNTIME_CLASSES },
   );
   services.subscribe(() => checkpoint?.servicesChanged(services.store.values()));
+  const handlers = new RuntimeHandlers({ classes: runtimeClasses, lastKnown: checkpoint?.runtimeClasses, clock });
   return {
     nodes,
     services,
     runtimeClasses,
+    handlers,
     ...objectCaches(base, api.objects, onObjectChange, checkpoint),
   };
 }

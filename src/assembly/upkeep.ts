@@ -14,6 +14,7 @@ import { runningLogs } from '../logs/running-logs.ts';
 import { OomWatcher } from '../oom/oom-watcher.ts';
 import { contentMayBeRemoved, runtimeMayBeRemoved } from '../pods/worker-state.ts';
 import type { PodStore } from '../pods/pod-store.ts';
+import type { ContainerManagerHooks } from '../resources/container-manager-hook.ts';
 import { cgroupPath, kubepodsName, parseCgroupName } from '../resources/cgroup-names.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { live, type Foundation } from './foundation.ts';
@@ -32,6 +33,7 @@ export type UpkeepDeps = {
   readonly edge: RuntimeEdge;
   readonly cluster: ClusterPort;
   readonly images: Images;
+  readonly hooks: ContainerManagerHooks;
   readonly store: PodStore;
   readonly life: () => PodLife;
   readonly sourcesReady: () => boolean;
@@ -125,7 +127,7 @@ async function buildOomWatcher({ base, edge, cluster, store, life }: UpkeepDeps)
   return watcher;
 }
 
-function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): GarbageCollector {
+function buildCollector({ base, edge, hooks, life, sourcesReady }: UpkeepDeps): GarbageCollector {
   const { clock, config, flags } = base;
   const ask =
     (question: typeof contentMayBeRemoved) =>
@@ -142,6 +144,7 @@ function buildCollector({ base, edge, life, sourcesReady }: UpkeepDeps): Garbage
         linkName: (of) => logLinkName(of.podName, of.namespace, of.container, of.containerId),
         linkOwner: containerIdOf,
       },
+      postStop: (uid, container, id) => hooks.postStop(uid, container, id),
       sourcesReady,
       quiet: (signal) => life().quiet(signal),
     },

@@ -72,6 +72,7 @@ function setup(gone: readonly string[] = [], more: Partial<CollectorDeps> = {}, 
   for (const path of Object.values(places)) mkdirSync(path, { recursive: true });
   const runtime = new FakeRuntime();
   const logs: string[] = [];
+  const stopped: string[] = [];
   const collector = new GarbageCollector(
     {
       clock: systemClock,
@@ -84,14 +85,25 @@ function setup(gone: readonly string[] = [], more: Partial<CollectorDeps> = {}, 
         linkOwner: (name) => /-([^-]*)\.log$/.exec(name)?.[1],
       },
       sourcesReady: () => true,
+      postStop: (uid, name, id) => void stopped.push(`${uid} ${name} ${id}`),
       ...more,
     },
     { policy: DEFAULT_POLICY, everyMs: 60_000, ...places, ...limits },
   );
-  return { runtime, collector, logs, ...places };
+  return { runtime, collector, logs, stopped, ...places };
 }
 
 describe('garbage collector', () => {
+  it('frees what each removed container held, whoever asks for the removal', async () => {
+    const { runtime, collector, stopped } = setup(['old']);
+    runtime.list = [container('a', 'old'), container('k', 'new')];
+    await collector.collect({ allUnused: false }, signal);
+    assert.deepEqual(stopped, ['old c a']);
+    const dead = [observedContainer('x', { id: 'x', state: 'exited' }), observedContainer('c', { id: 'runs' })];
+    await collector.removeContainersOf({ ...emptySnapshot(podUid('u'), 'p', 'n'), containers: dead }, signal);
+    assert.deepEqual(stopped.slice(1), ['u x x']);
+  });
+
   it('removes what pods that are gone leave, with logs and links, and nothing of others', async () => {
     const { runtime, collector, logs, podLogs, containerLogs } = setup(['old']);
     runtime.list = [

@@ -46,7 +46,7 @@ export type CollectorDeps = {
   /** Resolves when no pods are starting: they come first, regular passes wait for a while. */
   readonly quiet?: Quiet;
   /** Told before a container goes, so that its exclusive resources are freed. */
-  readonly onRemove?: (id: ContainerId) => void;
+  readonly postStop: (podUid: PodUid, container: string, id: ContainerId) => void;
 };
 export type CollectorOptions = {
   readonly policy: GcPolicy;
@@ -59,7 +59,7 @@ export type CollectorOptions = {
   readonly concurrency?: number;
 };
 
-type ToRemove = { readonly id: ContainerId; podName: string; namespace: string; name: string };
+type ToRemove = { readonly id: ContainerId; podUid: PodUid; podName: string; namespace: string; name: string };
 
 export type Collected = { readonly removed: number; readonly failed: number; readonly left: number };
 
@@ -173,7 +173,13 @@ export class GarbageCollector implements Runnable {
       ids,
       (id) =>
         this.#removeContainer(
-          { id, podName: snapshot.name, namespace: snapshot.namespace, name: nameOf.get(id) ?? '' },
+          {
+            id,
+            podUid: snapshot.uid,
+            podName: snapshot.name,
+            namespace: snapshot.namespace,
+            name: nameOf.get(id) ?? '',
+          },
           signal,
         ),
       AT_ONCE,
@@ -234,8 +240,8 @@ export class GarbageCollector implements Runnable {
 
   async #remove(container: ToRemove, signal: AbortSignal): Promise<void> {
     const { runtime, logFiles } = this.#deps;
-    const { id, podName, namespace, name } = container;
-    this.#deps.onRemove?.(id);
+    const { id, podUid, podName, namespace, name } = container;
+    this.#deps.postStop(podUid, name, id);
     const status = await runtime.container(id, signal);
     if (status?.logPath) await logFiles.removeLogs(status.logPath);
     const link = logFiles.linkName({ podName, namespace, container: name, containerId: id });

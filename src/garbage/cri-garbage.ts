@@ -1,5 +1,6 @@
 // What the collector needs of a runtime, on the CRI. A list too large to receive is asked for pod by pod instead.
 import { containerId, podUid, sandboxId, type ContainerId, type SandboxId } from '../core/ids.ts';
+import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from '../core/runtime-labels.ts';
 import type { ObservedState } from '../core/snapshot.ts';
 import { ContainerState, PodSandboxState, type Container } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
@@ -16,11 +17,6 @@ export interface GarbageRuntime {
   removeContainer(id: ContainerId, signal: AbortSignal): Promise<void>;
   removeSandbox(id: SandboxId, signal: AbortSignal): Promise<void>;
 }
-
-const POD_UID = 'io.kubernetes.pod.uid';
-const POD_NAME = 'io.kubernetes.pod.name';
-const POD_NAMESPACE = 'io.kubernetes.pod.namespace';
-const CONTAINER_NAME = 'io.kubernetes.container.name';
 
 const STATES: Readonly<Record<ContainerState, ObservedState>> = {
   [ContainerState.CONTAINER_CREATED]: 'created',

@@ -5,6 +5,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeObject } from '../core/meta.ts';
 import type { ClusterTrustBundle, ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
+import { hasEnded } from '../core/phase.ts';
 import { namespaceOf, type Pod } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -141,7 +142,7 @@ export class PodCheckpoint implements Runnable {
 
   /** Pods that are over or gone need nothing any more. */
   #forgetUnused(): void {
-    const pods = this.#pods.values().filter(({ status }) => !isOver(status?.phase));
+    const pods = this.#pods.values().filter(({ status }) => !hasEnded(status));
     const used = (namesOf: (pod: Pod) => Iterable<string>): ReadonlySet<string> =>
       new Set(pods.flatMap((pod) => [...namesOf(pod)].map((name) => `${namespaceOf(pod)}/${name}`)));
     const [configMaps, secrets] = [used(configMapsOf), used(secretsOf)];
@@ -183,7 +184,6 @@ export class PodCheckpoint implements Runnable {
   }
 }
 
-const isOver = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 const objectVersion = ({ metadata }: KubeObject): string => `${metadata.uid} ${metadata.resourceVersion}`;
 const byName = <T extends KubeObject>(objects: Iterable<T>): (readonly [string, T])[] =>
   [...objects].map((o) => [`${o.metadata.namespace ?? ''}/${o.metadata.name}`, o]);

@@ -4,7 +4,7 @@ import { ContainerState, PodSandboxState, type Container, type PodSandbox } from
 import type { CriRuntime } from '../cri/services.ts';
 import { isFault } from '../lib/errors.ts';
 import { Semaphore } from '../lib/semaphore.ts';
-import { POD_UID_LABEL } from './snapshot-of.ts';
+import { POD_UID } from '../core/runtime-labels.ts';
 
 type Lister = Pick<CriRuntime, 'listPodSandbox' | 'listContainers'>;
 
@@ -45,11 +45,11 @@ async function containersInParts(
     [CONTAINER_RUNNING, CONTAINER_CREATED, CONTAINER_UNKNOWN].map((state) => list({ state: { state } })),
   );
   const uids = new Set(sandboxes.map((s) => s.metadata?.uid ?? ''));
-  for (const c of living.flat()) uids.add(c.labels[POD_UID_LABEL] ?? '');
+  for (const c of living.flat()) uids.add(c.labels[POD_UID] ?? '');
   const slots = new Semaphore(PARALLEL);
   const dead = [...uids].map((uid) =>
     slots.run(signal, () =>
-      unlessTooLarge(list({ state: { state: CONTAINER_EXITED }, labelSelector: { [POD_UID_LABEL]: uid } })),
+      unlessTooLarge(list({ state: { state: CONTAINER_EXITED }, labelSelector: { [POD_UID]: uid } })),
     ),
   );
   return [...living.flat(), ...(await Promise.all(dead)).flatMap((part) => part ?? [])];

@@ -1,16 +1,9 @@
 // The runtime's full lists, grouped by pod, and whether they still match what was read of a pod. Pure.
+import { POD_NAME, POD_NAMESPACE, POD_UID } from '../core/runtime-labels.ts';
 import { PodSandboxState, Signal, type Container, type PodSandbox } from '../cri/gen/cri.ts';
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
-import {
-  assembleSnapshot,
-  observedContainer,
-  observedSandbox,
-  observedState,
-  POD_NAME_LABEL,
-  POD_NAMESPACE_LABEL,
-  POD_UID_LABEL,
-} from './snapshot-of.ts';
+import { assembleSnapshot, observedContainer, observedSandbox, observedState } from './snapshot-of.ts';
 
 export type ListedPod = {
   readonly name: string;
@@ -38,12 +31,12 @@ export function groupByPod(sandboxes: readonly PodSandbox[], containers: readonl
     if (metadata === undefined || metadata.uid === '') continue;
     const uid = podUid(metadata.uid);
     podOf(uid, metadata.name, metadata.namespace).sandboxes.push(sandbox);
-    if (sandbox.labels[POD_UID_LABEL] !== uid) unlabelled.set(uid, [...(unlabelled.get(uid) ?? []), sandbox.id]);
+    if (sandbox.labels[POD_UID] !== uid) unlabelled.set(uid, [...(unlabelled.get(uid) ?? []), sandbox.id]);
   }
   for (const container of containers) {
-    const uid = container.labels[POD_UID_LABEL];
+    const uid = container.labels[POD_UID];
     if (uid === undefined || uid === '') continue;
-    const { [POD_NAME_LABEL]: name = '', [POD_NAMESPACE_LABEL]: namespace = '' } = container.labels;
+    const { [POD_NAME]: name = '', [POD_NAMESPACE]: namespace = '' } = container.labels;
     podOf(podUid(uid), name, namespace).containers.push(container);
   }
   return { pods, unlabelled };

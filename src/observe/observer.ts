@@ -13,7 +13,8 @@ import type { Runnable } from '../lib/supervise.ts';
 import { HintFollower, type Listed } from './hints.ts';
 import { PodCache } from './pod-cache.ts';
 import { RuntimeEvents, type StreamKind } from './runtime-events.ts';
-import { observedState, POD_UID_LABEL } from './snapshot-of.ts';
+import { POD_UID } from '../core/runtime-labels.ts';
+import { observedState } from './snapshot-of.ts';
 
 export type ObserverDeps = {
   readonly runtime: CriRuntime;
@@ -185,8 +186,7 @@ export class Observer implements Runnable {
     const { runtime } = this.#deps;
     const { containers } = await runtime.listContainers({ filter: { id } }, signal);
     const container = containers[0];
-    if (container !== undefined)
-      return { uid: container.labels[POD_UID_LABEL] ?? '', state: observedState(container.state) };
+    if (container !== undefined) return { uid: container.labels[POD_UID] ?? '', state: observedState(container.state) };
     const { items } = await runtime.listPodSandbox({ filter: { id } }, signal);
     const sandbox = items[0];
     if (sandbox === undefined) return undefined;

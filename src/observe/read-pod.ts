@@ -1,19 +1,13 @@
 // One read of one pod from the runtime: lists by its UID label, then the status of each part. What vanishes while we
 // read is left out; any other failure fails the read, so that a snapshot is never half a truth.
+import { POD_NAME, POD_NAMESPACE, POD_UID } from '../core/runtime-labels.ts';
 import type { Container, PodSandbox } from '../cri/gen/cri.ts';
 import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { MadePod, ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import { isFault } from '../lib/errors.ts';
-import {
-  observedContainer,
-  observedSandbox,
-  POD_NAME_LABEL,
-  POD_NAMESPACE_LABEL,
-  POD_UID_LABEL,
-  type PodRead,
-} from './snapshot-of.ts';
+import { observedContainer, observedSandbox, type PodRead } from './snapshot-of.ts';
 
 export type PodReader = Pick<CriRuntime, 'listPodSandbox' | 'listContainers' | 'podSandboxStatus' | 'containerStatus'>;
 
@@ -25,7 +19,7 @@ export async function readPod(
   unlabelled: readonly string[],
   signal: AbortSignal,
 ): Promise<PodRead> {
-  const labelSelector = { [POD_UID_LABEL]: uid };
+  const labelSelector = { [POD_UID]: uid };
   const [{ items }, { containers: listed }] = await Promise.all([
     runtime.listPodSandbox({ filter: { labelSelector } }, signal),
     runtime.listContainers({ filter: { labelSelector } }, signal),
@@ -39,8 +33,8 @@ export async function readPod(
   const labels = listed[0]?.labels ?? {};
   return {
     uid,
-    name: named?.name ?? labels[POD_NAME_LABEL] ?? previous?.name ?? '',
-    namespace: named?.namespace ?? labels[POD_NAMESPACE_LABEL] ?? previous?.namespace ?? '',
+    name: named?.name ?? labels[POD_NAME] ?? previous?.name ?? '',
+    namespace: named?.namespace ?? labels[POD_NAMESPACE] ?? previous?.namespace ?? '',
     sandboxes,
     containers,
   };
@@ -61,8 +55,8 @@ export async function readMadePod(
   if (labels === undefined || statuses.length < answers.length) return undefined;
   return {
     uid,
-    name: labels[POD_NAME_LABEL] ?? '',
-    namespace: labels[POD_NAMESPACE_LABEL] ?? '',
+    name: labels[POD_NAME] ?? '',
+    namespace: labels[POD_NAMESPACE] ?? '',
     sandboxes: [made.sandbox],
     containers: statuses.map((status) => observedContainer(status, made.sandbox.id)),
   };

@@ -10,6 +10,7 @@ import {
 } from '../cri/gen/cri.ts';
 import { containerId, sandboxId, type PodUid } from '../core/ids.ts';
 import { CONFIG_SEEN, CONFIG_SOURCE } from '../core/pod.ts';
+import { CONTAINER_NAME } from '../core/runtime-labels.ts';
 import type {
   ObservedContainer,
   ObservedResources,
@@ -17,11 +18,6 @@ import type {
   ObservedState,
   PodSnapshot,
 } from '../core/snapshot.ts';
-
-export const POD_NAME_LABEL = 'io.kubernetes.pod.name';
-export const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
-export const POD_UID_LABEL = 'io.kubernetes.pod.uid';
-const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
 
 const STATES: Readonly<Record<ContainerState, ObservedState>> = {
   [ContainerState.CONTAINER_CREATED]: 'created',
@@ -38,7 +34,7 @@ export function observedContainer(status: ContainerStatus, sandbox: string): Obs
   const user = status.user?.linux;
   return {
     id: containerId(status.id),
-    name: status.labels[CONTAINER_NAME_LABEL] ?? status.metadata?.name ?? '',
+    name: status.labels[CONTAINER_NAME] ?? status.metadata?.name ?? '',
     sandboxId: sandboxId(sandbox),
     attempt: status.metadata?.attempt ?? 0,
     state: observedState(status.state),

@@ -1,4 +1,5 @@
 // What a probe worker needs to know about its pod, out of the pod and its last computed status. Pure.
+import { hasEnded } from '../core/phase.ts';
 import { isSidecar, type Container, type Pod, type PodStatus } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { PodView } from './probe-state.ts';
@@ -26,7 +27,7 @@ export function viewOf(pod: Pod, container: Container, status: PodStatus, o: Vie
   const exact = id === undefined ? undefined : o.startedAt(id);
   const startedAtMs = exact ?? parseTimeMs(own?.state.running?.startedAt);
   return {
-    over: status.phase === 'Failed' || status.phase === 'Succeeded',
+    over: hasEnded(status),
     beingDeleted: pod.metadata.deletionTimestamp !== undefined,
     container:
       own === undefined

@@ -7,7 +7,7 @@ import { podUid } from '../core/ids.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf, isFault } from '../lib/errors.ts';
-import { POD_NAME, POD_NAMESPACE, POD_UID } from './labels.ts';
+import { POD_NAME, POD_NAMESPACE, POD_UID } from '../core/runtime-labels.ts';
 import type { ResourceManager } from './needs.ts';
 
 export type RemoverDeps = { readonly cri: CriRuntime; readonly resources: ResourceManager };

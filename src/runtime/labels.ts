@@ -1,12 +1,9 @@
 // Labels and annotations on sandboxes and containers. They carry what must survive a restart of the agent.
 import { namespaceOf, type Container, type ContainerPort, type LifecycleHandler, type Pod } from '../core/pod.ts';
 import { goJson } from '../core/go-json.ts';
+import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from '../core/runtime-labels.ts';
 import { containerHash } from './container-hash.ts';
 
-export const POD_NAME = 'io.kubernetes.pod.name';
-export const POD_NAMESPACE = 'io.kubernetes.pod.namespace';
-export const POD_UID = 'io.kubernetes.pod.uid';
-export const CONTAINER_NAME = 'io.kubernetes.container.name';
 export const HASH = 'io.kubernetes.container.hash';
 const RESTART_COUNT = 'io.kubernetes.container.restartCount';
 const TERMINATION_MESSAGE_PATH = 'io.kubernetes.container.terminationMessagePath';

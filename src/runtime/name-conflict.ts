@@ -4,7 +4,7 @@ import type { CriRuntime } from '../cri/services.ts';
 import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
 import { isFault } from '../lib/errors.ts';
 import { GrpcError } from '../lib/grpc/status.ts';
-import { CONTAINER_NAME, POD_UID } from './labels.ts';
+import { CONTAINER_NAME, POD_UID } from '../core/runtime-labels.ts';
 
 /** Runtimes have no code for this; containerd and CRI-O both speak of a reserved name. */
 const isNameTaken = (err: unknown): boolean =>

@@ -1,5 +1,6 @@
 // A pod's status from what is desired, what is observed and what was said before. Pure; this is the one place where a
 // status is made from scratch.
+import { isFinalPhase } from '../core/phase.ts';
 import { isSidecar, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '../core/pod.ts';
 import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
@@ -29,9 +30,6 @@ export type DeriveInput = Omit<ContainerStatusInput, 'previous' | 'restartingAll
 
 const DEADLINE_REASON = 'DeadlineExceeded';
 const DEADLINE_MESSAGE = 'Pod was active on the node longer than the specified deadline';
-
-const FINAL: readonly (PodPhase | undefined)[] = ['Succeeded', 'Failed'];
-export const isFinalPhase = (phase: PodPhase | undefined): boolean => FINAL.includes(phase);
 
 export function derivePodStatus(input: DeriveInput): PodStatus {
   const { pod, previous, snapshot } = input;

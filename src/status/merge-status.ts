@@ -1,7 +1,7 @@
 // What the API object's status should become: ours where we own it, theirs where they do. Pure.
 import type { Pod, PodCondition, PodStatus } from '../core/pod.ts';
 import { OWNED_CONDITIONS } from './conditions.ts';
-import { isFinalPhase } from './derive.ts';
+import { isFinalPhase } from '../core/phase.ts';
 
 /** Written by us and by others: ours replaces theirs, but is shown only together with a final phase. */
 const SHARED_CONDITION = 'DisruptionTarget';

@@ -8,7 +8,7 @@ import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { madeUpTermination } from './container-status.ts';
-import { isFinalPhase } from './derive.ts';
+import { isFinalPhase } from '../core/phase.ts';
 
 export type StoredStatus = {
   readonly pod: Pod;

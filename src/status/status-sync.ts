@@ -22,7 +22,7 @@ import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { isFinalPhase } from './derive.ts';
+import { isFinalPhase } from '../core/phase.ts';
 import { mergePodStatus } from './merge-status.ts';
 
 type Named = Where & { readonly name: string };

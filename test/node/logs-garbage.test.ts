@@ -83,6 +83,7 @@ describe('logs and garbage on containerd', () => {
     symlinkSync(logPath, join(containerLogs, `x-${dead.containerId}.log`));
     const collector = new GarbageCollector(
       {
+        postStop: () => undefined,
         clock: systemClock,
         log: silentLogger,
         runtime: criGarbage(containerd.runtime),
