@@ -3,7 +3,7 @@ import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
 import { buildContainerManagers } from './assembly/container-managers.ts';
-import { buildDevices } from './assembly/devices.ts';
+import { buildDeviceManagers } from './assembly/device-managers.ts';
 import { buildEviction } from './assembly/eviction.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
@@ -147,7 +147,7 @@ async function buildNode(
     volumes: () => volumes,
     life: () => life,
     sources: () => sources,
-    devicesForgotten: () => devices.manager.isForgotten,
+    devicesForgotten: () => devices.devices.isForgotten,
   };
   const cluster: ClusterPort = await buildClusterPort(base, edge, late, signal);
   const active = (): readonly Pod[] => life.changes.active();
@@ -157,13 +157,15 @@ async function buildNode(
   const sourcesReady = (): boolean => sources.merged.sourcesReady();
   const unfinished = (): readonly Pod[] => life.changes.unfinished();
   const nodeChanged = (): void => cluster.nodeChanged();
-  const devices = await buildDevices(base, edge, { alive: unfinished, sourcesReady, wake, nodeChanged });
-  const providers = [devices.manager];
+  const sharedDeps = { cluster, alive: unfinished, sourcesReady, wake, nodeChanged };
+  const devices = await buildDeviceManagers(base, edge, sharedDeps);
+  const providers = [devices.devices];
   const managers = await buildContainerManagers({ base, edge, providers, holders: unfinished, sourcesReady });
-  const hooks = new ContainerManagerHooks([devices.hook, managers.hook]);
+  const hooks = new ContainerManagerHooks([...devices.hooks, managers.hook]);
   const cgroups = buildPodCgroups(base, edge, hooks);
   const resizing = await buildResizing({ base, edge, cluster, cgroups, active, wake });
-  const runtimeDeps = { cluster, volumes, images, cgroups, hooks, resize: resizing.records, podMetrics };
+  const { claims } = devices;
+  const runtimeDeps = { cluster, volumes, images, cgroups, hooks, claims, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
   const admission = await buildAdmission(base, edge, {
@@ -171,7 +173,7 @@ async function buildNode(
     hooks,
     workers: () => life.workers,
     ...condition,
-    allocatedDevices: (pod) => devices.manager.allocatedTo(pod),
+    allocatedDevices: (pod) => devices.devices.allocatedTo(pod),
   });
   const life: PodLife = buildPodLife({
     base,
@@ -190,6 +192,7 @@ async function buildNode(
     sourcesReady,
     tiers: () => tree,
     deviceHealth: devices.health,
+    claims,
     collector: () => upkeep.collector,
     resizing,
     podMetrics,
@@ -208,11 +211,11 @@ async function buildNode(
   const stats = await buildStats({ base, edge, volumes, store, statuses, life });
   const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
   const shutdown = buildShutdown({ base, cluster, active, life, volumes });
-  const assigned = { devices: devices.manager, cpus: managers.cpu, memory: managers.memory };
+  const assigned = { ...devices.assigned, cpus: managers.cpu, memory: managers.memory };
   const known = { base, edge, cluster, store, statuses, sources, active, assigned };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
-  const plugins = buildPlugins(base, [...volumes.handlers, devices.pluginHandler]);
+  const plugins = buildPlugins(base, [...volumes.handlers, ...devices.pluginHandlers]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
   const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts, ...devices.parts];
   const parts = [

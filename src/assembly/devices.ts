@@ -1,7 +1,7 @@
 // Device plugins: their registration, the devices they list and who has which.
 import { join } from 'node:path';
 import type { PodUid } from '../core/ids.ts';
-import type { Pod } from '../core/pod.ts';
+import { uidOf, type Container, type Pod } from '../core/pod.ts';
 import { hasRunningContainers } from '../core/snapshot.ts';
 import { DeviceHook } from '../devices/device-hook.ts';
 import { DeviceManager } from '../devices/device-manager.ts';
@@ -17,7 +17,7 @@ export type Devices = {
   readonly manager: DeviceManager;
   readonly hook: DeviceHook;
   /** How the devices of a container are, where the status is to say it. */
-  readonly health: DeviceManager['healthOf'];
+  readonly health: (pod: Pod, container: Container) => ReturnType<DeviceManager['healthOf']>;
   /** For plugins found in the plugin folder. */
   readonly pluginHandler: DeviceRegistration['handler'];
   readonly parts: readonly Runnable[];
@@ -86,8 +86,7 @@ export async function buildDevices(base: Foundation, edge: RuntimeEdge, deps: De
   return {
     manager,
     hook: new DeviceHook(manager),
-    health: (uid, container) =>
-      base.gates.enabled('ResourceHealthStatus') ? manager.healthOf(uid, container) : undefined,
+    health: (pod, container) => manager.healthOf(uidOf(pod), container.name),
     pluginHandler: registration.handler,
     parts: [registration, closing(plugins)],
   };

@@ -1,9 +1,8 @@
 // The life of pods: what is desired, the workers that bring it about, and the statuses that tell of it.
 import { availableParallelism } from 'node:os';
-import type { AllocatedResourceStatus } from '../core/pod.ts';
 import type { PodAdmission } from '../admission/pod-admission.ts';
 import type { PodUid } from '../core/ids.ts';
-import { uidOf } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { isAlive } from '../core/snapshot.ts';
 import type { GarbageCollector } from '../garbage/collector.ts';
 import { ContainerPruner } from '../garbage/container-pruner.ts';
@@ -23,7 +22,7 @@ import { RuntimePort } from '../pods/runtime-port.ts';
 import { StartErrors } from '../pods/start-errors.ts';
 import { StartTurns } from '../pods/start-turns.ts';
 import { SyncPod, type PodPrerequisites } from '../pods/sync-pod.ts';
-import { TerminatePod } from '../pods/terminate-pod.ts';
+import { TerminatePod, type TerminatePodDeps } from '../pods/terminate-pod.ts';
 import { contentMayBeRemoved } from '../pods/worker-state.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
 import { PodCgroupLife } from '../resources/pod-cgroup-life.ts';
@@ -41,6 +40,7 @@ import {
   tracedTurns,
 } from '../trace/traced-ports.ts';
 import type { ClusterPort } from './cluster-port.ts';
+import type { DeviceHealth } from './device-managers.ts';
 import { live, type Foundation } from './foundation.ts';
 import type { Images } from './images.ts';
 import type { Resizing } from './resizing.ts';
@@ -66,8 +66,9 @@ export type PodLifeDeps = {
   readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
   readonly collector: () => GarbageCollector;
   readonly resizing: Resizing;
-  /** How the devices of a container are, where the status is to say it. */
-  readonly deviceHealth: (uid: PodUid, container: string) => readonly AllocatedResourceStatus[] | undefined;
+  /** How the devices of a container are, where the status is to say it; one for each kind of device. */
+  readonly deviceHealth: readonly DeviceHealth[];
+  readonly claims: { unprepare(pod: Pod, signal: AbortSignal): Promise<void> };
   readonly podMetrics: PodMetrics;
 };
 
@@ -203,7 +204,8 @@ function buildSteps(
     events,
     clock,
   });
-  const terminate = new TerminatePod({ observed, status, probes, runtime, events });
+  const unprepareClaims: TerminatePodDeps['unprepareClaims'] = (pod, signal) => deps.claims.unprepare(pod, signal);
+  const terminate = new TerminatePod({ observed, status, probes, runtime, unprepareClaims, events });
   const finish = new FinishPod({ observed, status, cleanup: cleanupOf(deps, life), store: statuses });
   return { steps: workerSteps(sync, terminate, finish), terminate };
 }
@@ -220,7 +222,7 @@ function statusWriter(deps: PodLifeDeps, startErrors: StartErrors): PodStatusWri
           actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
           readiness: probes.readinessOf(facts.pod),
           hostIPs: cluster.nodeIps(),
-          deviceHealth: (container) => deps.deviceHealth(uidOf(facts.pod), container),
+          deviceHealth: deps.deviceHealth.map((ask) => (container) => ask(facts.pod, container)),
         }),
         facts.pod,
         facts.terminal,

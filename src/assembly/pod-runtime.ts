@@ -1,7 +1,7 @@
 // The pod runtime: what a pod becomes in the container runtime, fitted with everything around it.
 import { join } from 'node:path';
 import { quantity, toNumber } from '../core/quantity.ts';
-import { uidOf } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { uncancelled } from '../cri/uncancelled.ts';
 import { isSelinuxEnabled } from '../host/selinux.ts';
 import { thermalPaths } from '../host/thermal.ts';
@@ -38,6 +38,7 @@ export async function buildPodRuntime(
     images: Images;
     cgroups: PodCgroups;
     hooks: ContainerManagerHooks;
+    claims: { prepare(pod: Pod, signal: AbortSignal): Promise<void> };
     resize: ResizeRecords;
     podMetrics: PodMetrics;
   },
@@ -57,7 +58,12 @@ export async function buildPodRuntime(
         ensure: (request, stop) => deps.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
       volumes: volumes.manager,
-      resources: { cgroupParentOf: (pod) => cgroups.parentOf(pod), hooks: deps.hooks, resize: deps.resize },
+      resources: {
+        cgroupParentOf: (pod) => cgroups.parentOf(pod),
+        prepare: (pod, stop) => deps.claims.prepare(pod, stop),
+        hooks: deps.hooks,
+        resize: deps.resize,
+      },
       cluster: {
         configMap: (namespace, name, signal) => undefinedIfNotFound(cluster.configMap(namespace, name, signal)),
         secret: (namespace, name, signal) => undefinedIfNotFound(cluster.secret(namespace, name, signal)),

@@ -69,6 +69,13 @@ export interface CsiNode extends KubeObject {
       | null;
   };
 }
+/** A claim for devices, as far as a node reads it. */
+export interface ResourceClaim extends KubeObject {
+  readonly status?: {
+    readonly allocation?: { readonly devices?: { readonly results?: readonly { readonly driver: string }[] } };
+    readonly reservedFor?: readonly { readonly resource: string; readonly uid: string }[];
+  };
+}
 export interface TokenRequest extends KubeObject {
   readonly spec: {
     readonly audiences: readonly string[] | null;
@@ -147,3 +154,5 @@ export const POD_CERTIFICATE_REQUESTS = group<PodCertificateRequest>(
   'podcertificaterequests',
   'v1beta1',
 );
+export const RESOURCE_CLAIMS = getOnly(group<ResourceClaim>('resource.k8s.io', 'resourceclaims'));
+export const RESOURCE_SLICES = group<KubeObject>('resource.k8s.io', 'resourceslices');

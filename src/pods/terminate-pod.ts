@@ -25,6 +25,8 @@ export type TerminatePodDeps = {
       signal: AbortSignal,
     ): Promise<void>;
   };
+  /** Gives back what drivers prepared for the pod. */
+  readonly unprepareClaims?: (pod: Pod, signal: AbortSignal) => Promise<void>;
   readonly events: EventRecorder;
 };
 
@@ -76,7 +78,10 @@ export class TerminatePod {
         'internal',
         `detected running containers after a successful KillPod, CRI violation: [${running.join(' ')}]`,
       );
-    if (pod !== undefined) await status.write(pod, after, { terminal: true, ...adjust });
+    if (pod === undefined) return;
+    // The final status lets others have the devices: it comes only when the drivers are through.
+    await this.#deps.unprepareClaims?.(pod, signal);
+    await status.write(pod, after, { terminal: true, ...adjust });
   }
 
   /** A sync that was called off may have made something a moment ago; a pod that cannot be read is taken as last seen. */

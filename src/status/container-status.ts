@@ -27,8 +27,8 @@ export type ContainerStatusInput = {
   /** What a container left in its termination message file (or its log); empty for none. */
   readonly terminationMessage: (container: ObservedContainer) => string;
   readonly actuated: Actuated;
-  /** How the devices are that a main container has; undefined for none. */
-  readonly deviceHealth?: (container: string) => readonly AllocatedResourceStatus[] | undefined;
+  /** How the devices are that a main container has, by those who gave them; undefined for none. */
+  readonly deviceHealth?: readonly ((container: Container) => readonly AllocatedResourceStatus[] | undefined)[];
   /** A rule has all containers start over: those not there were removed for it. */
   readonly restartingAll: boolean;
 };
@@ -43,16 +43,20 @@ export function containerStatuses(
 ): ContainerStatus[] {
   const statuses = containers.map((container) => {
     const status = withStartError(kind, container, statusOf(kind, container, input), input);
-    return kind === 'main' ? withDeviceHealth(status, input) : status;
+    return kind === 'main' ? withDeviceHealth(status, container, input) : status;
   });
   return kind === 'init' ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function withDeviceHealth(status: ContainerStatus, { deviceHealth }: ContainerStatusInput): ContainerStatus {
+function withDeviceHealth(
+  status: ContainerStatus,
+  container: Container,
+  { deviceHealth }: ContainerStatusInput,
+): ContainerStatus {
   if (deviceHealth === undefined) return status;
   const { allocatedResourcesStatus: _, ...rest } = status;
-  const health = deviceHealth(status.name);
-  return health === undefined ? rest : { ...rest, allocatedResourcesStatus: health };
+  const health = deviceHealth.flatMap((ask) => ask(container) ?? []);
+  return health.length === 0 ? rest : { ...rest, allocatedResourcesStatus: health };
 }
 
 function statusOf(kind: ContainerKind, container: Container, input: ContainerStatusInput): ContainerStatus {

@@ -23,6 +23,8 @@ export type ChannelOptions = {
   readonly maxReceiveBytes?: number;
   readonly connectTimeoutMs?: number;
   readonly userAgent?: string;
+  /** A connection that was made is gone; the next call makes another. */
+  readonly onDisconnect?: () => void;
   /** How much the peer may send before it is read. */
   readonly windowBytes?: number;
 };
@@ -168,13 +170,17 @@ export class GrpcChannel {
       const timer = this.#clock.after(this.#o.connectTimeoutMs ?? 5000, () =>
         session.destroy(new Error('connect timed out')),
       );
+      let made = false;
       const forget = (): void => {
         timer.cancel();
         if (this.#session === pending) this.#session = undefined;
+        if (made) this.#o.onDisconnect?.();
+        made = false;
       };
       session.on('connect', () => {
         timer.cancel();
         session.setLocalWindowSize(windowBytes);
+        made = true;
         resolve(session);
       });
       session.on('error', (err) => {

@@ -1,0 +1,138 @@
+// How the devices of DRA drivers are, as their drivers last told. What was not told again in time is unknown. Kept over
+// restarts in upstream's file; pure but for that.
+import { goJson } from '../core/go-json.ts';
+import type { Clock } from '../lib/clock.ts';
+import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
+import type { DeviceHealth } from './gen/dra-health.ts';
+
+export type Health = 'Healthy' | 'Unhealthy' | 'Unknown';
+export type KnownHealth = { readonly health: Health; readonly message: string };
+
+type Told = KnownHealth & {
+  readonly pool: string;
+  readonly device: string;
+  readonly atMs: number;
+  readonly timeoutMs: number;
+};
+
+const WORDS: readonly Health[] = ['Unknown', 'Healthy', 'Unhealthy'];
+const DEFAULT_TIMEOUT_MS = 30_000;
+const MAX_MESSAGE_BYTES = 1024;
+const UNKNOWN: KnownHealth = { health: 'Unknown', message: '' };
+
+export class HealthCache {
+  readonly #clock: Clock;
+  readonly #file: LatestFile;
+  readonly #drivers = new Map<string, Map<string, Told>>();
+
+  constructor(deps: LatestFileDeps, options: { readonly file: string }) {
+    this.#clock = deps.clock;
+    this.#file = new LatestFile(deps, { path: options.file, content: () => this.#format() });
+  }
+
+  load(): Promise<void> {
+    return this.#file.load((text) => this.#parse(text));
+  }
+
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  /** Whether anything changed. */
+  update(driver: string, devices: readonly DeviceHealth[]): boolean {
+    const known = this.#drivers.get(driver) ?? new Map<string, Told>();
+    this.#drivers.set(driver, known);
+    let changed = false;
+    for (const { device, health, healthCheckTimeoutSeconds, message } of devices) {
+      const { poolName = '', deviceName = '' } = device ?? {};
+      const key = `${poolName}/${deviceName}`;
+      const told: Told = {
+        pool: poolName,
+        device: deviceName,
+        health: WORDS[health] ?? 'Unknown',
+        message: shortened(message),
+        atMs: this.#clock.now(),
+        timeoutMs: healthCheckTimeoutSeconds > 0 ? healthCheckTimeoutSeconds * 1000 : DEFAULT_TIMEOUT_MS,
+      };
+      const before = this.#current(known.get(key));
+      if (before.health !== told.health || before.message !== told.message) changed = true;
+      known.set(key, told);
+    }
+    this.#file.changed();
+    return changed;
+  }
+
+  clear(driver: string): boolean {
+    const had = this.#drivers.delete(driver);
+    if (had) this.#file.changed();
+    return had;
+  }
+
+  of(driver: string, pool: string, device: string): KnownHealth {
+    return this.#current(this.#drivers.get(driver)?.get(`${pool}/${device}`));
+  }
+
+  #current(told: Told | undefined): KnownHealth {
+    if (told === undefined || this.#clock.now() - told.atMs > told.timeoutMs) return UNKNOWN;
+    return told;
+  }
+
+  #format(): string {
+    const drivers = [...this.#drivers].map(([driver, devices]) => [
+      driver,
+      {
+        Devices: Object.fromEntries(
+          [...devices].map(([key, told]) => [
+            key,
+            {
+              PoolName: told.pool,
+              DeviceName: told.device,
+              Health: told.health,
+              LastUpdated: new Date(told.atMs).toISOString(),
+              HealthCheckTimeout: told.timeoutMs * 1_000_000,
+              Message: told.message,
+            },
+          ]),
+        ),
+      },
+    ]);
+    return goJson(Object.fromEntries(drivers));
+  }
+
+  /** What is not of the right form is left out: it is told anew soon. */
+  #parse(text: string): void {
+    type Entry = Record<
+      'PoolName' | 'DeviceName' | 'Health' | 'LastUpdated' | 'HealthCheckTimeout' | 'Message',
+      unknown
+    >;
+    const all = JSON.parse(text) as Record<string, { Devices?: Record<string, Entry | null> | null } | null> | null;
+    for (const [driver, state] of Object.entries(all ?? {})) {
+      const known = new Map<string, Told>();
+      for (const [key, entry] of Object.entries(state?.Devices ?? {})) {
+        if (entry === null || typeof entry.PoolName !== 'string' || typeof entry.DeviceName !== 'string') continue;
+        const atMs = Date.parse(String(entry.LastUpdated));
+        const health = WORDS.find((word) => word === entry.Health);
+        if (health === undefined || Number.isNaN(atMs)) continue;
+        known.set(key, {
+          pool: entry.PoolName,
+          device: entry.DeviceName,
+          health,
+          message: typeof entry.Message === 'string' ? entry.Message : '',
+          atMs,
+          timeoutMs: typeof entry.HealthCheckTimeout === 'number' ? entry.HealthCheckTimeout / 1e6 : DEFAULT_TIMEOUT_MS,
+        });
+      }
+      this.#drivers.set(driver, known);
+    }
+  }
+}
+
+/** At most 1024 bytes, with dots where something is missing. */
+export function shortened(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= MAX_MESSAGE_BYTES) return message;
+  let end = MAX_MESSAGE_BYTES - 3;
+  // Never in the middle of a character.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return `${bytes.subarray(0, end).toString()}...`;
+}
