@@ -27,3 +27,15 @@ it('a pod that has its devices fits although their plugin is away', () => {
   assert.deepEqual(raised.status?.allocatable, { pods: '10', 'v/card': '2', 'v/gpu': '3', 'v/nic': '1' });
   assert.equal(withAtLeast(node, new Map([['v/gpu', 3]])), node);
 });
+
+it('what a claim serves is not taken from the node', () => {
+  const mapping = { containerName: 'c', resourceName: 'v/card', requestName: 'r' };
+  const claimed: Pod = {
+    ...pod,
+    status: { extendedResourceClaimStatus: { resourceClaimName: 'x', requestMappings: [mapping] } },
+  };
+  assert.deepEqual(shortagesOf(claimed, [], node), []);
+  const one = withAtLeast(node, new Map([['v/card', 1]]));
+  assert.deepEqual(shortagesOf(pod, [claimed], one), []);
+  assert.equal(shortagesOf(pod, [pod], one).length, 1);
+});

@@ -31,20 +31,28 @@ export function shortagesOf(pod: Pod, others: readonly Pod[], node: Node): reado
   if (others.length + 1 > allowed)
     shortages.push({ resource: 'pods', requested: 1, used: others.length, capacity: allowed });
   const requests = podRequests(pod);
-  const names = [...requests.keys()].filter((name) => isAccounted(name) && amountOf(requests, name) > 0);
+  const isWanted = (name: string): boolean => isAccounted(name) && amountOf(requests, name) > 0;
+  const names = [...requests.keys()].filter((name) => isWanted(name) && !isClaimed(pod, name));
   if (names.length === 0) return shortages;
-  const theirs = others.map((other) => podRequests(other));
+  const theirs = others.map((other) => ({ other, list: podRequests(other) }));
   names.sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   for (const resource of names) {
     // A resource this node does not offer at all is not this node's business.
     if (isExtendedResource(resource) && !allocatable.has(resource)) continue;
     const requested = amountOf(requests, resource);
-    const used = theirs.reduce((sum, list) => sum + amountOf(list, resource), 0);
+    const used = theirs.reduce(
+      (sum, { other, list }) => sum + (isClaimed(other, resource) ? 0 : amountOf(list, resource)),
+      0,
+    );
     const capacity = amountOf(allocatable, resource);
     if (requested > capacity - used) shortages.push({ resource, requested, used, capacity });
   }
   return shortages;
 }
+
+/** Whether the scheduler served the resource by a claim: then it is not taken from what the node counts. */
+const isClaimed = (pod: Pod, resource: string): boolean =>
+  (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).some((m) => m.resourceName === resource);
 
 const rankOf = (name: string): number => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
 

@@ -292,6 +292,34 @@ describe('device manager', () => {
     assert.equal(node.held('1'), 'a');
   });
 
+  it('found in the plugin folder: a new one takes over before the old socket goes', async () => {
+    const { handler } = node.registration;
+    const info = (fake: FakeDevicePlugin) => ({ name: R, endpoint: fake.socketPath, versions: ['v1beta1'] });
+    const [old, fresh] = ['old.sock', 'fresh.sock'].map(
+      (socketName) =>
+        new FakeDevicePlugin({ directory: node.directory, resource: R, devices: [{ id: 'a' }], socketName }),
+    );
+    assert.ok(old && fresh);
+    plugins.push(old, fresh);
+    for (const fake of [old, fresh]) {
+      await fake.listen();
+      handler.validate(info(fake));
+      await handler.register(info(fake), signal);
+    }
+    await until('its devices are known', () => node.amounts() === '1/1');
+    handler.deregister(info(old));
+    assert.equal(await node.admit(pod('1', [container('c', 1)])), 'admitted');
+    assert.deepEqual([old.calls.length, fresh.calls.length], [0, 1]);
+    handler.deregister(info(fresh));
+    assert.equal(node.amounts(), '0/1');
+    assert.throws(() => handler.validate({ ...info(old), versions: ['v1'] }), {
+      message: 'manager version, v1beta1, is not among plugin supported versions [v1]',
+    });
+    assert.throws(() => handler.validate({ ...info(old), name: 'x' }), {
+      message: 'invalid name of device plugin socket: the ResourceName "x" is invalid',
+    });
+  });
+
   for (const [fault, text] of [
     ['die', /Allocate failed due to rpc error: code = Unavailable desc = /],
     ['refuse', /Allocate failed due to rpc error: code = Unknown desc = the card is on fire, which is unexpected/],

@@ -25,16 +25,20 @@ export type PluginEvents = {
   onEnd(err: unknown): void;
 };
 
+type PluginAddress = { readonly resource: string; readonly socketPath: string };
+
 export class PluginConnection {
   readonly resource: string;
+  readonly socketPath: string;
   readonly options: DevicePluginOptions;
   readonly #channel: GrpcChannel;
   readonly #scope: Scope;
   #streaming: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  private constructor(resource: string, options: DevicePluginOptions, channel: GrpcChannel, scope: Scope) {
-    this.resource = resource;
+  private constructor(plugin: PluginAddress, options: DevicePluginOptions, channel: GrpcChannel, scope: Scope) {
+    this.resource = plugin.resource;
+    this.socketPath = plugin.socketPath;
     this.options = options;
     this.#channel = channel;
     this.#scope = scope;
@@ -43,7 +47,7 @@ export class PluginConnection {
   /** `life` ends the connection; `signal` only the attempt to make it. */
   static async open(
     clock: Clock,
-    plugin: { readonly resource: string; readonly socketPath: string },
+    plugin: PluginAddress,
     life: AbortSignal,
     signal: AbortSignal,
   ): Promise<PluginConnection> {
@@ -60,7 +64,7 @@ export class PluginConnection {
         const text = `failed to get device plugin options: ${fullErrorText(err)}`;
         throw new KubeletError('unavailable', text, { cause: err });
       });
-      return new PluginConnection(plugin.resource, options, channel, childScope(life));
+      return new PluginConnection(plugin, options, channel, childScope(life));
     } catch (err) {
       channel.close();
       throw err;

@@ -48,8 +48,9 @@ export class Plugins {
     });
   }
 
-  /** The plugin is to be forgotten: its socket is gone. */
-  disconnect(resource: string): void {
+  /** The plugin is to be forgotten: its socket is gone. One that took its place meanwhile stays. */
+  disconnect(resource: string, socketPath: string): void {
+    if (this.#connections.get(resource)?.socketPath !== socketPath) return;
     if (this.#drop(resource)) this.#deps.events.onStopped(resource);
   }
 

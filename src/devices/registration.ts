@@ -19,7 +19,7 @@ const DIRECTORY_MODE = 0o750;
 export type DeviceRegistrationDeps = {
   readonly plugins: {
     connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void>;
-    disconnect(resource: string): void;
+    disconnect(resource: string, socketPath: string): void;
   };
   readonly log: Logger;
   /** `kubelet_device_plugin_registration_total{resource_name}`. */
@@ -109,7 +109,7 @@ export class DeviceRegistration implements Runnable {
       this.#deps.registrations.inc({ resource_name: name });
       return this.#deps.plugins.connect(name, endpoint, signal);
     },
-    deregister: ({ name }: FoundPlugin): void => this.#deps.plugins.disconnect(name),
+    deregister: ({ name, endpoint }: FoundPlugin): void => this.#deps.plugins.disconnect(name, endpoint),
   };
 }
 

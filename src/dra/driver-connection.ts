@@ -76,26 +76,26 @@ export class DriverConnection {
   }
 
   prepare(claims: readonly Claim[], signal: AbortSignal): Promise<NodePrepareResourcesResponse> {
-    return this.#call('NodePrepareResources', DRAPlugin.nodePrepareResources, { claims: [...claims] }, signal);
+    return this.#call(DRAPlugin.nodePrepareResources, { claims: [...claims] }, signal);
   }
 
   unprepare(claims: readonly Claim[], signal: AbortSignal): Promise<NodeUnprepareResourcesResponse> {
-    return this.#call('NodeUnprepareResources', DRAPlugin.nodeUnprepareResources, { claims: [...claims] }, signal);
+    return this.#call(DRAPlugin.nodeUnprepareResources, { claims: [...claims] }, signal);
   }
 
-  async #call<Req, Res>(method: string, rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal): Promise<Res> {
+  async #call<Req, Res>(rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal): Promise<Res> {
     const { clock, durations } = this.#deps;
     const { driver, version } = this.instance;
     const begun = clock.monotonic();
+    const path = rpc.path.replace('.dra.v1.', `.dra.${version}.`);
     let code: string = 'OK';
     try {
-      const path = rpc.path.replace('.dra.v1.', `.dra.${version}.`);
       return await this.#channel.unary({ ...rpc, path }, request, { signal, deadlineMs: CALL_MS });
     } catch (err) {
       code = err instanceof GrpcError ? err.codeName : 'Unknown';
       throw err;
     } finally {
-      const labels = { driver_name: driver, method_name: `/${method}`, grpc_status_code: code };
+      const labels = { driver_name: driver, method_name: path, grpc_status_code: code };
       durations.observe((clock.monotonic() - begun) / 1000, labels);
     }
   }

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { podUid } from '../core/ids.ts';
+import type { Pod } from '../core/pod.ts';
+import { emptySnapshot } from '../core/snapshot.ts';
+import { TerminatePod, type TerminatePodDeps } from './terminate-pod.ts';
+
+const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { containers: [] } };
+const { signal } = new AbortController();
+
+it('claims are unprepared when nothing runs any more, and before the final status', async () => {
+  const done: string[] = [];
+  let fails = true;
+  const deps = {
+    observed: { get: () => undefined, refresh: async () => emptySnapshot(podUid('u'), 'p', 'n') },
+    status: {
+      write: async (_: Pod, __: unknown, options?: { terminal?: boolean }) =>
+        void done.push(options?.terminal === true ? 'final status' : 'status'),
+    },
+    probes: { stopLivenessAndStartup: () => undefined, removePod: () => void done.push('stopped') },
+    runtime: { kill: async () => undefined },
+    unprepareClaims: async () => {
+      done.push('unprepare');
+      if (fails) throw new Error('driver is away');
+    },
+    events: { pod: () => undefined, node: () => undefined },
+  } as unknown as TerminatePodDeps;
+  const terminate = new TerminatePod(deps);
+  const state = { phase: 'terminating', since: 0, graceSeconds: 1, evicted: false } as unknown as Parameters<
+    TerminatePod['terminate']
+  >[1];
+  await assert.rejects(terminate.terminate({ uid: podUid('u'), pod }, state, signal), /driver is away/);
+  assert.deepEqual(done, ['status', 'stopped', 'unprepare']);
+  fails = false;
+  done.length = 0;
+  await terminate.terminate({ uid: podUid('u'), pod }, state, signal);
+  assert.deepEqual(done, ['status', 'stopped', 'unprepare', 'final status']);
+});
