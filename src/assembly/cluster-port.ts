@@ -1,5 +1,6 @@
 // What the node needs from a cluster, in one shape: `cluster.ts` gives it with an API server, `standalone.ts` without.
-import type { EventRecorder } from '../core/events.ts';
+import type { EventRecorder, EventType } from '../core/events.ts';
+import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Node, Secret, Service } from '../core/node.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
@@ -14,6 +15,7 @@ export interface ClusterPort {
   /** Absent without an API server. */
   readonly api?: ApiConnection;
   readonly events: EventRecorder & {
+    claim(claim: KubeObject, type: EventType, reason: string, message: string): void;
     readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
   };
   /** Before the first part runs. */

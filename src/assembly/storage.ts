@@ -7,6 +7,7 @@ import { KubeletError } from '../lib/errors.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { PluginHandler } from '../plugins/plugin-handler.ts';
 import { Attachments } from '../volumes/attachments.ts';
+import { Expander } from '../volumes/claims/expander.ts';
 import type { StorageDeps } from '../volumes/create.ts';
 import { CsiDrivers } from '../volumes/csi/csi-drivers.ts';
 import { CsiMetrics } from '../volumes/csi/csi-metrics.ts';
@@ -55,6 +56,13 @@ export function buildStorage(base: Foundation, cluster: ClusterPort, onDriver: (
         claim: (namespace, name, signal) => client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal),
         volume: (name, signal) => client.get(PERSISTENT_VOLUMES, { name }, signal),
       },
+      expander: new Expander({
+        patchClaim: ({ metadata: { name, namespace = 'default' } }, patch, signal) =>
+          client.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name, subresource: 'status' }, patch, signal),
+        events: cluster.events,
+        clock,
+        log,
+      }),
       csi: { drivers, objects },
     },
     attachments,

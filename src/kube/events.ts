@@ -3,6 +3,7 @@
 // While pods queue up to start, good news of them can wait a little: the starts come first.
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { KubeEvent } from '../core/node.ts';
+import type { KubeObject } from '../core/meta.ts';
 import type { Pod } from '../core/pod.ts';
 import { apiTime } from '../core/time.ts';
 import { Backoff } from '../lib/backoff.ts';
@@ -92,6 +93,12 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       { type, reason, message, namespace },
       options.annotations,
     );
+  }
+
+  claim(claim: KubeObject, type: EventType, reason: string, message: string): void {
+    const { name, namespace = 'default', uid = '', resourceVersion = '' } = claim.metadata;
+    const about = { kind: 'PersistentVolumeClaim', namespace, name, uid, apiVersion: 'v1', resourceVersion };
+    this.#record(about, { type, reason, message, namespace });
   }
 
   node(type: EventType, reason: string, message: string): void {

@@ -2,13 +2,16 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import { bytesOf } from '../core/quantity.ts';
-import type { HostCommands } from '../host/mounts/commands.ts';
+import { LoopDevices } from '../host/block/loop-devices.ts';
+import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
 import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Attachments } from './attachments.ts';
 import { AtomicWriter } from './atomic-writer.ts';
+import type { Expander } from './claims/expander.ts';
+import { DeviceMap } from './block/device-map.ts';
 import { ClaimResolver, type ClaimObjects } from './claims/claim-resolver.ts';
 import { CsiLayout } from './csi/csi-layout.ts';
 import { CsiPlugin, type CsiPluginDeps } from './csi/csi-plugin.ts';
@@ -46,6 +49,7 @@ export type StorageDeps = {
   readonly attachments: Attachments;
   readonly node: () => Node | undefined;
   readonly onVolumesInUse: () => void;
+  readonly expander?: Expander;
   readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'>;
 };
 
@@ -112,10 +116,12 @@ const attachedParts = ({
   attachments,
   node,
   onVolumesInUse,
-}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse'> => ({
+  expander,
+}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse' | 'expander'> => ({
   attachments,
   node,
   onVolumesInUse,
+  ...(expander === undefined ? {} : { expander }),
 });
 
 function pluginsOf(
@@ -148,7 +154,7 @@ function pluginsOf(
       }),
     ),
     image: new ImagePlugin(),
-    ...(deps.storage === undefined ? {} : { csi: csiPlugin(deps.storage, layout, mounter, owner) }),
+    ...(deps.storage === undefined ? {} : { csi: csiPlugin(deps.storage, deps, layout, mounter, owner) }),
     ...storagePlugins({
       clock,
       layout,
@@ -165,7 +171,13 @@ function pluginsOf(
 
 const csiPlugin = (
   { csi, nodeName }: StorageDeps,
+  { clock, events }: VolumesDeps,
   layout: VolumeLayout,
   mounter: Mounter,
   owner: GroupOwner,
-): CsiPlugin => new CsiPlugin({ ...csi, layout: new CsiLayout(layout), mounter, owner }, { nodeName });
+): CsiPlugin => {
+  const loops = new LoopDevices({ commands: new ChildCommands({ clock }) });
+  const map = new DeviceMap({ layout, mounter, loops });
+  const parts = { layout: new CsiLayout(layout), podLayout: layout, mounter, owner, map, events };
+  return new CsiPlugin({ ...csi, ...parts }, { nodeName });
+};

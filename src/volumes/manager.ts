@@ -12,6 +12,7 @@ import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Attachments } from './attachments.ts';
+import type { Expander } from './claims/expander.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
@@ -35,6 +36,7 @@ export type VolumeManagerDeps = {
   /** Absent where nothing is ever attached. */
   readonly attachments?: Attachments;
   readonly node?: () => Node | undefined;
+  readonly expander?: Expander;
   /** What `volumesInUse` says changed: the node reports it at once. */
   readonly onVolumesInUse?: () => void;
 };
@@ -153,8 +155,7 @@ export class VolumeManager implements Runnable {
     const uid = uidOf(pod);
     this.setDesired(pod);
     const volumes = this.#volumesOf(uid);
-    volumes.markRepublished();
-    this.#refreshNowAndThen(uid, volumes);
+    volumes.markSynced(this.#refreshNowAndThen(uid, volumes));
     volumes.reconcile();
     const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
     const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
@@ -231,20 +232,44 @@ export class VolumeManager implements Runnable {
     for (const uid of uids) yield { uid, volumes: await this.#usagesOf(uid, table, signal) };
   }
 
-  /** Only what lives in the pod's directory. A volume that cannot be read is left out. */
+  /** Kinds that can say it themselves are asked; of others what lives in the pod's directory is measured. */
   async #usagesOf(uid: string, table: MountTable, signal: AbortSignal): Promise<PodUsage['volumes']> {
     const usages = new Map<string, VolumeUsage>();
     const own = `${this.#deps.layout.podDir(uid)}/`;
+    const asked = new Set<string>();
+    await Promise.all(
+      (this.#pods.get(uid)?.measured() ?? []).map(
+        async ({ name, place: { plugin, specName, volumeMode }, mounted }) => {
+          asked.add(name);
+          const usage = await this.#measure(uid, name, signal, async () =>
+            plugin.stats?.({ uid, specName, volumeMode }, mounted, signal),
+          );
+          if (usage !== undefined) usages.set(name, usage);
+        },
+      ),
+    );
     for (const [name, { hostPath }] of this.mountsOf(uid)) {
-      if (!hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
-      try {
-        usages.set(name, await usageOf(hostPath, table, signal));
-      } catch (err) {
-        signal.throwIfAborted();
-        this.#deps.log.debug('volume could not be measured', { podUID: uid, volume: name, err });
-      }
+      if (asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
+      const usage = await this.#measure(uid, name, signal, () => usageOf(hostPath, table, signal));
+      if (usage !== undefined) usages.set(name, usage);
     }
     return usages;
+  }
+
+  /** A volume that cannot be measured, or not in time, is left out. */
+  async #measure(
+    uid: string,
+    name: string,
+    signal: AbortSignal,
+    measure: () => Promise<VolumeUsage | undefined>,
+  ): Promise<VolumeUsage | undefined> {
+    try {
+      return await measure();
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#deps.log.debug('volume could not be measured', { podUID: uid, volume: name, err });
+      return undefined;
+    }
   }
 
   #refresh(volumes: PodVolumes, of: ObjectReference): void {
@@ -252,21 +277,20 @@ export class VolumeManager implements Runnable {
     volumes.reconcile();
   }
 
-  #refreshNowAndThen(uid: string, volumes: PodVolumes): void {
+  /** True when it was time to. */
+  #refreshNowAndThen(uid: string, volumes: PodVolumes): boolean {
     const now = this.#deps.clock.monotonic();
     const last = this.#refreshedAt.get(uid);
-    if (last === undefined) this.#refreshedAt.set(uid, now);
-    else if (now - last >= this.#opts.refreshEveryMs) {
-      this.#refreshedAt.set(uid, now);
-      volumes.markStale();
-      volumes.reconcile();
-    }
+    const isDue = last !== undefined && now - last >= this.#opts.refreshEveryMs;
+    if (last === undefined || isDue) this.#refreshedAt.set(uid, now);
+    if (isDue) volumes.markStale();
+    return isDue;
   }
 
   #volumesOf(uid: string): PodVolumes {
     let volumes = this.#pods.get(uid);
     if (volumes === undefined) {
-      const { resolver, podDirs, subPaths, events, clock, log, metrics, attachments, node } = this.#deps;
+      const { resolver, podDirs, subPaths, events, clock, log, metrics, attachments, node, expander } = this.#deps;
       volumes = new PodVolumes(
         uid,
         {
@@ -277,6 +301,7 @@ export class VolumeManager implements Runnable {
           ...(metrics === undefined ? {} : { metrics }),
           ...(attachments === undefined ? {} : { attachments }),
           ...(node === undefined ? {} : { node }),
+          ...(expander === undefined ? {} : { expander }),
           isUsedByOthers: (name, own) => this.#isUsedByOthers(name, own),
           ensurePodDirs: (id) => podDirs.ensure(id),
           cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),

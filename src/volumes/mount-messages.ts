@@ -33,6 +33,7 @@ export function mountFailure(specName: string, err: unknown, missing: Missing): 
 
 function reasonOf(stage: string): string {
   if (stage.startsWith('AttachVolume')) return 'FailedAttachVolume';
+  if (stage.startsWith('NodeExpandVolume')) return 'VolumeResizeFailed';
   return stage.startsWith('MapVolume') && !stage.includes('NodeAffinity') ? 'FailedMapVolume' : 'FailedMount';
 }
 

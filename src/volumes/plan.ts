@@ -1,4 +1,5 @@
 // What to do about one volume, from what is wanted and what is there. Pure.
+import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Volume } from '../core/pod.ts';
 import { containersOf } from '../core/pod.ts';
 import type { MountedVolume } from './plugin.ts';
@@ -63,3 +64,10 @@ export function usedVolumes(pod: Pod): Volume[] {
   }
   return (pod.spec.volumes ?? []).filter((volume) => used.has(volume.name));
 }
+
+/** Volumes show a pod's names, labels, annotations and spec. Its status changes all the time and is in none of them. */
+export const hasSameContent = (a: Pod, b: Pod): boolean =>
+  a === b ||
+  (isDeepStrictEqual(a.metadata.labels, b.metadata.labels) &&
+    isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
+    isDeepStrictEqual(a.spec, b.spec));

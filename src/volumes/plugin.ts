@@ -2,6 +2,7 @@
 // called again after a crash at any point of it, must honour its signal, and must leave other volumes alone.
 import type { Pod, Volume } from '../core/pod.ts';
 import type { PersistentVolume, PersistentVolumeClaim, VolumeMode } from '../core/storage.ts';
+import type { VolumeUsage } from './volume-stats.ts';
 
 /** What a claim stands for. */
 export type PersistentSource = {
@@ -73,6 +74,10 @@ export interface VolumePlugin {
   setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume>;
   /** Undoes `setUp`, or the part of it that happened. Nothing there is success. */
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
+  /** Makes a mounted volume use the space it was given. */
+  expand?(request: VolumeRequest, mounted: MountedVolume, bytes: number, signal: AbortSignal): Promise<void>;
+  /** How much a volume holds, by those who know. Undefined: nobody can say. Without it the volume is looked at. */
+  stats?(volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Learns what it must know of a volume that an earlier run left, before anything is set up or torn down. */
   reconstruct?(volume: VolumeOnDisk): Promise<ReconstructedVolume>;
   /** The objects a volume is made of. */

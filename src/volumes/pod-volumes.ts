@@ -1,7 +1,6 @@
 // The volumes of one pod: what is wanted, what is there, and the steps under way. `reconcile` may be called at any time
 // and as often as anybody likes; it starts the steps that are due, at most one per volume, and each step's end calls it
 // again. A step that hangs holds up its own volume and nothing else.
-import { isDeepStrictEqual } from 'node:util';
 import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
@@ -10,10 +9,11 @@ import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Attachments } from './attachments.ts';
+import type { Expander } from './claims/expander.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
 import type { VolumeMetrics } from './metrics.ts';
 import { ago, mountFailure, type Missing } from './mount-messages.ts';
-import { planVolume, usedVolumes } from './plan.ts';
+import { hasSameContent, planVolume, usedVolumes } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume, VolumeResolver } from './plugin.ts';
 import type { FoundVolume } from './reconstruct.ts';
 import { isSamePlace, VolumeEntry, type Running, type Step, type VolumePlace } from './volume-entry.ts';
@@ -32,6 +32,7 @@ export type PodVolumesDeps = {
   readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
   /** Our own node, whose labels decide about volumes with an affinity. */
   readonly node?: () => Node | undefined;
+  readonly expander?: Pick<Expander, 'expand'>;
   /** Whether another pod has this volume mounted, or may have. */
   readonly isUsedByOthers?: (uniqueName: string, uid: string) => boolean;
 };
@@ -110,11 +111,12 @@ export class PodVolumes {
     this.reconcile();
   }
 
-  /** The pod is being synced: drivers that asked for it publish their volumes again. */
-  markRepublished(): void {
-    for (const entry of this.#entries.values()) {
-      if (entry.wanted !== undefined && entry.actual.is === 'mounted' && entry.actual.mounted.republish === true)
-        entry.stale = true;
+  /** The pod is being synced: drivers that asked for it publish their volumes again, claims may have grown. */
+  markSynced(checkClaims: boolean): void {
+    for (const { wanted, actual, resolved } of this.#entries.values()) {
+      if (wanted === undefined || actual.is !== 'mounted') continue;
+      const grows = checkClaims && resolved?.persistent !== undefined && resolved.plugin.expand !== undefined;
+      if (grows || actual.mounted.republish === true) this.#entry(wanted.name).stale = true;
     }
   }
 
@@ -193,6 +195,15 @@ export class PodVolumes {
       if (actual.is !== 'unmounted') total.actual++;
       totals.set(name, total);
     }
+  }
+
+  /** What is mounted and can say itself how much it holds. */
+  measured(): { name: string; place: VolumePlace; mounted: MountedVolume }[] {
+    return [...this.#entries.values()].flatMap(({ name, resolved, actual }) =>
+      resolved?.plugin.stats === undefined || actual.is !== 'mounted'
+        ? []
+        : [{ name, place: resolved, mounted: actual.mounted }],
+    );
   }
 
   /** The name of a mounted volume's directory. */
@@ -332,13 +343,20 @@ export class PodVolumes {
     const attachedPath = await this.#attach(entry, running);
     const mounted = await this.#bounded(entry, running, async (signal) => {
       await this.#deps.ensurePodDirs(this.uid);
-      this.#check(resolved, entry.uniqueName);
-      const inUse = entry.actual.is === 'mounted' || entry.isReconstructed;
+      const { actual } = entry;
+      const isMounted = actual.is === 'mounted';
+      const inUse = isMounted || entry.isReconstructed;
+      if (!isMounted) this.#check(resolved, entry.uniqueName);
       // From here on something may be on disk, whatever becomes of the step.
-      if (entry.actual.is === 'unmounted') entry.actual = { is: 'uncertain', reconstructed: false };
+      if (actual.is === 'unmounted') entry.actual = { is: 'uncertain', reconstructed: false };
       entry.stale = false;
       const progress = (doing: string): void => void (running.doing = doing);
-      return resolved.plugin.setUp({ pod, volume, ...resolved, inUse, attachedPath, progress }, signal);
+      const request = { pod, volume, ...resolved, inUse, attachedPath, progress };
+      // A claim is looked at again to see whether it has grown; only some drivers want more than that.
+      const isOnlyChecked = isMounted && resolved.persistent !== undefined && actual.mounted.republish !== true;
+      const result = isOnlyChecked ? actual.mounted : await resolved.plugin.setUp(request, signal);
+      await this.#deps.expander?.expand(request, resolved.plugin, result, isMounted, signal);
+      return result;
     });
     const gid = resolved.persistent === undefined ? undefined : gidOf(resolved.persistent.volume);
     entry.actual = { is: 'mounted', mounted: gid === undefined ? mounted : { ...mounted, gid } };
@@ -473,10 +491,3 @@ export class PodVolumes {
     if (this.#pod !== undefined) events.pod(this.#pod, 'Warning', reason, message);
   }
 }
-
-/** Volumes show a pod's names, labels, annotations and spec. Its status changes all the time and is in none of them. */
-const hasSameContent = (a: Pod, b: Pod): boolean =>
-  a === b ||
-  (isDeepStrictEqual(a.metadata.labels, b.metadata.labels) &&
-    isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
-    isDeepStrictEqual(a.spec, b.spec));

@@ -9,10 +9,13 @@ import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { Attachments } from '../../src/volumes/attachments.ts';
+import { Expander } from '../../src/volumes/claims/expander.ts';
 import { createVolumes, type Volumes } from '../../src/volumes/create.ts';
 import { CsiDrivers } from '../../src/volumes/csi/csi-drivers.ts';
 import { attachmentName, uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
 import { ScriptedCsiDriver } from './scripted-csi-driver.ts';
+
+export type ClaimPatch = { readonly metadata?: object; readonly status?: Record<string, unknown> };
 
 export const DRIVER = 'hostpath.csi.k8s.io';
 export const NODE = 'n1';
@@ -35,12 +38,15 @@ export class CsiScene {
       volumeLifecycleModes: ['Persistent', 'Ephemeral'],
     },
   };
+  readonly patches: ClaimPatch[] = [];
   /** Every list of volumes in use that was reported. */
   readonly inUse: string[][] = [];
   drivers!: CsiDrivers;
   kubelet!: Volumes;
   readonly signal = new AbortController().signal;
   readonly #clock: Clock;
+  #onGrown: () => void = () => undefined;
+  #onEvent: () => void = () => undefined;
   #version = 0;
   #attachments!: Attachments;
   #stop = new AbortController();
@@ -74,8 +80,10 @@ export class CsiScene {
         objects: { configMap: () => missing('configmap'), secret: () => missing('secret') },
         facts: { factsOf: () => ({ podIPs: [], hostIPs: [] }), allocatable: () => ({}) },
         events: {
-          pod: (pod, type, reason, message) =>
-            void this.events.push(`${pod.metadata.name} ${type} ${reason} ${message}`),
+          pod: (pod, type, reason, message) => {
+            this.events.push(`${pod.metadata.name} ${type} ${reason} ${message}`);
+            this.#onEvent();
+          },
           node: () => undefined,
         },
         clock: this.#clock,
@@ -89,6 +97,17 @@ export class CsiScene {
             claim: (ns, name) => found(this.claims, `${ns}/${name}`, 'persistentvolumeclaims'),
             volume: (name) => found(this.volumes, name, 'persistentvolumes'),
           },
+          expander: new Expander({
+            patchClaim: ({ metadata: { name } }, patch) => this.#patchClaim(name, patch as ClaimPatch),
+            events: {
+              pod: (pod, type, reason, message) =>
+                void this.events.push(`${pod.metadata.name} ${type} ${reason} ${message}`),
+              claim: (claim, type, reason, message) =>
+                void this.events.push(`claim ${claim.metadata.name} ${type} ${reason} ${message}`),
+            },
+            clock: this.#clock,
+            log: silentLogger,
+          }),
           csi: {
             drivers: this.drivers,
             objects: {
@@ -102,7 +121,7 @@ export class CsiScene {
           },
         },
       },
-      { rootDir: this.root },
+      { rootDir: this.root, refreshEveryMs: 0 },
     );
     await this.kubelet.manager.reconstruct(this.signal);
     this.#report();
@@ -153,6 +172,16 @@ export class CsiScene {
     this.#report();
   }
 
+  /** Resolves when the claim's status was written to the end of an expansion. */
+  claimChanged(): Promise<void> {
+    return new Promise((resolve) => (this.#onGrown = resolve));
+  }
+
+  /** Resolves with the next event about a pod. */
+  untilEvent(): Promise<void> {
+    return new Promise((resolve) => (this.#onEvent = resolve));
+  }
+
   mount(pod: Pod): Promise<void> {
     return this.kubelet.manager.waitMounted(pod, this.signal);
   }
@@ -160,6 +189,21 @@ export class CsiScene {
   async unmount(pod: Pod): Promise<void> {
     this.kubelet.manager.podRemoved(pod.metadata.uid ?? '');
     await this.kubelet.manager.waitUnmounted(pod.metadata.uid ?? '', this.signal);
+  }
+
+  /** Enough of a strategic merge for what is patched here. */
+  #patchClaim(name: string, patch: ClaimPatch): Promise<PersistentVolumeClaim> {
+    const key = `golden/${name}`;
+    const claim = this.claims.get(key);
+    if (claim === undefined) return missing(name);
+    this.patches.push(patch);
+    const status: Record<string, unknown> = { ...claim.status, ...patch.status };
+    for (const [field, value] of Object.entries(patch.status ?? {})) if (value === null) delete status[field];
+    for (const field of Object.keys(status)) if (field.startsWith('$')) delete status[field];
+    const after = { ...claim, status } as PersistentVolumeClaim;
+    this.claims.set(key, after);
+    if (patch.status?.['capacity'] !== undefined) this.#onGrown();
+    return Promise.resolve(after);
   }
 
   /** What a controller would do: attach what there is, and list it with what the node says it uses. */

@@ -17,7 +17,10 @@ export const isFinal = (err: unknown): boolean => err instanceof GrpcError && !U
 /** The error as people see it, with the stage it happened in. */
 export function stageError(stage: string, err: unknown, prefix = ''): KubeletError {
   const kind = isFault(err) ? err.kind : 'internal';
-  return new KubeletError(kind, `${prefix}${fullErrorText(err)}`, { cause: err, detail: { stage } });
+  return new KubeletError(kind, `${prefix}${fullErrorText(err)}`, {
+    cause: err,
+    detail: { ...(isFault(err) ? err.detail : {}), stage },
+  });
 }
 
 /** Runs a part of a mount; what fails in it is told as that stage, unless it names its own. */

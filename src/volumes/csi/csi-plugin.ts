@@ -2,18 +2,22 @@
 // before the driver is called and removed after it has taken the volume down, so that whatever happens in between is
 // found and finished by a later run.
 import { mkdir, rmdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { uidOf } from '../../core/pod.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { GroupOwner } from '../group-owner.ts';
+import type { VolumeLayout } from '../layout.ts';
 import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { ensureDir } from '../pod-dirs.ts';
-import type { CsiClient, NodeCapabilities } from './csi-client.ts';
+import type { VolumeUsage } from '../volume-stats.ts';
+import { CsiBlock, type CsiBlockDeps } from './csi-block.ts';
+import type { NodeCapabilities } from './csi-client.ts';
 import type { CsiDrivers } from './csi-drivers.ts';
-import { inStage, isFinal, stageError } from './csi-errors.ts';
-import { attachmentName, CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
-import { attachedContext, secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
+import { inStage, isFinal } from './csi-errors.ts';
+import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
+import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
+import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
 import {
   capabilityOf,
   csiVolumeOf,
@@ -25,6 +29,7 @@ import {
   type CsiVolume,
 } from './requests.ts';
 import { SharedDevices, type SharedDevice } from './shared-devices.ts';
+import { usageOf } from './usage.ts';
 import { readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
 
 export type CsiPluginDeps = {
@@ -33,12 +38,14 @@ export type CsiPluginDeps = {
   readonly layout: CsiLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
   readonly owner: Pick<GroupOwner, 'give'>;
+  readonly podLayout: VolumeLayout;
+  readonly map: CsiBlockDeps['map'];
+  readonly events: CsiBlockDeps['events'];
 };
 
 const PRIVATE = 0o750;
 /** Two calls of two minutes each, and what is around them. */
 const STEP_MS = 250_000;
-const NO_BLOCK = 'block devices of CSI drivers are not supported yet';
 const STAGE = 'MountVolume.MountDevice';
 const SET_UP = 'MountVolume.SetUp';
 
@@ -57,12 +64,15 @@ export class CsiPlugin implements VolumePlugin {
   readonly takesMountOptions = true;
   readonly stepTimeoutMs = STEP_MS;
   readonly #deps: CsiPluginDeps;
-  readonly #nodeName: string;
+  readonly #access: DriverAccess;
   readonly #devices = new SharedDevices();
+  readonly #block: CsiBlock;
 
   constructor(deps: CsiPluginDeps, options: { nodeName: string }) {
     this.#deps = deps;
-    this.#nodeName = options.nodeName;
+    const { drivers, objects, layout, podLayout, map, events } = deps;
+    this.#access = { drivers, objects, nodeName: options.nodeName };
+    this.#block = new CsiBlock({ access: this.#access, devices: this.#devices, layout, podLayout, map, events });
   }
 
   ready(signal: AbortSignal): Promise<void> {
@@ -82,20 +92,22 @@ export class CsiPlugin implements VolumePlugin {
 
   async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
     const volume = csiVolumeOf(request);
-    if (volume.isBlock) throw stageError('MapVolume.SetUpDevice', new KubeletError('unimplemented', NO_BLOCK));
+    if (volume.isBlock) return this.#block.setUp(request, volume, signal);
     if (volume.isInline) return this.#publish({ request, volume, attached: {}, signal });
     const { driver, handle } = volume;
     const device = this.#devices.use(driver, handle, userOf(uidOf(request.pod), request.specName));
     request.progress('waiting for other work on the same volume');
     return device.turn.run(signal, async () => {
-      const attached = await this.#attached(volume, signal);
+      const attached = await attachedFor(this.#access, volume, 'MountVolume.WaitForAttach', signal);
       const attempt = { request, volume, attached, signal };
       if (!device.isStaged) await this.#stage(attempt, device);
       return this.#publish(attempt);
     });
   }
 
-  async tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    if (volume.volumeMode === 'Block') return this.#block.tearDown(volume, signal);
+    const { uid, specName } = volume;
     const { layout } = this.#deps;
     const user = userOf(uid, specName);
     const dir = layout.volumeDir(uid, specName);
@@ -113,7 +125,51 @@ export class CsiPlugin implements VolumePlugin {
     if (device !== undefined) await this.#devices.release(device, user, (stop) => this.#unstage(device, stop), signal);
   }
 
-  async reconstruct({ uid, specName }: VolumeOnDisk): Promise<ReconstructedVolume> {
+  async expand(request: VolumeRequest, mounted: MountedVolume, bytes: number, signal: AbortSignal): Promise<void> {
+    const volume = csiVolumeOf(request);
+    const { driver, handle } = volume;
+    const { layout, objects } = this.#deps;
+    const device = this.#devices.use(driver, handle, userOf(uidOf(request.pod), request.specName));
+    await device.turn.run(signal, () =>
+      inStage('NodeExpandVolume', async () => {
+        const client = this.#deps.drivers.client(driver);
+        const can = await client.capabilities(signal);
+        if (!can.has('EXPAND_VOLUME'))
+          throw new KubeletError('unimplemented', `NodeExpand is not supported by the CSI driver ${driver}`);
+        const reference = volume.source?.nodeExpandSecretRef;
+        const call = {
+          volumeId: handle,
+          volumePath: volume.isBlock ? layout.blockPublishPath(request.specName, uidOf(request.pod)) : mounted.hostPath,
+          capacityRange: { requiredBytes: bytes, limitBytes: 0 },
+          stagingTargetPath: volume.isBlock
+            ? layout.blockStaging(request.specName)
+            : layout.globalMount(driver, handle),
+          volumeCapability: capabilityOf(volume, can),
+          secrets: await secretValues(objects, 'NodeExpandSecretRef', reference, signal),
+        };
+        await client.expand(call, signal);
+      }),
+    );
+  }
+
+  async stats(
+    { uid, specName, volumeMode }: VolumeOnDisk,
+    _mounted: MountedVolume,
+    signal: AbortSignal,
+  ): Promise<VolumeUsage | undefined> {
+    const { layout } = this.#deps;
+    const isBlock = volumeMode === 'Block';
+    const data = await readVolumeData(isBlock ? layout.blockDataDir(specName) : layout.volumeDir(uid, specName));
+    if (data === undefined) return undefined;
+    const client = this.#deps.drivers.client(data.driverName);
+    if (!(await client.capabilities(signal)).has('GET_VOLUME_STATS')) return undefined;
+    const path = isBlock ? join(layout.globalMapDir(specName), uid) : layout.publishPath(uid, specName);
+    return usageOf(await client.stats(data.volumeHandle, path, signal));
+  }
+
+  async reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {
+    if (volume.volumeMode === 'Block') return this.#block.reconstruct(volume);
+    const { uid, specName } = volume;
     const data = await readVolumeData(this.#deps.layout.volumeDir(uid, specName));
     if (data === undefined || data.volumeLifecycleMode === 'Ephemeral') return {};
     this.#devices.use(data.driverName, data.volumeHandle, userOf(uid, specName));
@@ -121,26 +177,16 @@ export class CsiPlugin implements VolumePlugin {
     return { attachedName: unique, uniqueName: unique };
   }
 
-  #attached({ driver, handle }: CsiVolume, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
-    const { objects } = this.#deps;
-    if (!needsAttach(objects.driver(driver))) return Promise.resolve({});
-    const name = attachmentName(handle, driver, this.#nodeName);
-    return inStage('MountVolume.WaitForAttach', () => attachedContext(objects, handle, name, signal));
-  }
-
-  #client(driver: string, stage: string, prefix: string): CsiClient {
-    try {
-      return this.#deps.drivers.client(driver);
-    } catch (err) {
-      throw stageError(stage, err, `kubernetes.io/csi: ${prefix}: `);
-    }
-  }
-
   #stage(attempt: Attempt, device: SharedDevice): Promise<void> {
     return inStage(STAGE, async () => {
       const { request, volume, attached, signal } = attempt;
       const { layout, objects } = this.#deps;
-      const client = this.#client(volume.driver, STAGE, 'attacher.MountDevice failed to create newCsiDriverClient');
+      const client = clientOf(
+        this.#access,
+        volume.driver,
+        STAGE,
+        'attacher.MountDevice failed to create newCsiDriverClient',
+      );
       request.progress('asking the driver what it can do');
       const can = await client.capabilities(signal);
       const stages = can.has('STAGE_UNSTAGE_VOLUME');
@@ -172,7 +218,7 @@ export class CsiPlugin implements VolumePlugin {
       const { request, volume, signal } = attempt;
       const { layout, objects } = this.#deps;
       const { pod, specName } = request;
-      const client = this.#client(volume.driver, SET_UP, 'mounter.SetUpAt failed to get CSI client');
+      const client = clientOf(this.#access, volume.driver, SET_UP, 'mounter.SetUpAt failed to get CSI client');
       const driver = objects.driver(volume.driver);
       const lifecycle = lifecycleProblem(volume, driver);
       if (lifecycle !== undefined) throw new KubeletError('invalid', lifecycle);
@@ -184,14 +230,8 @@ export class CsiPlugin implements VolumePlugin {
       const call = await this.#publishCall(attempt, can, target);
       const owns = ownsFiles(volume, pod, driver, can);
       if (typeof owns === 'object') throw new KubeletError('invalid', owns.problem);
-      await writeVolumeData(dir, {
-        attachmentID: attachmentName(volume.handle, volume.driver, this.#nodeName),
-        driverName: volume.driver,
-        nodeName: this.#nodeName,
-        specVolID: specName,
-        volumeHandle: volume.handle,
-        volumeLifecycleMode: volume.isInline ? 'Ephemeral' : 'Persistent',
-      });
+      const volumeLifecycleMode = volume.isInline ? 'Ephemeral' : 'Persistent';
+      await writeVolumeData(dir, { ...publishedData(this.#access, volume), volumeLifecycleMode });
       request.progress('waiting for the driver to publish it');
       await this.#final(request, dir, target, () => client.publish(call, signal), signal);
       if (owns) await this.#giveToGroup(request, volume, target, signal);
@@ -208,12 +248,7 @@ export class CsiPlugin implements VolumePlugin {
     const { objects, layout } = this.#deps;
     const { pod } = request;
     const driver = objects.driver(volume.driver);
-    const inlineSecret = volume.inlineSource?.nodePublishSecretRef;
-    const reference =
-      inlineSecret === undefined
-        ? volume.source?.nodePublishSecretRef
-        : { ...inlineSecret, namespace: pod.metadata.namespace ?? 'default' };
-    const secrets = await secretValues(objects, 'NodePublishSecretRef', reference, signal);
+    const secrets = await publishSecrets(this.#access, volume, pod, signal);
     const volumeContext = publishContextOf(volume, pod, driver);
     const tokens = await tokensText(objects, pod, driver, signal);
     const inSecrets = driver?.spec.serviceAccountTokenInSecrets === true;
@@ -299,8 +334,6 @@ export class CsiPlugin implements VolumePlugin {
     await removeDir(dir);
   }
 }
-
-const userOf = (uid: string, specName: string): string => `${uid}/${specName}`;
 
 async function removeDir(path: string): Promise<void> {
   try {

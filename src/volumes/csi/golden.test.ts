@@ -217,3 +217,86 @@ test('restart: what still runs is staged and published again, what is gone goes'
     ['.', './hostpath.csi.k8s.io'],
   );
 });
+
+/** As a resizer leaves it: the volume is larger, the node is to follow. */
+function grow(s: CsiScene, pv: string, from: string, to: string): void {
+  const claim = s.claims.get('golden/grow');
+  const volume = s.volumes.get(pv);
+  assert.ok(claim !== undefined && volume !== undefined);
+  s.volumes.set(pv, { ...volume, spec: { ...volume.spec, capacity: { storage: to } } });
+  s.claims.set('golden/grow', {
+    ...claim,
+    metadata: { ...claim.metadata, resourceVersion: '7' },
+    status: {
+      phase: 'Bound',
+      capacity: { storage: from },
+      allocatedResources: { storage: to },
+      allocatedResourceStatuses: { storage: 'NodeResizePending' },
+      conditions: [
+        { type: 'Resizing', status: 'True' },
+        { type: 'FileSystemResizePending', status: 'True' },
+      ],
+    },
+  });
+}
+
+test('expand: under a running pod, and with the next pod', async (t) => {
+  const s = await scene(t);
+  const [pv, handle] = ['pvc-c337d663-a8e4-4729-bdd7-c9922a0d16b3', '61f4de53-e13d-11f1-b674-56a8e2a27fd3'];
+  s.addClaim('grow', pv, handle, { capacity: { storage: '8Mi' } }, CSI);
+  const pod = (uid: string): ReturnType<typeof podWith> => podWith('expand', uid, claim('grow'), { nodeName: 'n1' });
+  const first = pod('16e24157-fa76-467b-bd17-87fe04f62bb8');
+  await s.mount(first);
+  assert.deepEqual(asked(s), inPhase('expand', 'create'));
+  grow(s, pv, '8Mi', '16Mi');
+  const expanded = s.claimChanged();
+  await s.mount(first);
+  await expanded;
+  assert.deepEqual(asked(s), inPhase('expand', 'claim patched to 16Mi'));
+  const told = `Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "${pv}" n1`;
+  assert.deepEqual(s.events, [`expand ${told}`, `claim grow ${told}`]);
+  assert.deepEqual(s.patches, [
+    {
+      metadata: { resourceVersion: '7' },
+      status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
+    },
+    {
+      status: {
+        capacity: { storage: '16Mi' },
+        allocatedResourceStatuses: null,
+        conditions: null,
+      },
+    },
+  ]);
+  await s.unmount(first);
+  assert.deepEqual(asked(s), inPhase('expand', 'delete'));
+  grow(s, pv, '16Mi', '24Mi');
+  const second = pod('158dee62-2ad1-41ca-a3e2-7f1fde752822');
+  await s.mount(second);
+  assert.deepEqual(asked(s), inPhase('expand', 'create again'));
+  assert.deepEqual(s.claims.get('golden/grow')?.status?.capacity, { storage: '24Mi' });
+  await s.unmount(second);
+  assert.deepEqual(asked(s), inPhase('expand', 'delete again'));
+});
+
+test('a driver says how much its volumes hold', async (t) => {
+  const s = await scene(t);
+  s.addClaim('c', 'pv', 'h');
+  const pod = podWith('p', 'u', claim('c'));
+  await s.mount(pod);
+  s.driver.take();
+  for await (const { volumes } of s.kubelet.manager.statsOf(['u'], s.signal)) {
+    assert.deepEqual(volumes.get('data'), {
+      usedBytes: 40,
+      capacityBytes: 100,
+      availableBytes: 60,
+      inodesUsed: 1,
+      inodes: 10,
+      inodesFree: 9,
+      partial: false,
+    });
+  }
+  const path = join(ROOT, 'pods/u/volumes/kubernetes.io~csi/pv/mount');
+  assert.deepEqual(asked(s), [{ call: 'NodeGetVolumeStats', request: { volume_id: 'h', volume_path: path } }]);
+  await s.unmount(pod);
+});

@@ -1,0 +1,114 @@
+// Grows volumes on this node when their claims were given more space: after a mount, and while containers use them.
+import type { EventRecorder, EventType } from '../../core/events.ts';
+import type { PersistentVolumeClaim } from '../../core/storage.ts';
+import { apiTime } from '../../core/time.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/logger.ts';
+import type { MountedVolume, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import { begunPatch, expansionOf, failedPatch, grownPatch, type Expansion } from './expansion.ts';
+
+export type ClaimEvents = {
+  claim(claim: PersistentVolumeClaim, type: EventType, reason: string, message: string): void;
+};
+
+export type ExpanderDeps = {
+  readonly patchClaim: (
+    claim: PersistentVolumeClaim,
+    patch: object,
+    signal: AbortSignal,
+  ) => Promise<PersistentVolumeClaim>;
+  readonly events: Pick<EventRecorder, 'pod'> & ClaimEvents;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+type Work = {
+  readonly request: VolumeRequest;
+  readonly claim: PersistentVolumeClaim;
+  readonly expansion: Expansion;
+  readonly plugin: VolumePlugin;
+  readonly mounted: MountedVolume;
+};
+
+export class Expander {
+  readonly #deps: ExpanderDeps;
+  /** Volumes whose driver wants them out of use first, by pod and volume. */
+  readonly #notInUse = new Set<string>();
+
+  constructor(deps: ExpanderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Does nothing for a volume that is as large as it should be. `inUse`: it was mounted before. */
+  async expand(
+    request: VolumeRequest,
+    plugin: VolumePlugin,
+    mounted: MountedVolume,
+    inUse: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { persistent, pod, specName } = request;
+    if (persistent === undefined || plugin.expand === undefined) return;
+    const key = `${pod.metadata.uid ?? ''}/${specName}`;
+    if (!inUse) this.#notInUse.delete(key);
+    const expansion = expansionOf(persistent.claim, persistent.volume);
+    if (expansion === undefined || this.#notInUse.has(key)) return;
+    if (request.readOnly) return this.#refuseReadOnly(request, persistent.claim);
+    try {
+      await this.#grow({ request, claim: persistent.claim, expansion, plugin, mounted }, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      const code = isFault(err) ? err.detail['grpcCode'] : undefined;
+      if (code === 'FailedPrecondition') {
+        this.#notInUse.add(key);
+        if (!inUse) return this.#deps.log.warn('volume could not be expanded yet', { volume: specName, err });
+      }
+      const stage = inUse
+        ? 'NodeExpandVolume.NodeExpandVolume failed'
+        : 'MountVolume.Setup failed while expanding volume';
+      const message = `Expander.NodeExpand failed to expand the volume : ${messageOf(err)}`;
+      throw new KubeletError('unavailable', message, { cause: err, detail: { stage } });
+    }
+  }
+
+  async #grow({ request, claim, expansion, plugin, mounted }: Work, signal: AbortSignal): Promise<void> {
+    const begun = expansion.tracked ? begunPatch(claim) : undefined;
+    const before = begun === undefined ? claim : await this.#deps.patchClaim(claim, begun, signal);
+    request.progress(`waiting for the driver to grow it to ${expansion.size}`);
+    try {
+      await plugin.expand?.(request, mounted, expansion.bytes, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      if (expansion.tracked) await this.#tellFailure(before, err, signal);
+      else if (isFault(err, 'unimplemented')) return;
+      throw err;
+    }
+    const { pod, specName } = request;
+    const message = `MountVolume.NodeExpandVolume succeeded for volume "${specName}" ${pod.spec.nodeName ?? ''}`;
+    this.#tell(request, claim, 'Normal', 'FileSystemResizeSuccessful', message);
+    await this.#deps.patchClaim(before, grownPatch(before, expansion.size), signal);
+  }
+
+  async #tellFailure(claim: PersistentVolumeClaim, err: unknown, signal: AbortSignal): Promise<void> {
+    const code = isFault(err) ? err.detail['grpcCode'] : undefined;
+    const patch = failedPatch(claim, messageOf(err), code, apiTime(this.#deps.clock.now()));
+    await this.#deps.patchClaim(claim, patch, signal).catch((failure: unknown) => {
+      this.#deps.log.warn('the claim was not told of a failed expansion', {
+        claim: claim.metadata.name,
+        err: failure,
+      });
+    });
+  }
+
+  #refuseReadOnly(request: VolumeRequest, claim: PersistentVolumeClaim): void {
+    const message = `MountVolume.NodeExpandVolume failed for volume "${request.specName}" requested read-only file system`;
+    this.#tell(request, claim, 'Warning', 'FileSystemResizeFailed', message);
+  }
+
+  #tell({ pod }: VolumeRequest, claim: PersistentVolumeClaim, type: EventType, reason: string, message: string): void {
+    const { events } = this.#deps;
+    events.pod(pod, type, reason, message);
+    events.claim(claim, type, reason, message);
+  }
+}
