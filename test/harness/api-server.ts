@@ -41,7 +41,7 @@ export interface TestApiServer {
 export const apiServerKind = (): TestApiServer['kind'] => (assetsFolder() === undefined ? 'embedded' : 'real');
 
 /** What only the embedded one can be told. */
-export type EmbeddedOptions = Pick<StartOptions, 'maxTokenSeconds'>;
+export type EmbeddedOptions = Pick<StartOptions, 'maxTokenSeconds' | 'csiDrivers'>;
 
 export async function startTestApiServer(dir: string, options: EmbeddedOptions = {}): Promise<TestApiServer> {
   const folder = assetsFolder();

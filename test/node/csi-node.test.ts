@@ -1,28 +1,25 @@
-// Claims on a whole node: API server, kubelet process, containerd, and our CSI driver as a process of its own. The test
-// stands in for provisioner, binder and attacher.
+// Claims on a whole node: API server with the controllers of volumes, kubelet process, containerd, and our CSI driver as a
+// process of its own.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { attachmentName, uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
+import { uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { KubeEvent, Node as NodeObject } from '../../src/core/node.ts';
 import type { Pod, Volume } from '../../src/core/pod.ts';
+import type { PersistentVolume } from '../../src/core/storage.ts';
 import {
-  CSI_DRIVERS,
   CSI_NODES,
   EVENTS,
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   PODS,
-  VOLUME_ATTACHMENTS,
   type Resource,
 } from '../../src/kube/resources.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { AccessModeType, Controller } from '../../src/lib/csi-api/gen/csi.ts';
-import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { mountsBeneath } from './volumes-setup.ts';
@@ -36,24 +33,16 @@ describe('claims on a whole node', () => {
   let node: TestNode;
   let driver: ChildProcess;
   let root: string;
-  const handles = new Map<string, string>();
+  const dir = mkdtempSync(join(tmpdir(), 'csi-node-'));
 
   before(async () => {
-    node = await startNode();
+    node = await startNode({ apiServer: { csiDrivers: [{ name: DRIVER, endpoint: join(dir, 'csi.sock') }] } });
     root = join(node.dir, 'kubelet');
     const metadata = { name: 'default', namespace };
     const accounts: Resource<KubeObject> = { base: '/api/v1', plural: 'serviceaccounts' };
     await node.client
       .create(accounts, { namespace }, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }, never)
       .catch(() => undefined);
-    await make(CSI_DRIVERS, 'storage.k8s.io/v1', 'CSIDriver', DRIVER, {
-      spec: {
-        attachRequired: true,
-        podInfoOnMount: true,
-        fsGroupPolicy: 'File',
-        volumeLifecycleModes: ['Persistent', 'Ephemeral'],
-      },
-    });
     await startDriver();
   });
   after(async () => {
@@ -61,16 +50,16 @@ describe('claims on a whole node', () => {
     await until('nothing is mounted', () => mountsBeneath(root).length === 0);
     driver.kill('SIGTERM');
     await node.stop();
+    rmSync(dir, { recursive: true, force: true });
   });
 
   async function startDriver(): Promise<void> {
-    mkdirSync(join(node.dir, 'csi'), { recursive: true });
     const args = [
       `--node-id=${NODE_NAME}`,
-      `--directory=${join(node.dir, 'csi', 'data')}`,
-      `--endpoint=${join(node.dir, 'csi', 'csi.sock')}`,
+      `--directory=${join(dir, 'data')}`,
+      `--endpoint=${join(dir, 'csi.sock')}`,
       `--registry=${join(root, 'plugins_registry')}`,
-      `--record=${join(node.dir, 'csi', 'calls.jsonl')}`,
+      `--record=${join(dir, 'calls.jsonl')}`,
       '--backing=directory',
     ];
     driver = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -80,96 +69,22 @@ describe('claims on a whole node', () => {
     });
   }
 
-  const make = (
-    resource: Resource<KubeObject>,
-    apiVersion: string,
-    kind: string,
-    name: string,
-    body: object,
-    inside: { namespace?: string } = {},
-  ): Promise<KubeObject> =>
-    node.client.create(resource, inside, { apiVersion, kind, metadata: { name, ...inside }, ...body }, never);
-
-  /** A volume of the driver, bound to a new claim and attached. */
-  async function claim(name: string): Promise<void> {
-    const channel = new GrpcChannel(systemClock, { target: { socketPath: join(node.dir, 'csi', 'csi.sock') } });
-    const capability = {
-      mount: { fsType: '', mountFlags: [], volumeMountGroup: '' },
-      accessMode: { mode: AccessModeType.SINGLE_NODE_WRITER },
-    };
-    const { volume } = await channel.unary(
-      Controller.createVolume,
-      {
-        name,
-        capacityRange: { requiredBytes: 8 << 20, limitBytes: 0 },
-        volumeCapabilities: [capability],
-        parameters: {},
-        secrets: {},
-        mutableParameters: {},
-      } as never,
-      { signal: never, deadlineMs: 10_000 },
-    );
-    const handle = volume?.volumeId ?? '';
-    handles.set(name, handle);
-    await channel.unary(
-      Controller.controllerPublishVolume,
-      {
-        volumeId: handle,
-        nodeId: NODE_NAME,
-        volumeCapability: capability,
-        readonly: false,
-        secrets: {},
-        volumeContext: {},
-      },
-      { signal: never, deadlineMs: 10_000 },
-    );
-    channel.close();
-    const size = { storage: '8Mi' };
-    const made = await make(
+  const claim = (name: string, volumeMode: 'Filesystem' | 'Block' = 'Filesystem'): Promise<KubeObject> =>
+    node.client.create(
       PERSISTENT_VOLUME_CLAIMS,
-      'v1',
-      'PersistentVolumeClaim',
-      name,
-      {
-        spec: {
-          accessModes: ['ReadWriteOnce'],
-          resources: { requests: size },
-          volumeName: `pv-${name}`,
-          storageClassName: '',
-        },
-      },
       { namespace },
-    );
-    await make(PERSISTENT_VOLUMES, 'v1', 'PersistentVolume', `pv-${name}`, {
-      spec: {
-        capacity: size,
-        accessModes: ['ReadWriteOnce'],
-        persistentVolumeReclaimPolicy: 'Retain',
-        claimRef: { namespace, name, uid: made.metadata.uid },
-        csi: { driver: DRIVER, volumeHandle: handle },
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name, namespace },
+        spec: { accessModes: ['ReadWriteOnce'], volumeMode, resources: { requests: { storage: '8Mi' } } },
       },
-    });
-    const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: size };
-    await node.client.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name, subresource: 'status' }, { status }, never);
-    await attach(name);
-  }
-
-  /** What the attacher and the attach controller do. */
-  async function attach(name: string): Promise<void> {
-    const handle = handles.get(name) ?? '';
-    const attachment = attachmentName(handle, DRIVER, NODE_NAME);
-    await make(VOLUME_ATTACHMENTS, 'storage.k8s.io/v1', 'VolumeAttachment', attachment, {
-      spec: { attacher: DRIVER, nodeName: NODE_NAME, source: { persistentVolumeName: `pv-${name}` } },
-    });
-    await node.client.patch(
-      VOLUME_ATTACHMENTS,
-      { name: attachment, subresource: 'status' },
-      { status: { attached: true } },
       never,
     );
-    const volumesAttached = [...handles.values()].map((h) => ({ name: uniqueNameOf(DRIVER, h), devicePath: '' }));
-    await node.client.patch(NODES, { name: NODE_NAME, subresource: 'status' }, { status: { volumesAttached } }, never);
-  }
+  const volumeOf = async (name: string): Promise<PersistentVolume> => {
+    const { spec } = await node.client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, never);
+    return node.client.get(PERSISTENT_VOLUMES, { name: spec?.volumeName ?? '' }, never);
+  };
 
   const create = (name: string, volumes: readonly Volume[], command: string): Promise<Pod> =>
     node.client.create(
@@ -190,7 +105,12 @@ describe('claims on a whole node', () => {
               image: 'localhost/busybox:latest',
               imagePullPolicy: 'Never',
               command: ['sh', '-c', command],
-              volumeMounts: volumes.map((volume) => ({ name: volume.name, mountPath: `/${volume.name}` })),
+              volumeMounts: volumes
+                .filter(({ name: of }) => of !== 'raw')
+                .map((volume) => ({ name: volume.name, mountPath: `/${volume.name}` })),
+              volumeDevices: volumes
+                .filter(({ name: of }) => of === 'raw')
+                .map(({ name: of }) => ({ name: of, devicePath: '/dev/xvda' })),
             },
           ],
         },
@@ -217,7 +137,7 @@ describe('claims on a whole node', () => {
       .map((event: KubeEvent) => `${event.reason}: ${event.message}`);
   const claimed = (claimName: string): Volume => ({ name: 'data', persistentVolumeClaim: { claimName } });
   const called = (): string[] =>
-    readFileSync(join(node.dir, 'csi', 'calls.jsonl'), 'utf8')
+    readFileSync(join(dir, 'calls.jsonl'), 'utf8')
       .trim()
       .split('\n')
       .map((line) => (JSON.parse(line) as { call: string }).call)
@@ -231,8 +151,8 @@ describe('claims on a whole node', () => {
       'echo kept > /data/f; sleep 1000',
     );
     await until('the pod runs', () => runs('writer'));
-    assert.deepEqual(await inUse(), [uniqueNameOf(DRIVER, handles.get('one') ?? '')]);
-    await until('the file is there', () => existsSync(join(node.dir, 'csi', 'data', handles.get('one') ?? '')));
+    const handle = (await volumeOf('one')).spec.csi?.volumeHandle ?? '';
+    assert.deepEqual(await inUse(), [uniqueNameOf(DRIVER, handle)]);
     await remove('writer');
     await until('nothing is in use', async () => (await inUse()).length === 0);
     assert.deepEqual(mountsBeneath(root), []);
@@ -276,5 +196,64 @@ describe('claims on a whole node', () => {
     await startDriver();
     await until('the pod runs', () => runs('late'));
     assert.deepEqual(await node.refusals(), []);
+  });
+
+  it('a claim that grows is grown on the node', async () => {
+    const size = { storage: '16Mi' };
+    const where = { namespace, name: 'two' };
+    await node.client.patch(PERSISTENT_VOLUME_CLAIMS, where, { spec: { resources: { requests: size } } }, never);
+    await until('the node is asked to', async () => {
+      const { status } = await node.client.get(PERSISTENT_VOLUME_CLAIMS, where, never);
+      return status?.allocatedResourceStatuses?.['storage'] === 'NodeResizePending';
+    });
+    await remove('early');
+    await create('grown', [claimed('two')], 'sleep 1000');
+    await until('the pod runs', () => runs('grown'));
+    const { status: after } = await node.client.get(PERSISTENT_VOLUME_CLAIMS, where, never);
+    assert.deepEqual([after?.capacity, after?.allocatedResourceStatuses], [size, undefined]);
+    const pv = (await volumeOf('two')).metadata.name;
+    const told = `FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "${pv}" n1`;
+    await until('pod and claim are told', async () =>
+      (await Promise.all([eventsOf('grown'), eventsOf('two')])).every((events) => events.includes(told)),
+    );
+    assert.deepEqual(await node.refusals(), []);
+  });
+
+  it('a claim in block mode is a device in the container, also after a restart of the kubelet', async () => {
+    await claim('three', 'Block');
+    const raw: Volume = { name: 'raw', persistentVolumeClaim: { claimName: 'three' } };
+    await create('device', [raw], 'test -b /dev/xvda && echo data | dd of=/dev/xvda conv=fsync && sleep 1000');
+    await until('the pod runs', () => runs('device'));
+    const { metadata, status } = await read('device');
+    const pv = (await volumeOf('three')).metadata.name;
+    const link = join(root, 'pods', metadata.uid ?? '', 'volumeDevices', 'kubernetes.io~csi', pv);
+    assert.match(readlinkSync(link), /volumeDevices\/publish\/pvc-[^/]+\/[^/]+$/);
+    await until(
+      'both events are there',
+      async () =>
+        (await eventsOf('device')).filter((event) => event.startsWith('SuccessfulMountVolume: MapVolume.MapPodDevice'))
+          .length === 2,
+    );
+    const calls = called().length;
+    await node.kubelet.kill('SIGKILL');
+    await node.kubelet.start(node.healthzPort);
+    await until(
+      'it is published again',
+      () =>
+        called()
+          .slice(calls)
+          .filter((c) => c === 'NodePublishVolume').length >= 2,
+    );
+    assert.equal(
+      (await read('device')).status?.containerStatuses?.[0]?.containerID,
+      status?.containerStatuses?.[0]?.containerID,
+    );
+    await remove('device');
+    await until('nothing of it is left', () => !existsSync(join(root, 'plugins/kubernetes.io/csi/volumeDevices', pv)));
+    assert.equal(existsSync(link), false);
+    assert.deepEqual(
+      mountsBeneath(join(root, 'plugins')).filter((target) => target.includes(pv)),
+      [],
+    );
   });
 });
