@@ -16,7 +16,7 @@ import type { Expander } from './claims/expander.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
-import type { MountedVolume, ObjectReference, VolumeResolver } from './plugin.ts';
+import type { MountedVolume, ObjectReference, VolumePlugin, VolumeResolver } from './plugin.ts';
 import { notMountedError } from './mount-messages.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
@@ -64,6 +64,8 @@ export class VolumeManager implements Runnable {
   readonly #refreshedAt = new Map<string, number>();
   /** The attached names of each pod, as last told. */
   readonly #inUse = new Map<string, string>();
+  /** Kinds whose leftovers are still to be removed; undefined until all pods are known. */
+  #leftovers: Map<string, VolumePlugin> | undefined;
   readonly #stop = new AbortController();
   #waiters = new Set<Waiter>();
 
@@ -103,6 +105,23 @@ export class VolumeManager implements Runnable {
     for (const volumes of this.#pods.values()) {
       if (volumes.isOnlyFound && !isKnown(volumes.uid)) volumes.setUnwanted();
     }
+    this.#leftovers ??= new Map(
+      [...(this.#deps.resolver.all?.() ?? [])].flatMap((plugin) =>
+        plugin.removeLeftovers === undefined ? [] : [[plugin.name, plugin] as const],
+      ),
+    );
+    for (const plugin of this.#leftovers.values()) void this.#removeLeftovers(plugin);
+  }
+
+  async #removeLeftovers(plugin: VolumePlugin): Promise<void> {
+    if (this.#leftovers?.delete(plugin.name) !== true) return;
+    try {
+      await plugin.removeLeftovers?.(this.#stop.signal);
+    } catch (err) {
+      if (this.#stop.signal.aborted) return;
+      this.#leftovers.set(plugin.name, plugin);
+      this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: plugin.name, err });
+    }
   }
 
   /** Wants the volumes of a pod mounted; again for every change of the pod. */
@@ -137,6 +156,8 @@ export class VolumeManager implements Runnable {
   /** A kind of volume became able to do what it could not: what failed is tried again now. */
   retry(plugin: string): void {
     for (const volumes of this.#pods.values()) volumes.retry(plugin);
+    const cleaned = this.#leftovers?.get(plugin);
+    if (cleaned !== undefined) void this.#removeLeftovers(cleaned);
   }
 
   /** Some cluster trust bundle changed. */

@@ -75,6 +75,10 @@ export class PluginSet implements VolumeResolver {
     return { plugin, specName: volume.name, volumeMode: 'Filesystem', readOnly: false };
   }
 
+  all(): Iterable<VolumePlugin> {
+    return this.#byName.values();
+  }
+
   byName(plugin: string): VolumePlugin | undefined {
     return this.#byName.get(plugin);
   }

@@ -80,6 +80,8 @@ export interface VolumePlugin {
   stats?(volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Learns what it must know of a volume that an earlier run left, before anything is set up or torn down. */
   reconstruct?(volume: VolumeOnDisk): Promise<ReconstructedVolume>;
+  /** Removes what earlier runs left that belongs to no pod. Asked once all pods are known, and again after a failure. */
+  removeLeftovers?(signal: AbortSignal): Promise<void>;
   /** The objects a volume is made of. */
   references?(volume: Volume): readonly ObjectReference[];
   /** For kinds that a controller attaches to the node: the name under which it does. Undefined: not this volume. */
@@ -106,6 +108,7 @@ export interface VolumeResolver {
   resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume>;
   /** The plugin that owns a directory in a pod's `volumes/`. */
   byName(plugin: string): VolumePlugin | undefined;
+  all?(): Iterable<VolumePlugin>;
 }
 
 /** Every field of a volume but its name is a kind; exactly one is set. */

@@ -44,6 +44,7 @@ export type PodVolumesOpts = {
 };
 
 const OVERDUE_MS = 5_000;
+const UNRESOLVED_RETRY_MS = 5_000;
 
 export class PodVolumes {
   readonly uid: string;
@@ -473,7 +474,10 @@ export class PodVolumes {
     const sinceMs = entry.failure?.sinceMs ?? clock.now();
     const never = isFault(err, 'unimplemented') && err.detail['unresolved'] === true;
     if (never) this.#refused = err.message;
-    const retryMs = never ? Infinity : entry.backoff.failed(clock.monotonic());
+    const unread = isFault(err) && err.detail['unresolved'] === true;
+    const pauseMs = entry.backoff.failed(clock.monotonic());
+    // A claim that is bound meanwhile is noticed soon: nothing tells a node of it.
+    const retryMs = never ? Infinity : unread ? Math.min(pauseMs, UNRESOLVED_RETRY_MS) : pauseMs;
     entry.notBefore = clock.monotonic() + retryMs;
     if (step === 'refresh') entry.stale = true;
     const fields = { pod: this.#pod === undefined ? '' : podKey(this.#pod), podUID: this.uid, volume: entry.specName };

@@ -12,7 +12,7 @@ import { secretValues } from './csi-objects.ts';
 import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
 import { capabilityOf, publishContextOf, type CsiVolume } from './requests.ts';
 import type { SharedDevice, SharedDevices } from './shared-devices.ts';
-import { readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
+import { namesIn, readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
 
 export type CsiBlockDeps = {
   readonly access: DriverAccess;
@@ -85,6 +85,17 @@ export class CsiBlock {
     this.#deps.devices.use(data.driverName, data.volumeHandle, userOf(uid, specName));
     const unique = uniqueNameOf(data.driverName, data.volumeHandle);
     return { attachedName: unique, uniqueName: unique };
+  }
+
+  /** Unstages what no pod has a link to. */
+  async removeUnused(signal: AbortSignal): Promise<void> {
+    const { layout, devices } = this.#deps;
+    for (const specName of await namesIn(layout.devicesRoot)) {
+      const data = await readVolumeData(layout.blockDataDir(specName));
+      if (data === undefined) continue;
+      const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, specName, stop);
+      await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+    }
   }
 
   #placeOf(uid: string, specName: string): DeviceMapPlace {

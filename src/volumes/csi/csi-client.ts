@@ -10,6 +10,7 @@ import {
   type NodePublishVolumeRequest,
   type NodeStageVolumeRequest,
 } from '../../lib/csi-api/gen/csi.ts';
+import { isFault, KubeletError } from '../../lib/errors.ts';
 import { GrpcChannel } from '../../lib/grpc/channel.ts';
 import type { Rpc } from '../../lib/grpc/rpc.ts';
 import { GrpcCode, GrpcError } from '../../lib/grpc/status.ts';
@@ -21,6 +22,8 @@ export type NodeCapabilities = ReadonlySet<NodeCapability>;
 export type CsiClientDeps = { readonly clock: Clock; readonly metrics?: CsiMetrics };
 
 const CALL_MS = 120_000;
+const STATS_MS = 5_000;
+const STATS_PAUSE_MS = 300_000;
 
 const NAMES = new Map<number, NodeCapability>(
   Object.entries(NodeRpcType).map(([name, value]) => [value as number, name as NodeCapability]),
@@ -31,6 +34,7 @@ export class CsiClient {
   readonly #deps: CsiClientDeps;
   readonly #channel: GrpcChannel;
   #capabilities: NodeCapabilities | undefined;
+  #statsAgainAt = -Infinity;
 
   constructor(deps: CsiClientDeps, options: { driver: string; endpoint: string }) {
     this.#deps = deps;
@@ -74,16 +78,26 @@ export class CsiClient {
     await this.#call(Node.nodeExpandVolume, request, signal);
   }
 
-  stats(volumeId: string, volumePath: string, signal: AbortSignal): Promise<NodeGetVolumeStatsResponse> {
-    return this.#call(Node.nodeGetVolumeStats, { volumeId, volumePath, stagingTargetPath: '' }, signal);
+  /** One that does not answer is not asked for a while: the statistics of other pods would wait for it every time. */
+  async stats(volumeId: string, volumePath: string, signal: AbortSignal): Promise<NodeGetVolumeStatsResponse> {
+    const { clock } = this.#deps;
+    if (clock.monotonic() < this.#statsAgainAt)
+      throw new KubeletError('unavailable', `driver ${this.driver} did not answer for its statistics`);
+    try {
+      const request = { volumeId, volumePath, stagingTargetPath: '' };
+      return await this.#call(Node.nodeGetVolumeStats, request, signal, STATS_MS);
+    } catch (err) {
+      if (isFault(err, 'deadline')) this.#statsAgainAt = clock.monotonic() + STATS_PAUSE_MS;
+      throw err;
+    }
   }
 
-  async #call<Req, Res>(rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal): Promise<Res> {
+  async #call<Req, Res>(rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal, deadlineMs = CALL_MS): Promise<Res> {
     const { clock, metrics } = this.#deps;
     const from = clock.monotonic();
     let code = 'OK';
     try {
-      return await this.#channel.unary(rpc, request, { signal, deadlineMs: CALL_MS });
+      return await this.#channel.unary(rpc, request, { signal, deadlineMs });
     } catch (err) {
       code = err instanceof GrpcError ? err.codeName : 'Canceled';
       // Whoever answers next may be another program.

@@ -30,7 +30,7 @@ import {
 } from './requests.ts';
 import { SharedDevices, type SharedDevice } from './shared-devices.ts';
 import { usageOf } from './usage.ts';
-import { readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
+import { namesIn, readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
 
 export type CsiPluginDeps = {
   readonly drivers: Pick<CsiDrivers, 'client'>;
@@ -165,6 +165,22 @@ export class CsiPlugin implements VolumePlugin {
     if (!(await client.capabilities(signal)).has('GET_VOLUME_STATS')) return undefined;
     const path = isBlock ? join(layout.globalMapDir(specName), uid) : layout.publishPath(uid, specName);
     return usageOf(await client.stats(data.volumeHandle, path, signal));
+  }
+
+  /** A run that was killed after the last pod let go of a volume left it staged. */
+  async removeLeftovers(signal: AbortSignal): Promise<void> {
+    const { root, devicesRoot } = this.#deps.layout;
+    for (const driver of await namesIn(root)) {
+      const dir = join(root, driver);
+      if (dir === devicesRoot) continue;
+      for (const name of await namesIn(dir)) {
+        const data = await readVolumeData(join(dir, name));
+        if (data === undefined) continue;
+        const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, stop);
+        await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+      }
+    }
+    await this.#block.removeUnused(signal);
   }
 
   async reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {

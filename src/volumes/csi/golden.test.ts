@@ -2,7 +2,7 @@
 // Questions for capabilities are left out: they are asked once per connection here.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
@@ -299,4 +299,32 @@ test('a driver says how much its volumes hold', async (t) => {
   const path = join(ROOT, 'pods/u/volumes/kubernetes.io~csi/pv/mount');
   assert.deepEqual(asked(s), [{ call: 'NodeGetVolumeStats', request: { volume_id: 'h', volume_path: path } }]);
   await s.unmount(pod);
+});
+
+test('what a killed run left staged is unstaged once all pods are known', async (t) => {
+  const s = await scene(t);
+  s.addClaim('c', 'pv', 'h');
+  const pod = podWith('p', 'u', claim('c'));
+  await s.mount(pod);
+  await s.stop();
+  // Killed between the removal of the pod's directory and the call that unstages.
+  rmSync(join(s.root, 'pods', 'u'), { recursive: true });
+  s.driver.take();
+  await s.start();
+  s.kubelet.manager.removeUnknown(() => false);
+  const unstaged = new Promise<void>((resolve) => {
+    s.driver.before = (call) => (call === 'nodeUnstageVolume' ? resolve() : undefined);
+  });
+  await s.register();
+  await unstaged;
+  assert.deepEqual(
+    asked(s).map(({ call, request }) => [call, request['volume_id']]),
+    [
+      ['NodeGetInfo', undefined],
+      ['NodeUnstageVolume', 'h'],
+    ],
+  );
+  await s.mount(pod);
+  await s.unmount(pod);
+  assert.deepEqual(listing(join(s.root, 'plugins/kubernetes.io/csi')).length, 2);
 });

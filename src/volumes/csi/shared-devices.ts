@@ -12,6 +12,8 @@ export type SharedDevice = {
   isStaged: boolean;
 };
 
+const NOBODY = '';
+
 export class SharedDevices {
   readonly #devices = new Map<string, SharedDevice>();
 
@@ -34,6 +36,23 @@ export class SharedDevices {
   ofUser(user: string): SharedDevice | undefined {
     for (const device of this.#devices.values()) if (device.users.has(user)) return device;
     return undefined;
+  }
+
+  /** Takes down what an earlier run staged and nobody uses. Whatever comes of it, nobody is a user because of it. */
+  async removeUnused(
+    driver: string,
+    handle: string,
+    unstage: (device: SharedDevice, signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.has(driver, handle)) return;
+    const device = this.use(driver, handle, NOBODY);
+    try {
+      await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
+    } finally {
+      device.users.delete(NOBODY);
+      if (device.users.size === 0) this.#devices.delete(keyOf(driver, handle));
+    }
   }
 
   /** Lets go of a volume; `unstage` is run for the last user and may fail, who then stays a user. */

@@ -1,6 +1,6 @@
 // `vol_data.json`: what is needed to take a volume down again, written before the driver is called. Upstream's file: one
 // line, keys sorted.
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
@@ -58,6 +58,16 @@ async function readText(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8');
   } catch (err) {
     if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return undefined;
+    throw err;
+  }
+}
+
+/** The names in a directory; none when it is not there. */
+export async function namesIn(dir: string): Promise<string[]> {
+  try {
+    return await readdir(dir);
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return [];
     throw err;
   }
 }
