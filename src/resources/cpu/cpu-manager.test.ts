@@ -54,7 +54,7 @@ function setup(o: { file?: string; policy?: 'none' | 'static' } = {}) {
   const active: Pod[] = [];
   const running = new Map<string, string>();
   const calls: string[] = [];
-  const control = { ready: true, failing: false };
+  const control = { ready: true, failing: false, broken: false };
   const policy = chooseCpuPolicy(MACHINE, {
     policy: o.policy ?? 'static',
     options: {},
@@ -68,7 +68,13 @@ function setup(o: { file?: string; policy?: 'none' | 'static' } = {}) {
     {
       clock: new ManualClock(),
       log: silentLogger,
-      pods: { unfinished: () => active, sourcesReady: () => control.ready },
+      pods: {
+        unfinished: () => {
+          if (control.broken) throw new Error('not now');
+          return active;
+        },
+        sourcesReady: () => control.ready,
+      },
       runningId: (uid, container) => running.get(`${uid}/${container}`),
       cpusets: {
         setCpus: (id, cpus) => {
@@ -126,6 +132,22 @@ test('running containers follow the shared pool, and only when it changed', asyn
   running.delete('p2/c0');
   await manager.reconcile(signal);
   assert.deepEqual(calls.splice(0), ['id1 0-7'], 'the pool grows when the pod is gone');
+});
+
+test('a failed reconcile ends nothing; a change of the pools starts the next one at once', async () => {
+  const { manager, allocate, running, calls, control } = setup();
+  await manager.load();
+  const stop = new AbortController();
+  running.set('p1/c0', 'id1');
+  control.broken = true;
+  const run = manager.run(stop.signal);
+  await Promise.resolve();
+  control.broken = false;
+  await allocate(podWith('p1', '2'));
+  for (let turn = 0; calls.length === 0 && turn < 100; turn++) await new Promise(setImmediate);
+  assert.deepEqual(calls, ['id1 1,5'], 'without waiting for the period');
+  stop.abort();
+  await run;
 });
 
 test('nothing is given back before all sources were heard', async () => {

@@ -52,6 +52,8 @@ export class CpuManager implements HintProvider, Runnable {
   readonly #given = new Map<string, string>();
   /** The CPUs that each container id was last told. */
   readonly #told = new Map<string, string>();
+  /** Created since the last reconcile; they need not be seen running yet. */
+  #fresh = new Set<string>();
 
   constructor(deps: CpuManagerDeps, options: CpuManagerOptions) {
     this.#deps = deps;
@@ -136,7 +138,9 @@ export class CpuManager implements HintProvider, Runnable {
     const key = `${uid}/${container}`;
     const given = this.#given.get(key);
     this.#given.delete(key);
-    if (given !== undefined) this.#told.set(containerId, given);
+    if (given === undefined) return;
+    this.#told.set(containerId, given);
+    this.#fresh.add(containerId);
   }
 
   /** CPUs that are the container's alone. */
@@ -159,9 +163,13 @@ export class CpuManager implements HintProvider, Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock, log } = this.#deps;
     while (!signal.aborted) {
-      if (this.#o.policy !== undefined) await this.reconcile(signal);
+      try {
+        if (this.#o.policy !== undefined) await this.reconcile(signal);
+      } catch (err) {
+        if (!signal.aborted) log.error('cpusets were not reconciled, trying again later', { err });
+      }
       await this.#wake.rest(clock, this.#o.reconcileEveryMs, signal);
     }
     await this.flush();
@@ -178,7 +186,9 @@ export class CpuManager implements HintProvider, Runnable {
         alive.add(id);
         if (!signal.aborted) await this.#tell(pod, name, id, signal);
       }
-    for (const id of this.#told.keys()) if (!alive.has(id)) this.#forgetIfGone(id, alive);
+    const fresh = this.#fresh;
+    this.#fresh = new Set();
+    for (const id of this.#told.keys()) if (!alive.has(id) && !fresh.has(id)) this.#told.delete(id);
   }
 
   async #tell(pod: Pod, container: string, id: string, signal: AbortSignal): Promise<void> {
@@ -197,11 +207,6 @@ export class CpuManager implements HintProvider, Runnable {
           err: messageOf(err),
         });
     }
-  }
-
-  /** A container that was created a moment ago need not be seen running yet; it is told again at worst. */
-  #forgetIfGone(id: string, alive: ReadonlySet<string>): void {
-    if (this.#told.size > 2 * alive.size + 100) this.#told.delete(id);
   }
 
   #owns(pod: Pod, container: Container): boolean {
