@@ -68,6 +68,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
       systemReserved: config.systemReserved,
       reservedCpus: [...(tryParseCpuSet(config.reservedSystemCPUs) ?? [])],
       evictionHard: config.evictionHard,
+      ignoreEviction: flags.experimentalAllocatableIgnoreEviction,
       reportEphemeralStorage: config.localStorageCapacityIsolation,
     },
   );

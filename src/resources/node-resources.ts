@@ -25,6 +25,8 @@ export type NodeResourcesOptions = {
   /** `reservedSystemCPUs`, parsed. */
   readonly reservedCpus: readonly number[];
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** `--experimental-allocatable-ignore-eviction`: eviction thresholds are no reservation. */
+  readonly ignoreEviction: boolean;
   /** `localStorageCapacityIsolation`: without it no ephemeral storage is reported. */
   readonly reportEphemeralStorage: boolean;
 };
@@ -52,7 +54,7 @@ export class NodeResources {
     this.#o = options;
     this.#reservations = {
       ...reservedOf(options.kubeReserved, options.systemReserved, options.reservedCpus),
-      evictionHard: options.evictionHard,
+      evictionHard: options.ignoreEviction ? {} : options.evictionHard,
     };
   }
 
