@@ -1,0 +1,26 @@
+// Documentation that names files is true as long as the files exist.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '..', '..');
+/** Named as what no file is to be called. */
+const NONE = ['utils.ts'];
+
+/** A file below `src` or the project, by its path or, after another one of its folder, by its name alone. */
+function exists(name: string): boolean {
+  const places = [`src/**/${name}`, name, `scripts/${name}`, `test/**/${name}`];
+  return places.some((place) => globSync(place, { cwd: root }).length > 0);
+}
+
+for (const page of ['docs/ARCHITECTURE.md', 'docs/GLOSSARY.md', 'CONTRIBUTING.md'])
+  test(`every file that ${page} names exists`, () => {
+    const text = readFileSync(join(root, page), 'utf8');
+    const named = [...text.matchAll(/`([\w./*-]+\.ts)`/g)].map((match) => match[1] ?? '');
+    assert.ok(named.length > 10, 'it names files');
+    assert.deepEqual(
+      named.filter((name) => !NONE.includes(name) && !exists(name)),
+      [],
+    );
+  });
