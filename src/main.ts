@@ -27,7 +27,7 @@ export type MainIo = {
 };
 
 /** What the command line asks for; undefined after a complaint about it was printed. */
-export async function understand(argv: readonly string[], io: MainIo): Promise<Command | undefined> {
+async function understand(argv: readonly string[], io: MainIo): Promise<Command | undefined> {
   try {
     return await readCommand(argv, machineFacts);
   } catch (err) {

@@ -97,9 +97,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
     clock,
     log: base.log.child({ component: 'status-sync' }),
   });
-  feed.reflector.subscribe((changes) => {
-    for (const { after } of changes) if (after !== undefined) sync.apiPodChanged(after);
-  });
+  feed.reflector.subscribe((changes) => sync.apiPodsChanged(changes));
   watched.nodes.subscribe(() => {
     const node = reporting.known.get();
     if (node !== undefined) deps.onNode(node);

@@ -8,10 +8,10 @@ import type { ConfigUpdates } from '../config/updates.ts';
 import type { LogOutput } from '../host/process/log-output.ts';
 import { QuietMemory } from '../host/process/quiet-memory.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import { nodeNameOf } from '../node/node-name.ts';
 import { OtlpExporter } from '../trace/otlp-exporter.ts';
 import { PodTracer } from '../trace/pod-tracer.ts';
 import { processChecks } from '../server/kubelet-health.ts';
@@ -54,7 +54,7 @@ type Made = 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport'
 type Given = Omit<Foundation, Made> & { readonly logOutput: Pick<LogOutput, 'stuckForMs'> };
 
 export function buildFoundation({ logOutput, ...parts }: Given): Foundation {
-  const nodeName = nodeNameOf(parts.flags.hostnameOverride);
+  const nodeName = nodeNameOf(parts.flags.hostnameOverride, hostname());
   const traceExport = exporterOf(parts, nodeName);
   const tracer = new PodTracer({
     clock: parts.clock,
@@ -76,10 +76,4 @@ function exporterOf({ config, clock, log }: Omit<Given, 'logOutput'>, nodeName: 
     { clock, log: log.child({ component: 'tracing' }) },
     { endpoint: config.tracing.endpoint ?? '', samplingRatePerMillion: rate, nodeName, version: KUBELET_VERSION },
   );
-}
-
-function nodeNameOf(override: string): string {
-  const name = (override.trim() === '' ? hostname() : override).trim().toLowerCase();
-  if (name === '') throw new KubeletError('invalid', 'empty hostname is invalid');
-  return name;
 }

@@ -4,7 +4,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { nodeAddresses, parseNodeIps, hostNetworkReader, type HostNetwork } from '../node/addresses.ts';
+import { addressesOrNone, parseNodeIps, hostNetworkReader, type HostNetwork } from '../node/addresses.ts';
 import { CSI_NOT_READY, CsiNodeInitializer } from '../node/csi-node.ts';
 import { readHostFacts } from '../node/host-facts.ts';
 import { KnownNode, type NodeWatch } from '../node/known-node.ts';
@@ -12,7 +12,7 @@ import { declaredFeatures } from '../node/declared-features.ts';
 import { NodeImages } from '../node/node-images.ts';
 import { NodeLease } from '../node/lease.ts';
 import { NetworkRules } from '../node/network-rules.ts';
-import { initialNode, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
+import { initialNode, prepared, type NodeFacts, type NodeOptions } from '../node/node-object.ts';
 import { NodeStatusReporter } from '../node/node-status.ts';
 import { NodeRegistration, type NodeClient } from '../node/registration.ts';
 import { readBootMs } from '../host/proc.ts';
@@ -58,16 +58,14 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
   });
   const known = new KnownNode(deps.nodeWatch, nodeName);
   const readNetwork = hostNetworkReader(clock, nodeName);
-  /** A node whose addresses cannot be told keeps the ones it had. */
-  const addressesOf = (network: HostNetwork): Pick<NodeFacts, 'addresses'> => {
-    const wanted = { hostname: nodeName, nodeIps: options.nodeIps, externalCloud: options.externalCloud };
-    try {
-      return { addresses: nodeAddresses(wanted, network, known.get()?.status?.addresses ?? []) };
-    } catch (err) {
-      log.error('the addresses of this node are not known', { err });
-      return {};
-    }
-  };
+  const wanted = { hostname: nodeName, nodeIps: options.nodeIps, externalCloud: options.externalCloud };
+  const addressesOf = (network: HostNetwork): Pick<NodeFacts, 'addresses'> =>
+    addressesOrNone(
+      (err) => log.error('the addresses of this node are not known', { err }),
+      wanted,
+      network,
+      known.get()?.status?.addresses ?? [],
+    );
   let latest: NodeFacts | undefined;
   const facts = async (signal: AbortSignal): Promise<NodeFacts> => {
     const network = await readNetwork(signal);
@@ -141,7 +139,7 @@ export async function buildNodeReporting(deps: NodeReportingDeps): Promise<NodeR
     status,
     parts: [csi, status, lease, ...rules],
     prepare: async (signal) => void (await facts(signal)),
-    wouldBe: () => initialNode(options, latest ?? fail(), clock.now()).node,
+    wouldBe: () => initialNode(options, prepared(latest), clock.now()).node,
     nodeIps: () => (latest?.addresses ?? []).filter((a) => a.type === 'InternalIP').map((a) => a.address),
   };
 }
@@ -161,10 +159,6 @@ const timedNodes = (client: NodeClient, startup: NodeStartup): NodeClient => ({
     return answer;
   },
 });
-
-const fail = (): never => {
-  throw new Error('node facts are not known yet');
-};
 
 function nodeOptions({ config, flags, nodeName }: Foundation): NodeOptions {
   return {

@@ -1,7 +1,7 @@
 // A node without an API server: its objects are manifests beside the static pods, its events stay on the node.
 import type { Node } from '../core/node.ts';
 import { ApiEventRecorder } from '../kube/events.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { notFound } from '../lib/errors.ts';
 import { nodeAddresses, parseNodeIps, readHostNetwork } from '../node/addresses.ts';
 import { goArch } from '../node/host-facts.ts';
 import type { LocalObjectStore } from '../sources/local-objects.ts';
@@ -24,12 +24,7 @@ export async function buildStandalone(
     [],
   );
   const nodeIps = addresses.filter((a) => a.type === 'InternalIP').map((a) => a.address);
-  objects.onChange((changed) => {
-    for (const entry of changed) {
-      const [kind = '', namespace = '', name = ''] = entry.split(/[ /]/);
-      onObjectChange(kind === 'Secret' ? 'secret' : 'configMap', namespace, name);
-    }
-  });
+  objects.onObjectChange(onObjectChange);
   const node = (): Node => standaloneNode(base, edge, addresses);
   return {
     events,
@@ -37,11 +32,11 @@ export async function buildStandalone(
     parts: [events],
     sources: [],
     configMap: async (namespace, name) =>
-      objects.configMap(namespace, name) ?? missing(`configmap "${name}" not found`),
-    secret: async (namespace, name) => objects.secret(namespace, name) ?? missing(`secret "${name}" not found`),
+      objects.configMap(namespace, name) ?? notFound(`configmap "${name}" not found`),
+    secret: async (namespace, name) => objects.secret(namespace, name) ?? notFound(`secret "${name}" not found`),
     serviceAccountOf: () => Promise.resolve(undefined),
     services: () => [],
-    runtimeHandler: async (className) => missing(`runtimeclass.node.k8s.io "${className}" not found`),
+    runtimeHandler: (className) => notFound(`runtimeclass.node.k8s.io "${className}" not found`),
     register: () => undefined,
     unregister: () => undefined,
     node,
@@ -55,10 +50,6 @@ export async function buildStandalone(
     removeMirror: () => Promise.resolve(),
   };
 }
-
-const missing = (text: string): never => {
-  throw new KubeletError('notFound', text);
-};
 
 /** Enough of a Node for admission: labels to select by and what can be asked for. */
 function standaloneNode(

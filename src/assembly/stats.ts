@@ -3,7 +3,6 @@ import { KUBELET_VERSION } from '../config/version.ts';
 import { detectCgroups } from '../host/cgroups/layout.ts';
 import { CgroupStatisticsReader } from '../host/cgroups/statistics-reader.ts';
 import { readTopology } from '../host/proc.ts';
-import { withDeadline } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { goArch, readHostFacts } from '../node/host-facts.ts';
 import type { PodStore } from '../pods/pod-store.ts';
@@ -161,16 +160,10 @@ function registerMetrics({ base, edge, store, statuses, life }: StatsDeps, provi
   registerProcessStart(probeRegistry);
 }
 
-/** How long the page of the process' own metrics waits for fresh figures of pods. */
-const FRESH_MS = 5000;
-
-const statisticsOf = ({ clock, log, registry }: Foundation, provider: StatsProvider): Statistics => ({
+const statisticsOf = ({ registry }: Foundation, provider: StatsProvider): Statistics => ({
   summary: { summary: (onlyCpuAndMemory, signal) => provider.summary({ onlyCpuAndMemory }, signal) },
   metrics: async (signal) => {
-    await withDeadline(clock, signal, FRESH_MS, (own) => provider.summary({}, own)).catch((err: unknown) => {
-      signal.throwIfAborted();
-      log.debug('figures of pods are not fresh', { err });
-    });
+    await provider.refresh(signal);
     return registry.render();
   },
   cadvisorMetrics: (signal) => provider.cadvisorMetrics(signal),

@@ -28,19 +28,19 @@ for (const [name, prepare] of [
   ],
 ] as const)
   test(`other users can read nothing of a cluster in ${name}`, async () => {
-    const around = await mkdtemp(join(tmpdir(), 'modes-'));
-    await chmod(around, 0o755);
+    const parent = await mkdtemp(join(tmpdir(), 'modes-'));
+    await chmod(parent, 0o755);
     const before = process.umask(0);
-    const dir = join(around, 'api');
+    const dir = join(parent, 'api');
     await prepare(dir);
     const running = await startApiServer({ dir, controllers: false });
     try {
-      assert.deepEqual(await readable(around), []);
+      assert.deepEqual(await readable(parent), []);
       for (const file of await readdir(dir))
         if (file.startsWith('cluster.db')) assert.equal((await stat(join(dir, file))).mode & 0o777, 0o600, file);
     } finally {
       process.umask(before);
       await running.stop();
-      await rm(around, { recursive: true });
+      await rm(parent, { recursive: true });
     }
   });

@@ -49,7 +49,7 @@ export const memoryOf = (figures: PodFigures): number =>
   figures.memory?.workingSetBytes ?? figures.containers.reduce((sum, c) => sum + (c.memory?.workingSetBytes ?? 0), 0);
 
 /** What of a pod is on the filesystem that runs low. */
-export function placesFor(signal: Signal, layout: DiskLayout): Places {
+function placesFor(signal: Signal, layout: DiskLayout): Places {
   const fs = signal.split('.')[0];
   if (layout === 'shared') return { rootfs: true, logs: true, volumes: true };
   if (layout === 'dedicated')

@@ -2,7 +2,7 @@
 import type { Pod, PodSpec } from '../core/pod.ts';
 import type { FsFigure, NodeFigures, PodFigures } from './figures.ts';
 
-export const at = (ms: number): { readonly ms: number } => ({ ms });
+const at = (ms: number): { readonly ms: number } => ({ ms });
 
 export const fs = (more: Partial<FsFigure>, ms = 0): FsFigure => ({
   time: at(ms),

@@ -35,6 +35,8 @@ export class KubeletError extends Error {
 export const isFault = (err: unknown, ...kinds: Fault[]): err is KubeletError =>
   err instanceof KubeletError && (kinds.length === 0 || kinds.includes(err.kind));
 
+export const notFound = (text: string): Promise<never> => Promise.reject(new KubeletError('notFound', text));
+
 /** For whom an absence is an answer. */
 export const undefinedIfNotFound = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((err: unknown) => {

@@ -14,7 +14,7 @@ export const TEMPORARY = '.tmp';
 export const isCompressed = (path: string): boolean => path.endsWith(COMPRESSED);
 
 /** Everything beside a log that carries its name, oldest first. */
-export async function siblingsOf(log: string): Promise<readonly string[]> {
+async function siblingsOf(log: string): Promise<readonly string[]> {
   try {
     return await LogDir.using(log, (dir) => dir.siblings(log));
   } catch (err) {

@@ -165,3 +165,16 @@ export function defaultDevice6(table: string): string | undefined {
   }
   return undefined;
 }
+
+/** The addresses, or none to be told when they cannot be found out: a node keeps the ones it had. */
+export function addressesOrNone(
+  onFailure: (err: unknown) => void,
+  ...given: Parameters<typeof nodeAddresses>
+): { readonly addresses?: ReturnType<typeof nodeAddresses> } {
+  try {
+    return { addresses: nodeAddresses(...given) };
+  } catch (err) {
+    onFailure(err);
+    return {};
+  }
+}

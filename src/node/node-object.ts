@@ -250,3 +250,9 @@ export function statusChanged(before: NodeStatus, after: NodeStatus): boolean {
     }) as JsonObject;
   return !sameJson(comparable(before), comparable(after));
 }
+
+/** Facts are read before the first part runs. */
+export function prepared(facts: NodeFacts | undefined): NodeFacts {
+  if (facts === undefined) throw new Error('node facts are not known yet');
+  return facts;
+}

@@ -44,7 +44,7 @@ export function changedResources(pod: Pod, container: Container, actuated: Actua
 }
 
 /** Of the resources set for the pod as a whole, those that differ from what is in force. */
-export const changedPodResources = (pod: Pod, actuated: Actuated): readonly ResizableResource[] =>
+const changedPodResources = (pod: Pod, actuated: Actuated): readonly ResizableResource[] =>
   isStaticPod(pod) ? [] : differingResources(pod.spec.resources, actuated.pod);
 
 /** Whether anything of the pod differs from what is in force, as far as a container of that name counts. */

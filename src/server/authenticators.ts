@@ -39,7 +39,7 @@ const list = (value: string | string[] | undefined): string[] =>
 
 export const TOKEN_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 
-export function bearerOf(request: IncomingMessage): string | undefined {
+function bearerOf(request: IncomingMessage): string | undefined {
   const header = /^bearer +(\S+)\s*$/i.exec(request.headers.authorization ?? '');
   if (header?.[1] !== undefined) return header[1];
   const protocols = String(request.headers['sec-websocket-protocol'] ?? '').split(',');

@@ -245,13 +245,16 @@ describe('file source', () => {
     const objects = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a: "1"}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: sec}\nstringData: {p: hunter2}\n`;
     const store = new LocalObjectStore();
     const changes: string[] = [];
+    const each: string[] = [];
     store.onChange((ids) => changes.push(...ids));
+    store.onObjectChange((...of) => each.push(of.join(' ')));
     running = start({ objects: store });
     writeFileSync(join(running.directory, 'pod.yaml'), text);
     writeFileSync(join(running.directory, 'objects.yaml'), objects);
     await until('the pod', () => same(running.names(), ['web-n1']) && store.configMap('default', 'conf') !== undefined);
     assert.equal(store.secret('default', 'sec')?.data?.['p'], Buffer.from('hunter2').toString('base64'));
     assert.deepEqual(changes.sort(), ['ConfigMap default/conf', 'Secret default/sec']);
+    assert.deepEqual(each.sort(), ['configMap default conf', 'secret default sec']);
     await running.stop();
 
     running = start({}, running.directory);

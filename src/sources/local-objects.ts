@@ -78,6 +78,16 @@ export class LocalObjectStore {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** The same, object by object. */
+  onObjectChange(listener: (kind: 'configMap' | 'secret', namespace: string, name: string) => void): void {
+    this.onChange((changed) => {
+      for (const entry of changed) {
+        const [kind = '', namespace = '', name = ''] = entry.split(/[ /]/);
+        listener(kind === 'Secret' ? 'secret' : 'configMap', namespace, name);
+      }
+    });
+  }
+
   /** Replaces everything. */
   set(configMaps: readonly ConfigMap[], secrets: readonly Secret[]): void {
     const maps = byId(configMaps);

@@ -13,7 +13,7 @@ const DISK_TYPES = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'f2fs
 const OF_CONTAINERS = /\/(kubernetes\.io~[^/]+|sandboxes|userdata)\//;
 
 /** One mount per device: for disks the device's name, for memory its mount point. */
-export function machineMounts(
+function machineMounts(
   entries: readonly MountEntry[],
   notBelow: readonly string[],
 ): readonly { readonly device: string; readonly mount: MountEntry }[] {

@@ -109,7 +109,7 @@ const CONFIGS: readonly (readonly [config: string, isStatic: string])[] = [
 ];
 
 /** Every combination is shown, the empty ones too. */
-export function workingPods(workers: Workers, store: { get(uid: PodUid): Pod | undefined }): readonly Sample[] {
+function workingPods(workers: Workers, store: { get(uid: PodUid): Pod | undefined }): readonly Sample[] {
   const counts = new Map<string, number>();
   for (const uid of workers.uids()) {
     const state = workers.stateOf(uid);
@@ -207,7 +207,7 @@ function registerSizes({ registry, summary }: KubeletMetricsDeps): void {
 }
 
 /** A claim that several pods use is shown once. */
-export function claimedVolumes(
+function claimedVolumes(
   summary: Summary | undefined,
   pick: (volume: VolumeFigures) => number | undefined,
 ): readonly Sample[] {

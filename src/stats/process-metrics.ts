@@ -45,21 +45,21 @@ export function registerProcessStart(registry: Registry): void {
 
 const textOf = (file: string): string => readFileSync(`/proc/self/${file}`, 'utf8');
 
-export function limitIn(limits: string, name: string): number | undefined {
+function limitIn(limits: string, name: string): number | undefined {
   const soft = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(limits)?.[1];
   if (soft === undefined) return undefined;
   return soft === 'unlimited' ? UNLIMITED : Number(soft);
 }
 
 /** Field 23 of /proc/<pid>/stat, counted behind the command, which may hold anything. */
-export function virtualBytesIn(stat: string): number | undefined {
+function virtualBytesIn(stat: string): number | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const value = Number(fields[20]);
   return Number.isNaN(value) ? undefined : value;
 }
 
 /** /proc/<pid>/net/netstat has a line of names and a line of values per protocol. */
-export function octetsIn(netstat: string, name: string): number | undefined {
+function octetsIn(netstat: string, name: string): number | undefined {
   const [names, values] = netstat
     .split('\n')
     .filter((line) => line.startsWith('IpExt:'))

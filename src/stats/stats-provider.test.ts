@@ -260,8 +260,9 @@ test('while the runtime does not answer, the node is still known', async () => {
 
 test('while the runtime hangs, memory of node and pods is known in five seconds', async () => {
   const { provider, clock } = setup({ hangs: true });
-  const [node, pods] = [provider.node(never), provider.pods(never)];
+  const [node, pods, fresh] = [provider.node(never), provider.pods(never), provider.refresh(never)];
   await clock.advance(5000);
+  await fresh;
   assert.equal((await node).memory?.workingSetBytes, 4000);
   assert.equal((await pods)[0]?.memory?.workingSetBytes, 4000, "the pod's own cgroup");
 });

@@ -33,6 +33,8 @@ export type StatsProviderDeps = {
 
 export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
 
+/** How long the page of the process' own metrics waits for fresh figures of pods. */
+const FRESH_MS = 5000;
 /** How long those who can do without the runtime wait for it. */
 const RUNTIME_PATIENCE_MS = 5000;
 const SHARED: SharedAnswerOptions = { maxAgeMs: 1000, deadlineMs: 30_000 };
@@ -58,6 +60,16 @@ export class StatsProvider {
   /** Node and pods; rejects when the runtime or the root cgroup cannot be read. */
   summary({ onlyCpuAndMemory = false }: SummaryOptions, signal: AbortSignal): Promise<Summary> {
     return (onlyCpuAndMemory ? this.#reduced : this.#full).get(signal);
+  }
+
+  /** Brings the figures up to date where that does not take long; for pages that do not depend on them. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    try {
+      await withDeadline(this.#deps.clock, signal, FRESH_MS, (own) => this.summary({}, own));
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#deps.log.debug('figures of pods are not fresh', { err });
+    }
   }
 
   /** The full summary that was made last, however old. */

@@ -128,7 +128,7 @@ function claimOf(pod: Pod, volume: Volume): string | undefined {
 }
 
 /** Memory-backed directories use memory, secrets and tokens are memory too: neither is on the node's disk. */
-export const isLocalEphemeral = (volume: Volume): boolean =>
+const isLocalEphemeral = (volume: Volume): boolean =>
   volume.gitRepo !== undefined ||
   volume.configMap !== undefined ||
   (volume.emptyDir !== undefined && (volume.emptyDir.medium ?? '') === '');

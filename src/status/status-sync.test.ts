@@ -116,7 +116,7 @@ describe('StatusSync', () => {
     await t.clock.advance(0);
     const spoilt = apiPod({ phase: 'Failed' }, {}, 7);
     t.watched.set(spoilt);
-    t.sync.apiPodChanged(spoilt);
+    t.sync.apiPodsChanged([{ after: undefined }, { after: spoilt }]);
     await t.clock.advance(0);
     assert.deepEqual(t.client.log, [`PATCH ${PATH}/status`]);
     await t.stop();

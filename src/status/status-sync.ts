@@ -98,6 +98,11 @@ export class StatusSync implements Runnable {
     if (this.#signal !== undefined) this.#runner.wake(uid);
   }
 
+  /** What the watch shows now; a pod that is gone there is told of by others. */
+  apiPodsChanged(changes: readonly { readonly after?: Pod | undefined }[]): void {
+    for (const { after } of changes) if (after !== undefined) this.apiPodChanged(after);
+  }
+
   /** The watch shows a new copy: somebody else may have written to it, or a mirror wants its static pod's status. */
   apiPodChanged(api: Pod): void {
     if (!isMirrorPod(api)) return this.wake(uidOf(api));

@@ -6,7 +6,7 @@ import { KubeletError } from '../lib/errors.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 /** What a translation may look at beside the source. */
-type Around = {
+type TranslationContext = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ type Migration = {
   readonly driver: string;
   /** What the driver calls a zone in a node's labels. */
   readonly topologyKey?: string;
-  readonly translate: (source: Source, around: Around) => Translated;
+  readonly translate: (source: Source, context: TranslationContext) => Translated;
   /** Names the volume among all of the driver's, for a pod's own volume. */
   readonly inlineId: (source: Source, translated: Translated) => string;
   readonly inlineModes: (source: Source) => string;
@@ -207,7 +207,7 @@ const REGION = 'topology.kubernetes.io/region';
 const ZONE_SEPARATOR = '__';
 const UNSPECIFIED = 'UNSPECIFIED';
 
-function gceVolumeId(disk: string, labels: Around['labels']): string {
+function gceVolumeId(disk: string, labels: TranslationContext['labels']): string {
   const zones = (labels[BETA_ZONE] || labels[ZONE] || '').split(ZONE_SEPARATOR);
   const [zone = ''] = zones;
   if (zones.length === 1) return `projects/${UNSPECIFIED}/zones/${zone || UNSPECIFIED}/disks/${disk}`;
@@ -230,7 +230,7 @@ function regionOfGceZone(zone: string): string {
   return `${parts[0]}-${parts[1]}`;
 }
 
-function azureFile(source: Source, { name, annotations, namespace }: Around): Translated {
+function azureFile(source: Source, { name, annotations, namespace }: TranslationContext): Translated {
   if (namespace === '')
     throw new KubeletError('invalid', 'could not find a secret namespace in PersistentVolumeSource or ClaimRef');
   const secret = text(source, 'secretName');
@@ -245,7 +245,7 @@ function azureFile(source: Source, { name, annotations, namespace }: Around): Tr
   };
 }
 
-function portworxSecrets(annotations: Around['annotations']): Partial<Translated> {
+function portworxSecrets(annotations: TranslationContext['annotations']): Partial<Translated> {
   const name = annotations['openstorage.io/auth-secret-name'];
   const namespace = annotations['openstorage.io/auth-secret-namespace'];
   if (name === undefined || namespace === undefined) return {};
@@ -256,7 +256,11 @@ function portworxSecrets(annotations: Around['annotations']): Partial<Translated
 type NodeAffinity = PersistentVolumeSpec['nodeAffinity'];
 
 /** Zones by the driver's name for them: nodes have that label and may lack the old one. */
-function migratedAffinity(affinity: NodeAffinity, labels: Around['labels'], topologyKey: string): NodeAffinity {
+function migratedAffinity(
+  affinity: NodeAffinity,
+  labels: TranslationContext['labels'],
+  topologyKey: string,
+): NodeAffinity {
   const terms = affinity?.required?.nodeSelectorTerms ?? [];
   const used = terms.flatMap((term) => term.matchExpressions ?? []).map(({ key }) => key);
   const beta = used.includes(BETA_ZONE) || (!used.includes(ZONE) && BETA_ZONE in labels);

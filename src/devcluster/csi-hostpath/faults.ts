@@ -38,7 +38,7 @@ const concerns = (fault: CallFault, call: string, volumeId: string): boolean =>
   (fault.volumeId === undefined || fault.volumeId === volumeId);
 
 /** The table after `fault` has happened once more. */
-export const countedDown = (faults: readonly CallFault[], fault: CallFault): readonly CallFault[] =>
+const countedDown = (faults: readonly CallFault[], fault: CallFault): readonly CallFault[] =>
   faults.flatMap((f) =>
     f !== fault || f.times === undefined ? [f] : f.times > 1 ? [{ ...f, times: f.times - 1 }] : [],
   );

@@ -17,7 +17,7 @@ export async function deviceNumber(path: string): Promise<string | undefined> {
 }
 
 /** The kernel's `major:minor`, from a device number as glibc packs it. */
-export function numberOf(rdev: number): string {
+function numberOf(rdev: number): string {
   const bits = BigInt(rdev);
   const major = ((bits >> 8n) & 0xfffn) | ((bits >> 32n) & 0xfffff000n);
   const minor = (bits & 0xffn) | ((bits >> 12n) & 0xffffff00n);

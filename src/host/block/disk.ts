@@ -154,7 +154,7 @@ function parseContent(output: string): DiskContent {
   return type === undefined || type === '' ? { is: 'empty' } : { is: 'filesystem', type };
 }
 
-export function formatArguments(device: string, fsType: string): string[] {
+function formatArguments(device: string, fsType: string): string[] {
   if (fsType === 'ext3' || fsType === 'ext4') return ['-F', '-m0', device];
   return fsType === 'xfs' ? ['-f', device] : [device];
 }

@@ -16,7 +16,7 @@ export function targetOf(url: URL): HttpTarget | undefined {
   return { scheme, host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, path: url.pathname + url.search };
 }
 
-export function targetText({ scheme, host, port, path }: HttpTarget): string {
+function targetText({ scheme, host, port, path }: HttpTarget): string {
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`;
 }
 

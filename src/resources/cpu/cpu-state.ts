@@ -10,7 +10,7 @@ export type CpuAssignments = {
   readonly pods: ReadonlyMap<string, CpuSet>;
 };
 
-export const NO_ASSIGNMENTS: CpuAssignments = { shared: new Set(), entries: new Map(), pods: new Map() };
+const NO_ASSIGNMENTS: CpuAssignments = { shared: new Set(), entries: new Map(), pods: new Map() };
 
 export class CpuState implements CpuAssignments {
   readonly #onChange: () => void;

@@ -26,8 +26,7 @@ export type MemoryBlock = { readonly numaNodes: readonly number[]; readonly type
 /** By node id, then by type. */
 export type ReservedMemory = ReadonlyMap<number, ReadonlyMap<string, number>>;
 
-export const hugePagesName = (sizeKb: number): string =>
-  `hugepages-${formatQuantity(fromUnits(sizeKb * 1024, 'BinarySI'))}`;
+const hugePagesName = (sizeKb: number): string => `hugepages-${formatQuantity(fromUnits(sizeKb * 1024, 'BinarySI'))}`;
 
 /** The machine with nothing promised yet. */
 export function freshMachine(nodes: readonly NumaNode[], reserved: ReservedMemory): MachineMemory {

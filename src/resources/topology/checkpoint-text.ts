@@ -21,7 +21,7 @@ export function parseCheckpoint(text: string): Readonly<Record<string, unknown>>
 }
 
 /** Entries by key in text order, as Go writes maps. */
-export const sorted = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] =>
+const sorted = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] =>
   [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 
 /** Says which file has to go before the kubelet can start. */

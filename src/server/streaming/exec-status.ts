@@ -8,7 +8,7 @@ type RuntimeStatus = {
   readonly details?: { readonly causes?: readonly Cause[] };
 };
 
-export const SUCCESS = { metadata: {}, status: 'Success' } as const;
+const SUCCESS = { metadata: {}, status: 'Success' } as const;
 
 export const internalError = (message: string): object => ({
   metadata: {},

@@ -25,7 +25,7 @@ const listOf = (header: string | string[] | undefined): string[] =>
     .map((word) => word.trim())
     .filter((word) => word !== '');
 
-export const wantsUpgrade = ({ headers }: IncomingMessage): boolean =>
+const wantsUpgrade = ({ headers }: IncomingMessage): boolean =>
   listOf(headers.connection).some((word) => word.toLowerCase() === 'upgrade');
 
 export const isWebSocket = (request: IncomingMessage): boolean =>

@@ -37,7 +37,7 @@ export function mountProblem(check: MountCheck): MountProblem | undefined {
   return undefined;
 }
 
-export const isForOnePod = ({ spec }: PersistentVolume): boolean =>
+const isForOnePod = ({ spec }: PersistentVolume): boolean =>
   spec.accessModes?.length === 1 && spec.accessModes[0] === 'ReadWriteOncePod';
 
 /** The group that every container of the pod gets for this volume. */

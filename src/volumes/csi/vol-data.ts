@@ -18,7 +18,7 @@ export type VolumeData = {
 const FILE = 'vol_data.json';
 const MODE = 0o644;
 
-export const volumeDataText = (data: VolumeData): string =>
+const volumeDataText = (data: VolumeData): string =>
   `${JSON.stringify(Object.fromEntries(Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1))))}\n`;
 
 /** Leaves a file alone that says the same already. */

@@ -16,7 +16,7 @@ const LEAVES: Readonly<Record<string, Json>> = {
 };
 
 /** `io.k8s.api.core.v1.Pod` of `Pod`, `io.k8s.api.apps.v1.Deployment` of `apps.Deployment`. */
-export function schemaName(message: string): string {
+function schemaName(message: string): string {
   const [group = '', name] = message.split('.');
   if (name === undefined) return `io.k8s.api.core.v1.${group}`;
   return group === 'meta' ? `${META}.${name}` : `io.k8s.api.${group}.v1.${name}`;

@@ -54,7 +54,7 @@ export function capabilityOf(object: ApiObject, fsType: string, mountFlags: read
   return { mount: { fsType, mountFlags: [...mountFlags], volumeMountGroup: '' }, ...access };
 }
 
-export const fsTypeOf = (storageClass: ApiObject): string => parametersOf(storageClass)[`${PREFIX}fstype`] ?? '';
+const fsTypeOf = (storageClass: ApiObject): string => parametersOf(storageClass)[`${PREFIX}fstype`] ?? '';
 
 export function createRequest(
   storageClass: ApiObject,
