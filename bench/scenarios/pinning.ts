@@ -61,10 +61,10 @@ async function managersIn(dir: string, pods: readonly Pod[]): Promise<PinningHoo
   const registry = new Registry();
   const alignment = alignmentMetrics(registry);
   const known = { unfinished: () => pods, sourcesReady: () => true };
-  const kit = { clock: systemClock, log: silentLogger, pods: known };
+  const infra = { clock: systemClock, log: silentLogger, pods: known };
   const cpu = new CpuManager(
     {
-      ...kit,
+      ...infra,
       runningId: () => undefined,
       cpusets: { setCpus: () => Promise.resolve() },
       metrics: new CpuMetrics(registry, alignment, undefined),
@@ -86,7 +86,7 @@ async function managersIn(dir: string, pods: readonly Pod[]): Promise<PinningHoo
     },
   );
   const memory = new MemoryManager(
-    { ...kit, metrics: memoryMetrics(registry, undefined) },
+    { ...infra, metrics: memoryMetrics(registry, undefined) },
     {
       policy: chooseMemoryPolicy(MACHINE.nodes, {
         policy: 'Static',

@@ -10,7 +10,7 @@ import { draMetrics } from '../dra/metrics.ts';
 import { SliceCleaner } from '../dra/resource-slices.ts';
 import { RESOURCE_CLAIMS, RESOURCE_SLICES } from '../kube/resources.ts';
 import { aborted } from '../lib/abort.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { notFound } from '../lib/errors.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
@@ -85,9 +85,7 @@ const sliceCleaner = ({ clock, log, nodeName }: Foundation, { main }: NonNullabl
     { nodeName },
   );
 
-const noSuchClaim = (name: string): never => {
-  throw new KubeletError('notFound', `resourceclaims.resource.k8s.io "${name}" not found`);
-};
+const noSuchClaim = (name: string): Promise<never> => notFound(`resourceclaims.resource.k8s.io "${name}" not found`);
 
 const closing = (drivers: Drivers, health: HealthCache): Runnable => ({
   name: 'dra-drivers',
