@@ -181,7 +181,9 @@ export class PodVolumes {
     const mounts = new Map<string, MountedVolume>();
     for (const { name, wanted, actual, sameAs } of this.#entries.values()) {
       const there = sameAs?.actual ?? actual;
-      if (wanted !== undefined && there.is === 'mounted') mounts.set(name, there.mounted);
+      if (wanted === undefined || there.is !== 'mounted') continue;
+      const { hostPath, devicePath } = there.mounted;
+      if (hostPath !== '' || devicePath !== undefined) mounts.set(name, there.mounted);
     }
     return mounts;
   }
