@@ -179,9 +179,9 @@ const registryOf = (image: string): string => image.split('/')[0] ?? '';
 function readAnswer(text: string, image: string, config: ProviderConfig): Answer {
   const problem = (what: string): KubeletError =>
     new KubeletError('invalid', `credential provider plugin ${config.name}: ${what}`);
-  let answer: Record<string, unknown>;
+  let answer: Readonly<Record<string, unknown>>;
   try {
-    answer = JSON.parse(text) as Record<string, unknown>;
+    answer = recordOf(JSON.parse(text));
   } catch {
     // The parser's message would quote the answer.
     throw problem('its answer is not JSON');
@@ -190,13 +190,19 @@ function readAnswer(text: string, image: string, config: ProviderConfig): Answer
   if (answer['apiVersion'] !== config.apiVersion)
     throw problem(`its answer has apiVersion ${JSON.stringify(answer['apiVersion'])}, not ${config.apiVersion}`);
   const keys: Record<string, string> = { Image: image, Registry: registryOf(image), Global: GLOBAL };
-  const key = keys[String(answer['cacheKeyType'])];
+  const type = String(answer['cacheKeyType']);
+  const key = Object.hasOwn(keys, type) ? keys[type] : undefined;
   if (key === undefined) throw problem(`invalid cacheKeyType ${JSON.stringify(answer['cacheKeyType'])}`);
-  const auth = (answer['auth'] ?? {}) as Record<string, { username?: string; password?: string } | undefined>;
-  const logins = Object.entries(auth).map(
-    ([registry, login]) => [registry, { username: login?.username ?? '', password: login?.password ?? '' }] as const,
-  );
+  const logins = Object.entries(recordOf(answer['auth'])).map(([registry, login]) => {
+    const { username, password } = recordOf(login);
+    return [registry, { username: textOf(username), password: textOf(password) }] as const;
+  });
   const said = answer['cacheDuration'];
   const nanos = typeof said === 'string' ? tryParseDuration(said) : undefined;
   return { logins, key, cacheMs: nanos === undefined ? config.defaultCacheMs : nanos / 1e6 };
 }
+
+/** Anything else is as good as empty. */
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -162,6 +162,10 @@ describe('credential provider plugin', () => {
     ['speaks nonsense', 'echo hunter2'],
     ['speaks another version', answer({ apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1' })],
     ['has no cache type', answer({ cacheKeyType: 'Foo' })],
+    ['has the cache type of a stranger', answer({ cacheKeyType: 'constructor' })],
+    ['says null', 'echo null'],
+    ['says a list', 'echo []'],
+    ['gives no logins', answer({ auth: 'x' })],
   ] as const)
     it(`offers nothing when it ${name}`, async () => {
       const t = plugin(bad);

@@ -64,16 +64,21 @@ const shortly = (err: Error & { code?: string | number | null }): string =>
   typeof err.code === 'number' ? `exit code ${err.code}` : String(err.code ?? err.name);
 
 function answerOf(exec: ExecConfig, stdout: string): ExecAnswer {
-  let answer: { apiVersion?: unknown; status?: Readonly<Record<string, unknown>> };
+  let answer: Readonly<Record<string, unknown>>;
   try {
-    answer = JSON.parse(stdout) as typeof answer;
+    answer = recordOf(JSON.parse(stdout));
   } catch {
     throw new KubeletError('invalid', `exec plugin ${exec.command}: its answer is not JSON`); // no cause: it quotes the text
   }
-  if (answer.apiVersion !== exec.apiVersion) {
+  if (answer['apiVersion'] !== exec.apiVersion) {
     throw new KubeletError('invalid', `exec plugin ${exec.command}: answer has another apiVersion than asked for`);
   }
-  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp: until } = answer.status ?? {};
+  const {
+    token,
+    clientCertificateData: cert,
+    clientKeyData: key,
+    expirationTimestamp: until,
+  } = recordOf(answer['status']);
   const tls = typeof cert === 'string' && typeof key === 'string' ? { cert, key } : undefined;
   if (typeof token !== 'string' && tls === undefined) {
     throw new KubeletError('denied', `exec plugin ${exec.command} returned neither token nor certificate`);
@@ -85,3 +90,7 @@ function answerOf(exec: ExecConfig, stdout: string): ExecAnswer {
     expiresAt: Number.isNaN(expiresAt) ? Infinity : expiresAt,
   };
 }
+
+/** Anything else is as good as empty. */
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
