@@ -1,6 +1,6 @@
 // Makes volumes for claims whose class names one of our drivers, and removes them when their claim is gone and the class
 // said so: what external-provisioner does.
-import { GrpcError, fullErrorText } from '../../../lib/grpc/status.ts';
+import { fullErrorText, GrpcCode, GrpcError } from '../../../lib/grpc/status.ts';
 import { deleteObject } from '../../api/deletion.ts';
 import { textAt, type ApiObject } from '../../api/objects.ts';
 import { resourceNamed } from '../../api/resources.ts';
@@ -96,7 +96,7 @@ export class Provisioner implements Controller {
     const { registry } = this.#deps;
     const secrets = readSecret(registry, secretFor(storageClass, 'provisioner', claim));
     const { volume } = await csi.create(createRequest(storageClass, claim, secrets));
-    if (volume === undefined) throw new GrpcError(13, 'the driver made no volume');
+    if (volume === undefined) throw new GrpcError(GrpcCode.Internal, 'the driver made no volume');
     // Even if the claim has gone meanwhile: a volume without an object would never be removed.
     registry.create(resourceNamed(VOLUMES), '', volumeObject(driver, storageClass, claim, volume), systemContext());
   }
