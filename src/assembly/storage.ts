@@ -12,6 +12,7 @@ import type { StorageDeps } from '../volumes/create.ts';
 import { CsiDrivers } from '../volumes/csi/csi-drivers.ts';
 import { CsiMetrics } from '../volumes/csi/csi-metrics.ts';
 import type { CsiObjects } from '../volumes/csi/csi-objects.ts';
+import { LimitUpdates } from '../volumes/csi/limit-updates.ts';
 import { CsiNodeInfo } from '../volumes/csi/node-info.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
@@ -36,8 +37,18 @@ export function buildStorage(base: Foundation, cluster: ClusterPort, onDriver: (
     log,
     metrics: new CsiMetrics(registry),
     nodeInfo: new CsiNodeInfo({ client, clock }, { nodeName }),
-    onChange: onDriver,
+    onChange: () => {
+      limits.changed();
+      onDriver();
+    },
   });
+  const limits = new LimitUpdates({
+    drivers,
+    periodSeconds: (name) => watched.store.byName(undefined, name)?.spec.nodeAllocatableUpdatePeriodSeconds,
+    clock,
+    log,
+  });
+  watched.subscribe(() => limits.changed());
   const attachments = new Attachments();
   const objects: CsiObjects = {
     driversRead: (signal) => watched.whenSynced(signal),
@@ -67,7 +78,7 @@ export function buildStorage(base: Foundation, cluster: ClusterPort, onDriver: (
     },
     attachments,
     handlers: [drivers],
-    parts: [watched, drivers],
+    parts: [watched, drivers, limits],
   };
 }
 
