@@ -66,8 +66,8 @@ export class CsiDrivers implements PluginHandler, Runnable {
 
   deregister(plugin: PluginInfo): void {
     const registered = this.#drivers.get(plugin.name);
-    // Another socket of the same driver took its place already.
-    if (registered?.plugin.endpoint === plugin.endpoint) this.#forget(registered);
+    // Another registration of the same driver took its place already.
+    if (registered?.plugin === plugin) this.#forget(registered);
   }
 
   names(): string[] {

@@ -223,7 +223,9 @@ export class CsiPlugin implements VolumePlugin {
           secrets,
           volumeContext: { ...volume.attributes },
         };
-        await this.#final(request, dir, target, () => client.stage(call, signal), signal);
+        // After a restart another pod may be using what this one finds not staged.
+        const inUse = request.inUse || device.users.size > 1;
+        await this.#final(inUse, dir, target, () => client.stage(call, signal), signal);
       }
       device.isStaged = true;
     });
@@ -249,7 +251,7 @@ export class CsiPlugin implements VolumePlugin {
       const volumeLifecycleMode = volume.isInline ? 'Ephemeral' : 'Persistent';
       await writeVolumeData(dir, { ...publishedData(this.#access, volume), volumeLifecycleMode });
       request.progress('waiting for the driver to publish it');
-      await this.#final(request, dir, target, () => client.publish(call, signal), signal);
+      await this.#final(request.inUse, dir, target, () => client.publish(call, signal), signal);
       if (owns) await this.#giveToGroup(request, volume, target, signal);
       return {
         hostPath: target,
@@ -284,7 +286,7 @@ export class CsiPlugin implements VolumePlugin {
 
   /** After an error that leaves nothing behind, nothing is left of the attempt, unless containers may be using it. */
   async #final(
-    { inUse }: VolumeRequest,
+    inUse: boolean,
     dir: string,
     target: string,
     call: () => Promise<void>,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { DriverCall } from '../../../test/fakes/scripted-csi-driver.ts';
+import { GrpcCode, GrpcError } from '../../lib/grpc/status.ts';
 
 const GOLDEN = join(import.meta.dirname, '..', '..', '..', 'test', 'golden', 'csi');
 const ROOT = '/var/lib/kubelet';
@@ -327,4 +328,43 @@ test('what a killed run left staged is unstaged once all pods are known', async 
   await s.mount(pod);
   await s.unmount(pod);
   assert.deepEqual(listing(join(s.root, 'plugins/kubernetes.io/csi')).length, 2);
+});
+
+test('after a restart, a refused stage for a new pod takes nothing away from the pod that runs', async (t) => {
+  const s = await scene(t);
+  s.addClaim('c', 'pv', 'h');
+  await s.mount(podWith('runs', 'u1', claim('c')));
+  await s.stop();
+  await s.start();
+  s.driver.before = (call) => {
+    if (call === 'nodeStageVolume') throw new GrpcError(GrpcCode.InvalidArgument, 'no');
+  };
+  await s.register();
+  s.kubelet.manager.setDesired(podWith('new', 'u2', claim('c')));
+  await s.untilEvent();
+  const shared = listing(join(s.root, 'plugins/kubernetes.io/csi')).map((line) => line.split('/').at(-1));
+  assert.deepEqual(
+    ['globalmount', 'vol_data.json'].filter((name) => !shared.includes(name)),
+    [],
+  );
+});
+
+test('a driver is forgotten by the registration that brought it, and by no other', async (t) => {
+  const s = await scene(t);
+  const info = (version: string): Parameters<typeof s.drivers.register>[0] => ({
+    type: 'CSIPlugin',
+    name: 'hostpath.csi.k8s.io',
+    endpoint: s.endpoint,
+    versions: [version],
+  });
+  assert.throws(() => s.drivers.validate(info('1.0.0')), /already registered with a higher supported version: "1.0.0"/);
+  const [old, newer] = [info('1.1.0'), info('1.2.0')];
+  for (const plugin of [old, newer]) {
+    s.drivers.validate(plugin);
+    await s.drivers.register(plugin, s.signal);
+  }
+  s.drivers.deregister(old);
+  assert.deepEqual(s.drivers.names(), ['hostpath.csi.k8s.io']);
+  s.drivers.deregister(newer);
+  assert.deepEqual(s.drivers.names(), []);
 });
