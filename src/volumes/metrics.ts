@@ -1,7 +1,11 @@
 // What upstream counts about volumes, under its names.
 import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
 
-export type Operation = 'volume_mount' | 'volume_unmount';
+export type Operation = 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
+
+/** Devices are mapped, filesystems are mounted. */
+export const operationOf = (step: string, isBlock: boolean): Operation =>
+  step === 'unmount' ? (isBlock ? 'unmap_volume' : 'volume_unmount') : isBlock ? 'map_volume' : 'volume_mount';
 /** How many volumes of one kind are wanted and how many may be there. */
 export type VolumeTotals = ReadonlyMap<string, { readonly desired: number; readonly actual: number }>;
 

@@ -86,6 +86,8 @@ export interface VolumePlugin {
   references?(volume: Volume): readonly ObjectReference[];
   /** For kinds that a controller attaches to the node: the name under which it does. Undefined: not this volume. */
   attachedName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined;
+  /** What metrics call the kind of this volume, where that is not the plugin's name. */
+  metricName?(request: Pick<VolumeRequest, 'volume' | 'persistent'>): string | undefined;
   /** For volumes that pods share: the same for two pods if and only if it is the same volume. */
   uniqueName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined;
   /** Volumes found on disk that are not directories `volumes/<plugin>/<name>` of a pod. */

@@ -1,47 +1,17 @@
 // The volumes of one pod: what is wanted, what is there, and the steps under way. `reconcile` may be called at any time
 // and as often as anybody likes; it starts the steps that are due, at most one per volume, and each step's end calls it
 // again. A step that hangs holds up its own volume and nothing else.
-import type { EventRecorder } from '../core/events.ts';
-import type { Node } from '../core/node.ts';
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
-import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
-import type { Logger } from '../lib/logger.ts';
-import type { Attachments } from './attachments.ts';
-import type { Expander } from './claims/expander.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
-import type { VolumeMetrics } from './metrics.ts';
+import { operationOf } from './metrics.ts';
 import { ago, mountFailure, type Missing } from './mount-messages.ts';
 import { hasSameContent, planVolume, usedVolumes } from './plan.ts';
-import type { MountedVolume, ObjectReference, ResolvedVolume, VolumeResolver } from './plugin.ts';
+import type { MountedVolume, ObjectReference, ResolvedVolume } from './plugin.ts';
+import type { PodVolumesDeps, PodVolumesOpts } from './pod-volumes-deps.ts';
 import type { FoundVolume } from './reconstruct.ts';
 import { isSamePlace, VolumeEntry, type Running, type Step, type VolumePlace } from './volume-entry.ts';
-
-export type PodVolumesDeps = {
-  readonly resolver: VolumeResolver;
-  /** Removes the binds into a volume, before the volume goes. */
-  readonly cleanSubPaths: (uid: string, volume: string, signal: AbortSignal) => Promise<void>;
-  /** Makes the pod's directories. */
-  readonly ensurePodDirs: (uid: string) => Promise<void>;
-  readonly events: EventRecorder;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics?: Pick<VolumeMetrics, 'observe'>;
-  /** Absent where nothing is ever attached. */
-  readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
-  /** Our own node, whose labels decide about volumes with an affinity. */
-  readonly node?: () => Node | undefined;
-  readonly expander?: Pick<Expander, 'expand'>;
-  /** Whether another pod has this volume mounted, or may have. */
-  readonly isUsedByOthers?: (uniqueName: string, uid: string) => boolean;
-};
-
-export type PodVolumesOpts = {
-  readonly stepTimeoutMs: number;
-  /** Called after every change of what is there. */
-  readonly onChange: () => void;
-};
 
 const OVERDUE_MS = 5_000;
 const UNRESOLVED_RETRY_MS = 5_000;
@@ -319,8 +289,9 @@ export class PodVolumes {
   }
 
   #observe(entry: VolumeEntry, running: Running, succeeded: boolean, seconds: number): void {
-    const operation = running.step === 'unmount' ? 'volume_unmount' : 'volume_mount';
-    this.#deps.metrics?.observe(entry.resolved?.plugin.name ?? 'unknown', operation, succeeded, seconds);
+    const kind = entry.metricName ?? entry.resolved?.plugin.name ?? 'unknown';
+    const operation = operationOf(running.step, entry.resolved?.volumeMode === 'Block');
+    this.#deps.metrics?.observe(kind, operation, succeeded, seconds);
   }
 
   /** Ends at the limit of the volume's kind. Should the work not even end when told to, people still learn of it. */
@@ -424,6 +395,7 @@ export class PodVolumes {
     entry.resolved = resolved;
     entry.attachedName = resolved.plugin.attachedName?.({ ...resolved, pod, volume });
     entry.uniqueName = resolved.plugin.uniqueName?.({ ...resolved, pod, volume });
+    entry.metricName = resolved.plugin.metricName?.({ ...resolved, volume });
     return resolved;
   }
 

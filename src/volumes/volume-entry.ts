@@ -26,6 +26,8 @@ export class VolumeEntry {
   sameAs: VolumeEntry | undefined;
   /** The name a controller attaches it under; kept until nothing of it is left, whether or not it is wanted. */
   attachedName: string | undefined;
+  /** What metrics call its kind. */
+  metricName: string | undefined;
   /** The same for every pod that shares the volume. */
   uniqueName: string | undefined;
   actual: Actual = { is: 'unmounted' };

@@ -8,11 +8,13 @@ import type { CsiDriver, PersistentVolume, PersistentVolumeClaim, VolumeAttachme
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { Registry } from '../../src/lib/metrics.ts';
 import { Attachments } from '../../src/volumes/attachments.ts';
 import { Expander } from '../../src/volumes/claims/expander.ts';
 import { createVolumes, type Volumes } from '../../src/volumes/create.ts';
 import { CsiDrivers } from '../../src/volumes/csi/csi-drivers.ts';
 import { attachmentName, uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
+import { VolumeMetrics } from '../../src/volumes/metrics.ts';
 import { ScriptedCsiDriver } from './scripted-csi-driver.ts';
 
 export type ClaimPatch = { readonly metadata?: object; readonly status?: Record<string, unknown> };
@@ -39,6 +41,7 @@ export class CsiScene {
     },
   };
   readonly patches: ClaimPatch[] = [];
+  metrics = new Registry();
   /** Every list of volumes in use that was reported. */
   readonly inUse: string[][] = [];
   drivers!: CsiDrivers;
@@ -88,6 +91,7 @@ export class CsiScene {
         },
         clock: this.#clock,
         log: silentLogger,
+        metrics: new VolumeMetrics((this.metrics = new Registry())),
         storage: {
           nodeName: NODE,
           attachments: this.#attachments,

@@ -90,6 +90,11 @@ export class CsiPlugin implements VolumePlugin {
     return source === undefined ? undefined : uniqueNameOf(source.driver, source.volumeHandle);
   }
 
+  metricName({ volume, persistent }: Pick<VolumeRequest, 'volume' | 'persistent'>): string | undefined {
+    const driver = persistent?.volume.spec.csi?.driver ?? volume.csi?.driver;
+    return driver === undefined ? undefined : `${CSI_PLUGIN}:${driver}`;
+  }
+
   async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
     const volume = csiVolumeOf(request);
     if (volume.isBlock) return this.#block.setUp(request, volume, signal);

@@ -300,6 +300,10 @@ test('a driver says how much its volumes hold', async (t) => {
   const path = join(ROOT, 'pods/u/volumes/kubernetes.io~csi/pv/mount');
   assert.deepEqual(asked(s), [{ call: 'NodeGetVolumeStats', request: { volume_id: 'h', volume_path: path } }]);
   await s.unmount(pod);
+  const counted =
+    /storage_operation_duration_seconds_count\{migrated="false",operation_name="(\w+)",status="success",volume_plugin="kubernetes.io\/csi:hostpath.csi.k8s.io"\} 1/g;
+  const names = new Set([...s.metrics.render().matchAll(counted)].map(([, name]) => name));
+  assert.deepEqual(names, new Set(['volume_mount', 'volume_unmount']));
 });
 
 test('what a killed run left staged is unstaged once all pods are known', async (t) => {

@@ -1,0 +1,34 @@
+// What the volumes of a pod are worked on with.
+import type { EventRecorder } from '../core/events.ts';
+import type { Node } from '../core/node.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
+import type { Attachments } from './attachments.ts';
+import type { Expander } from './claims/expander.ts';
+import type { VolumeMetrics } from './metrics.ts';
+import type { VolumeResolver } from './plugin.ts';
+
+export type PodVolumesDeps = {
+  readonly resolver: VolumeResolver;
+  /** Removes the binds into a volume, before the volume goes. */
+  readonly cleanSubPaths: (uid: string, volume: string, signal: AbortSignal) => Promise<void>;
+  /** Makes the pod's directories. */
+  readonly ensurePodDirs: (uid: string) => Promise<void>;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: Pick<VolumeMetrics, 'observe'>;
+  /** Absent where nothing is ever attached. */
+  readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
+  /** Our own node, whose labels decide about volumes with an affinity. */
+  readonly node?: () => Node | undefined;
+  readonly expander?: Pick<Expander, 'expand'>;
+  /** Whether another pod has this volume mounted, or may have. */
+  readonly isUsedByOthers?: (uniqueName: string, uid: string) => boolean;
+};
+
+export type PodVolumesOpts = {
+  readonly stepTimeoutMs: number;
+  /** Called after every change of what is there. */
+  readonly onChange: () => void;
+};
