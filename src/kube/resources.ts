@@ -17,8 +17,6 @@ export type Resource<T> = {
   /** `/api/v1` or `/apis/GROUP/VERSION`. */
   readonly base: string;
   readonly plural: string;
-  /** Nodes may get single objects of this kind; the node authorizer lets them neither list nor watch it. */
-  readonly getOnly?: true;
   /** Never set: carries the object's type. */
   readonly object?: T;
 };
@@ -36,9 +34,6 @@ const group = <T>(name: string, plural: string, version = 'v1'): Resource<T> => 
   base: `/apis/${name}/${version}`,
   plural,
 });
-
-/** For kinds that nodes may neither list nor watch: claims, volumes, attachments, resource claims. */
-export const getOnly = <T>(resource: Resource<T>): Resource<T> => ({ ...resource, getOnly: true });
 
 /** Path and query of a request, every piece escaped. Query keys are sorted. */
 export function targetOf(resource: Resource<unknown>, where: Where): string {
@@ -142,9 +137,9 @@ export const LEASES = group<Lease>('coordination.k8s.io', 'leases');
 export const RUNTIME_CLASSES = group<RuntimeClass>('node.k8s.io', 'runtimeclasses');
 export const CSI_NODES = group<CsiNode>('storage.k8s.io', 'csinodes');
 export const CSI_DRIVERS = group<CsiDriver>('storage.k8s.io', 'csidrivers');
-export const VOLUME_ATTACHMENTS = getOnly(group<VolumeAttachment>('storage.k8s.io', 'volumeattachments'));
-export const PERSISTENT_VOLUMES = getOnly(core<PersistentVolume>('persistentvolumes'));
-export const PERSISTENT_VOLUME_CLAIMS = getOnly(core<PersistentVolumeClaim>('persistentvolumeclaims'));
+export const VOLUME_ATTACHMENTS = group<VolumeAttachment>('storage.k8s.io', 'volumeattachments');
+export const PERSISTENT_VOLUMES = core<PersistentVolume>('persistentvolumes');
+export const PERSISTENT_VOLUME_CLAIMS = core<PersistentVolumeClaim>('persistentvolumeclaims');
 export const TOKEN_REVIEWS = group<TokenReview>('authentication.k8s.io', 'tokenreviews');
 export const SUBJECT_ACCESS_REVIEWS = group<SubjectAccessReview>('authorization.k8s.io', 'subjectaccessreviews');
 export const SIGNING_REQUESTS = group<CertificateSigningRequest>('certificates.k8s.io', 'certificatesigningrequests');
@@ -154,5 +149,5 @@ export const POD_CERTIFICATE_REQUESTS = group<PodCertificateRequest>(
   'podcertificaterequests',
   'v1beta1',
 );
-export const RESOURCE_CLAIMS = getOnly(group<ResourceClaim>('resource.k8s.io', 'resourceclaims'));
+export const RESOURCE_CLAIMS = group<ResourceClaim>('resource.k8s.io', 'resourceclaims');
 export const RESOURCE_SLICES = group<KubeObject>('resource.k8s.io', 'resourceslices');

@@ -9,7 +9,7 @@ import { KubeletError } from '../lib/errors.ts';
 import { GrpcServer } from '../lib/grpc/server.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
-import { Registration } from './gen/plugin-registration.ts';
+import { Registration } from '../lib/csi-api/gen/pluginregistration.ts';
 import type { PluginInfo } from './plugin-handler.ts';
 import { PluginRegistry } from './plugin-registry.ts';
 

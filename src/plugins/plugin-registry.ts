@@ -12,7 +12,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { Wake } from '../lib/wake.ts';
-import { Registration } from './gen/plugin-registration.ts';
+import { Registration } from '../lib/csi-api/gen/pluginregistration.ts';
 import type { PluginHandler, PluginInfo } from './plugin-handler.ts';
 import { SocketTree, type Sockets } from './socket-tree.ts';
 

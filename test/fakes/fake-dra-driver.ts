@@ -7,7 +7,7 @@ import { DRAPlugin, type Claim, type Device } from '../../src/dra/gen/dra-plugin
 import { aborted } from '../../src/lib/abort.ts';
 import { GrpcServer } from '../../src/lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
-import { Registration } from '../../src/plugins/gen/plugin-registration.ts';
+import { Registration } from '../../src/lib/csi-api/gen/pluginregistration.ts';
 
 export type FakeDraDriverOptions = {
   /** Where its own socket is. */

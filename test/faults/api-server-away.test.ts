@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PODS as POD_RESOURCE } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { Fleet, isReady, randomFrom } from './fleet.ts';
@@ -77,6 +78,13 @@ describe(`API server away under ${PODS} pods`, () => {
     assert.ok((node.cri.counts.get('ExecSync') ?? 0) > execs + 20, 'probes went on meanwhile');
     await node.api.start();
     const back = performance.now();
+    // The test's own client backs off as the kubelet's does.
+    await until('the API server can be reached again', () =>
+      node.client.list(POD_RESOURCE, { namespace: 'default' }, never).then(
+        () => true,
+        () => false,
+      ),
+    );
     await fleet.create('fresh', 'plain', false);
     await until('the new pod is ready', async () => {
       const pod = await fleet.shown('fresh');

@@ -156,7 +156,9 @@ export class Fleet {
     const was = this.#ready.get(uid);
     this.#ready.set(uid, ready);
     if (member === undefined || !member.wanted || pod.metadata.deletionTimestamp !== undefined) return;
-    if (was === true && !ready && KINDS[member.kind]?.steady === true && !this.excused.has(name))
+    // A static pod that is made anew ends before it begins, and its mirror shows both.
+    const mayEnd = this.excused.has(name) || this.remade.has(name);
+    if (was === true && !ready && KINDS[member.kind]?.steady === true && !mayEnd)
       this.flaps.push(`${name}: ${briefly(pod)}`);
   }
 
