@@ -155,7 +155,7 @@ describe('volumes on a whole node', () => {
 
   it('rejects a pod with a kind it does not know, at once', async () => {
     const spec: Partial<PodSpec> = {
-      volumes: [{ name: 'x', iscsi: { targetPortal: '192.0.2.1', iqn: 'iqn.2001-04.com.example:x', lun: 0 } }],
+      volumes: [{ name: 'x', flexVolume: { driver: 'example.com/x' } }],
       containers: [{ name: 'c', volumeMounts: [{ name: 'x', mountPath: '/x' }] }],
     };
     await create('unknown', spec, 'sleep 1000');
@@ -163,7 +163,7 @@ describe('volumes on a whole node', () => {
       const { status: now } = await read('unknown');
       return now?.phase === 'Failed' ? now : undefined;
     });
-    assert.match(status.message ?? '', /volume "x" is of kind iscsi, which this kubelet does not support/);
+    assert.match(status.message ?? '', /volume "x" is of kind flexVolume, which this kubelet does not support/);
     await remove('unknown');
   });
 

@@ -13,7 +13,7 @@ import { mutateJson, seeded } from '../fuzz/mutate.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { until } from '../harness/until.ts';
 
-const COUNT = Number(process.env['HOSTILE_PODS'] ?? 120);
+const COUNT = Number(process.env['HOSTILE_PODS'] ?? 60);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
 const AT_A_TIME = 40;
 const namespace = 'default';

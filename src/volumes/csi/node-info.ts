@@ -9,6 +9,7 @@ import {
   csiNodeWithDriver,
   csiNodeWithoutDriver,
   isOwnedBy,
+  newCsiNode,
   nodeWithDriver,
   nodeWithoutDriver,
   type DriverOnNode,
@@ -82,7 +83,7 @@ export class CsiNodeInfo {
       const existing = await unlessMissing(client.get(CSI_NODES, { name }, signal));
       if (existing === undefined) {
         if (!create) return;
-        const changed = change(fresh(node));
+        const changed = change(newCsiNode(node));
         if (changed !== undefined) await client.create(CSI_NODES, {}, changed, signal);
         return;
       }
@@ -115,13 +116,6 @@ export class CsiNodeInfo {
     }
   }
 }
-
-const fresh = ({ metadata: { name, uid = '' } }: Node): CsiNode => ({
-  kind: 'CSINode',
-  apiVersion: 'storage.k8s.io/v1',
-  metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
-  spec: { drivers: null },
-});
 
 async function unlessMissing<T>(get: Promise<T>): Promise<T | undefined> {
   try {

@@ -96,3 +96,11 @@ export const isOwnedBy = (object: CsiNode, node: Node): boolean =>
   object.metadata.ownerReferences?.some(
     ({ kind, name, uid }) => kind === 'Node' && name === node.metadata.name && uid === node.metadata.uid,
   ) === true;
+
+/** Goes with its node. */
+export const newCsiNode = ({ metadata: { name, uid = '' } }: Node): CsiNode => ({
+  kind: 'CSINode',
+  apiVersion: 'storage.k8s.io/v1',
+  metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
+  spec: { drivers: null },
+});
