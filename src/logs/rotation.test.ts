@@ -19,11 +19,31 @@ import { until } from '../../test/harness/until.ts';
 import { containerId } from '../core/ids.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { LogRotation, removeContainerLogs, type LogRotationDeps } from './rotation.ts';
 import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'rotation-'));
 after(() => rmSync(root, { recursive: true, force: true }));
+
+it('follows a limit that changes while it runs', async () => {
+  const clock = new ManualClock();
+  const stopper = new AbortController();
+  let looks = 0;
+  const opts = { maxSizeBytes: -1, maxFiles: 2, intervalMs: 1000, workers: 1 };
+  const rotation = new LogRotation(
+    { clock, log: silentLogger, runningLogs: () => (looks++, []), reopen: async () => undefined },
+    opts,
+  );
+  const running = rotation.run(stopper.signal);
+  await clock.advance(3000);
+  assert.equal(looks, 0, 'switched off');
+  opts.maxSizeBytes = 100;
+  await clock.advance(1000);
+  assert.equal(looks, 1);
+  stopper.abort();
+  await running;
+});
 
 describe('which rotated files go', () => {
   const of = (...names: string[]) => names.map((n) => `/l/0.log.${n}`);

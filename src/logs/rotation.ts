@@ -55,15 +55,16 @@ export class LogRotation implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
-    const { intervalMs, maxSizeBytes } = this.#opts;
+    const { intervalMs } = this.#opts;
     await clock.sleep(intervalMs, signal);
     while (!signal.aborted) {
       try {
-        if (maxSizeBytes >= 0) await this.pass(signal);
+        // The limit may change while the kubelet runs.
+        if (this.#opts.maxSizeBytes >= 0) await this.pass(signal);
       } catch (err) {
         if (!signal.aborted) log.error('log rotation failed', { err });
       }
-      await clock.sleep(nextLookMs(this.#growth.values(), maxSizeBytes, intervalMs), signal);
+      await clock.sleep(nextLookMs(this.#growth.values(), this.#opts.maxSizeBytes, intervalMs), signal);
     }
     await Promise.all([...this.#compressing.values()].map((job) => job.done));
   }
