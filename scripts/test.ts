@@ -20,8 +20,6 @@ const LONG: readonly string[] = [
   'test/cluster/node.test.ts',
   'test/node/cgroup-v2-guest.test.ts',
   'test/faults/api-server-away.test.ts',
-  'test/node/kubelet-dev.test.ts',
-  'test/node/storage-dev.test.ts',
   'test/faults/slow-and-hung.test.ts',
   'test/security/hostile-pods.test.ts',
   'test/faults/agent-killed.test.ts',
@@ -29,19 +27,24 @@ const LONG: readonly string[] = [
   'test/faults/volumes-killed.test.ts',
   'test/node/golden-node.test.ts',
 ];
+/** Both start a cluster on its default ports: one after the other, in one lane. */
+const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
 /** These change what belongs to their whole process, the umask for one. */
 const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
-async function testFiles(files: readonly string[], lanes: number): Promise<Outcome[]> {
-  const waiting = [...files];
+/** Each job is one file, or several that must not run at the same time. */
+async function testJobs(jobs: readonly (readonly string[])[], lanes: number): Promise<Outcome[]> {
+  const waiting = [...jobs];
   const outcomes: Outcome[] = [];
   const lane = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
-      outcomes.push(report(await runTests(file, [file], 'own process', 10 * MINUTE)));
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
+      for (const file of job) outcomes.push(report(await runTests(file, [file], 'own process', 10 * MINUTE)));
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return outcomes;
 }
+
+const testAlone = (files: readonly string[]): Promise<Outcome[]> => testJobs([files], 1);
 
 /** All unit tests: starting a process for each file would cost more than the tests themselves. */
 async function unitTests(): Promise<Outcome[]> {
@@ -64,11 +67,12 @@ const fast = async (): Promise<Outcome[]> => [
 async function everything(): Promise<Outcome[]> {
   const first = await fast();
   const found = globSync('test/**/*.test.ts').sort();
-  const rest = found.filter((file) => !ALONE.includes(file) && !LONG.includes(file));
-  const whole = [...(await testFiles([...LONG, ...rest], SIDE_BY_SIDE)), ...(await testFiles(ALONE, 1))];
+  const named = new Set([...ALONE, ...LONG, ...DEFAULT_PORTS]);
+  const jobs = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
+  const whole = [...(await testJobs(jobs, SIDE_BY_SIDE)), ...(await testAlone(ALONE))];
   const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) console.log('\nonce more, alone, as a diagnosis:');
-  for (const { name, ok } of await testFiles(failed, 1))
+  for (const { name, ok } of await testAlone(failed))
     console.log(ok ? `UNSTEADY ${name}: failed, then passed alone` : `BROKEN ${name}: failed twice`);
   return [...first, ...whole];
 }
@@ -80,8 +84,7 @@ const folder = mkdtempSync(join(tmpdir(), 'kts-run-'));
 process.env['TMPDIR'] = folder;
 const tracesBefore = traces();
 const begun = performance.now();
-const outcomes =
-  named[0] === '--fast' ? await fast() : named.length > 0 ? await testFiles(named, 1) : await everything();
+const outcomes = named[0] === '--fast' ? await fast() : named.length > 0 ? await testAlone(named) : await everything();
 for (const trace of traces()) if (!tracesBefore.has(trace)) console.log(`left behind: ${trace}`);
 rmSync(folder, { recursive: true, force: true });
 process.exit(summary(outcomes, performance.now() - begun) ? 0 : 1);
