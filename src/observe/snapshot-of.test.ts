@@ -8,6 +8,8 @@ import {
   type PodSandboxStatus,
 } from '../cri/gen/cri.ts';
 import { podUid } from '../core/ids.ts';
+import { observedContainer } from '../core/snapshot.fixture.ts';
+import { newestOf } from '../core/snapshot.ts';
 import { groupByPod, listingDiffers } from './listing.ts';
 import { assembleSnapshot, observedSandbox } from './snapshot-of.ts';
 
@@ -59,6 +61,15 @@ describe('assembleSnapshot', () => {
       ['now', 'old'],
     );
     assert.deepEqual(snapshot.ips, ['10.0.0.9']);
+  });
+
+  it('takes the later attempt for the newer one though the clock was set back between them', () => {
+    const containers = [
+      observedContainer('web', { id: 'first', attempt: 0, createdAt: 2000n }),
+      observedContainer('web', { id: 'second', attempt: 1, createdAt: 1000n }),
+    ];
+    const snapshot = assembleSnapshot({ uid, name: 'p', namespace: 'n', sandboxes: [], containers }, [], 1);
+    assert.equal(newestOf(snapshot, 'web')?.id, 'second');
   });
 
   it('keeps the address while no sandbox is ready', () => {

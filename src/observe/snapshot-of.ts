@@ -103,8 +103,11 @@ function sandboxIps(status: PodSandboxStatus): readonly string[] {
   return all.every((ip) => isIP(ip) !== 0) ? all : [];
 }
 
-const newestFirst = (a: { createdAt: bigint }, b: { createdAt: bigint }): number =>
-  a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1;
+type Made = { readonly attempt: number; readonly createdAt: bigint };
+
+/** Attempts only ever grow; the clock that wrote the times may have been set back between two of them. */
+const latestAttemptFirst = (a: Made, b: Made): number =>
+  b.attempt - a.attempt || (a.createdAt === b.createdAt ? 0 : a.createdAt < b.createdAt ? 1 : -1);
 
 export type PodRead = {
   readonly uid: PodUid;
@@ -116,8 +119,8 @@ export type PodRead = {
 
 /** `previousIps` stay while no sandbox is ready: a dying pod keeps showing the address it had. */
 export function assembleSnapshot(read: PodRead, previousIps: readonly string[], version: number): PodSnapshot {
-  const sandboxes = [...read.sandboxes].sort((a, b) => b.attempt - a.attempt || newestFirst(a, b));
+  const sandboxes = [...read.sandboxes].sort(latestAttemptFirst);
   const newest = sandboxes[0];
   const ips = sandboxes.some((s) => s.ready) ? (newest?.ips ?? []) : previousIps;
-  return { ...read, sandboxes, containers: [...read.containers].sort(newestFirst), ips, version };
+  return { ...read, sandboxes, containers: [...read.containers].sort(latestAttemptFirst), ips, version };
 }

@@ -13,7 +13,7 @@ export interface ProbeResults {
   startup(id: ContainerId): ProbeResult | undefined;
 }
 
-export type KillReason = 'startupProbe' | 'livenessProbe' | 'unknown' | 'changed' | 'resize';
+export type KillReason = 'startupProbe' | 'livenessProbe' | 'unknown' | 'changed' | 'resize' | 'superseded';
 export type KillStep = {
   readonly do: 'killContainer';
   readonly id: ContainerId;

@@ -31,6 +31,16 @@ table('main containers', [
   },
   { rule: 'only the newest instance counts', seen: ['a#2 running', 'a#1 exited 1'], steps: [] },
   {
+    rule: 'an older instance came to life late: it goes, the newest stays',
+    seen: ['a#2 running', 'a#1 running'],
+    steps: ['kill 1: Container a runs beside a newer instance of itself'],
+  },
+  {
+    rule: 'an older instance runs where the newest has ended: it goes before the next is started',
+    seen: ['a#2 exited 1', 'a#1 running'],
+    steps: ['kill 1: Container a runs beside a newer instance of itself', 'start a'],
+  },
+  {
     rule: 'being deleted: not again',
     pod: podOf({}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     seen: ['a exited 1'],

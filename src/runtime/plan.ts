@@ -1,6 +1,6 @@
 // What to do next for a pod, from its spec and what the runtime shows. Pure: no clock, no I/O. Steps are in the order in
 // which they are to be done; kills that stand together may run side by side.
-import { isSidecar, type Container, type ContainerKind, type Pod, type Probe } from '../core/pod.ts';
+import { containersOf, isSidecar, type Container, type ContainerKind, type Pod, type Probe } from '../core/pod.ts';
 import type { SandboxId } from '../core/ids.ts';
 import { effectivePolicy, matchingRule } from '../core/restart-policy.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
@@ -121,6 +121,7 @@ function planKeptSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
   return {
     sandboxId,
     steps: [
+      ...superseded(pod, snapshot),
       ...kills,
       ...(init.starts.length > 0 ? prunedInit(pod, snapshot) : []),
       ...(resize === undefined ? [] : [resize]),
@@ -129,6 +130,16 @@ function planKeptSandbox(input: PlanInput, sandboxId: SandboxId): PodPlan {
       ...main.starts.map((c) => start('main', c, newestOf(snapshot, c.name))),
     ],
   };
+}
+
+/** A start whose answer was lost may come to life late, beside the instance that took its place. One may run. */
+function superseded(pod: Pod, snapshot: PodSnapshot): KillStep[] {
+  return [...containersOf(pod)].flatMap(({ kind, container: { name } }) =>
+    snapshot.containers
+      .filter((c) => c.name === name && c.state === 'running')
+      .filter((c) => c !== newestOf(snapshot, name))
+      .map((c) => killStep(kind, c, `Container ${name} runs beside a newer instance of itself`, 'superseded')),
+  );
 }
 
 /** Of each init container only the newest ended instance is kept. */
