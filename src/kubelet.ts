@@ -5,6 +5,7 @@ import type { ClusterPort } from './assembly/cluster-port.ts';
 import { buildContainerManagers } from './assembly/container-managers.ts';
 import { buildDeviceManagers } from './assembly/device-managers.ts';
 import { buildEviction } from './assembly/eviction.ts';
+import { buildExplainer } from './assembly/explainer.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
 import { buildPlugins } from './assembly/plugins.ts';
@@ -212,7 +213,8 @@ async function buildNode(
   const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
   const shutdown = buildShutdown({ base, cluster, active, life, volumes });
   const assigned = { ...devices.assigned, cpus: managers.cpu, memory: managers.memory };
-  const known = { base, edge, cluster, store, statuses, sources, active, assigned };
+  const explainer = buildExplainer({ base, edge, cluster, store, statuses, life, volumes, images, probes });
+  const known = { base, edge, cluster, store, statuses, sources, active, assigned, explainer };
   const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
   const plugins = buildPlugins(base, [...volumes.handlers, ...devices.pluginHandlers]);

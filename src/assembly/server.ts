@@ -37,10 +37,12 @@ import { pprofRoutes } from '../server/routes/pprof.ts';
 import { runRoutes } from '../server/routes/run.ts';
 import { statsRoutes, type SummarySource } from '../server/routes/stats.ts';
 import { waterfallRoutes } from '../server/routes/waterfalls.ts';
+import { whyRoutes } from '../server/routes/why.ts';
 import { flagzRoutes, statuszRoutes } from '../server/routes/zpages.ts';
 import { streamRoutes } from '../server/streaming/stream-routes.ts';
 import { tlsSettings } from '../server/tls-settings.ts';
 import type { StatusStore } from '../status/status-store.ts';
+import type { PodExplainer } from '../why/pod-facts.ts';
 import { drawn } from '../trace/waterfall.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
@@ -71,6 +73,7 @@ export type ServerDeps = {
   readonly active: () => readonly Pod[];
   /** What the resource managers gave to which container. */
   readonly assigned: Assigned;
+  readonly explainer: PodExplainer;
   /** What only the process itself knows. */
   readonly process: ProcessFacts;
   readonly statistics?: Statistics;
@@ -255,6 +258,7 @@ function debugEndpoints(deps: ServerDeps): Endpoint[] {
     runningPodsRoutes(observed),
     problemsRoutes(sources.problems),
     waterfallRoutes({ waterfalls: base.tracer, drawn }),
+    whyRoutes(deps.explainer),
     configzRoutes(() => maskConfig(toVersionedJson(inForce(deps)))),
     ...processEndpoints(deps),
     ...(gates.enabled('ContainerCheckpoint')

@@ -6,7 +6,7 @@ import { formatDurationMs } from '../core/duration.ts';
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { Secret } from '../core/node.ts';
-import { podKey, uidOf, type Pod } from '../core/pod.ts';
+import { namespaceOf, podKey, uidOf, type Pod } from '../core/pod.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
@@ -19,6 +19,7 @@ import type { Credential } from './keyring.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { ImageError, joinErrors, pullErrorText, pullFailure } from './pull-errors.ts';
 import { PullQueue, type PullQueueOptions } from './pull-queue.ts';
+import type { PullView } from './pull-progress.ts';
 import type { PullRecords } from './pull-records.ts';
 import { parseImageName, withDefaultTag } from './reference.ts';
 
@@ -35,14 +36,6 @@ export type ImageRequest = {
 };
 
 export type EnsuredImage = { readonly imageRef: string; readonly image: Image | undefined };
-
-export type PullInProgress = {
-  readonly podUid: PodUid;
-  readonly image: string;
-  readonly phase: 'queued' | 'pulling';
-  /** Wall time. */
-  readonly sinceMs: number;
-};
 
 export interface CredentialFinder {
   forImage(
@@ -90,7 +83,7 @@ export class ImagePuller {
   readonly #queue: PullQueue<PullAnswer>;
   readonly #metrics: ImageMetrics;
   readonly #verifyAccess: boolean;
-  readonly #inProgress = new Set<PullInProgress>();
+  readonly #inProgress = new Set<PullView>();
 
   constructor(deps: ImagePullerDeps, options: ImagePullerOptions) {
     this.#deps = deps;
@@ -145,20 +138,20 @@ export class ImagePuller {
   }
 
   /** What pods wait for right now, in the order of asking. */
-  pulls(): readonly PullInProgress[] {
-    return [...this.#inProgress];
+  pulls(): readonly PullView[] {
+    return [...this.#inProgress].map((pull, ahead) => (pull.phase === 'queued' ? { ...pull, ahead } : { ...pull }));
   }
 
   /** Why a pod's containers are not there yet, as far as images go, in words. */
   blockedOn(podUid: PodUid): string | undefined {
-    const own = this.pulls().find((p) => p.podUid === podUid);
+    const own = [...this.#inProgress].find((p) => p.podUid === podUid);
     return own === undefined ? undefined : this.#inWords(own);
   }
 
-  #inWords(pull: PullInProgress): string {
+  #inWords(pull: PullView): string {
     const seconds = Math.floor((this.#deps.clock.now() - pull.sinceMs) / 1000);
     if (pull.phase === 'pulling') return `pulling image ${quote(pull.image)} for ${seconds}s`;
-    const ahead = this.pulls().indexOf(pull);
+    const ahead = [...this.#inProgress].indexOf(pull);
     return `image ${quote(pull.image)} waits for its turn behind ${ahead} other pulls for ${seconds}s`;
   }
 
@@ -257,8 +250,10 @@ export class ImagePuller {
   }
 
   async #queued(ensuring: Ensuring, credentials: readonly Credential[], signal: AbortSignal) {
-    const entry: { -readonly [K in keyof PullInProgress]: PullInProgress[K] } = {
+    const entry: { -readonly [K in keyof PullView]: PullView[K] } = {
       podUid: ensuring.uid,
+      namespace: namespaceOf(ensuring.pod),
+      pod: ensuring.pod.metadata.name,
       image: ensuring.image,
       phase: 'queued',
       sinceMs: this.#deps.clock.now(),
@@ -266,7 +261,10 @@ export class ImagePuller {
     this.#inProgress.add(entry);
     const logins = credentials.map(({ username, password }) => [username, password]);
     const key = JSON.stringify([ensuring.name, ensuring.spec.runtimeHandler, logins]);
-    const onStart = (): void => void (entry.phase = 'pulling');
+    const onStart = (): void => {
+      entry.phase = 'pulling';
+      entry.pullingSinceMs = this.#deps.clock.now();
+    };
     const stopTelling = this.#tellOfSlowness(ensuring, entry);
     try {
       return await this.#queue.run(key, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
@@ -280,7 +278,7 @@ export class ImagePuller {
   }
 
   /** The runtime tells nothing of a pull until it is done: one that hangs is at least in the log, ever more rarely. */
-  #tellOfSlowness({ pod, fieldPath }: Ensuring, pull: PullInProgress): () => void {
+  #tellOfSlowness({ pod, fieldPath }: Ensuring, pull: PullView): () => void {
     const { clock, log } = this.#deps;
     const tell = (afterMs: number): Timer =>
       clock.after(afterMs, () => {

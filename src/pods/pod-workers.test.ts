@@ -58,6 +58,33 @@ function setup(steps: Partial<WorkerSteps> = {}) {
 }
 
 describe('pod workers', () => {
+  it('say what they are at, for people', async () => {
+    let failing = true;
+    const sync = async (_pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean }> => {
+      if (failing) throw new Error('no cgroup');
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return { terminal: false };
+    };
+    const t = setup({ sync });
+    const view = () => t.workers.view(podUid('a'));
+    t.add(makePod('a'));
+    await t.clock.advance(0);
+    const now = t.clock.now();
+    assert.deepEqual(view()?.lastError, { message: 'no cgroup', atMs: now, attempts: 1 });
+    assert.ok((view()?.nextRunMs ?? 0) >= now + 10_000);
+    await t.clock.advance(15_000);
+    assert.equal(view()?.lastError?.attempts, 2);
+    failing = false;
+    await t.clock.advance(15_000);
+    assert.equal(view()?.nextRunMs, undefined);
+    assert.equal(typeof view()?.busySinceMs, 'number');
+    t.workers.stop(podUid('a'), { graceSeconds: 7 });
+    const { phase, graceSeconds, sinceMs } = view() ?? {};
+    assert.deepEqual([phase, graceSeconds, sinceMs], ['terminating', 7, t.clock.now()]);
+    assert.equal(t.workers.view(podUid('b')), undefined);
+    await t.end();
+  });
+
   it('syncs at once, again after the sync period, and not in between', async () => {
     const t = setup();
     t.add(makePod('a'));

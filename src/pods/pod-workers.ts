@@ -5,7 +5,7 @@ import { hasEnded } from '../core/phase.ts';
 import { fullName, isStaticPod, podKey, uidOf, type Pod } from '../core/pod.ts';
 import { childScope, type Scope } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Logger } from '../lib/logger.ts';
 import { StaticNames } from './static-names.ts';
@@ -65,7 +65,27 @@ type Worker = {
   /** The step under way; aborted when a stop request overtakes it. */
   step: Scope | undefined;
   timer: Timer | undefined;
+  /** Monotonic: when the step under way began, and when the timer will ring. */
+  stepSince: number | undefined;
+  nextRun: number | undefined;
+  /** Of the last steps, until one succeeds. */
+  failure: { readonly message: string; readonly at: number; readonly attempts: number } | undefined;
   readonly onTerminated: (() => void)[];
+};
+
+/** A worker as people look at it. Wall times. */
+export type WorkerView = {
+  readonly uid: PodUid;
+  readonly pod: Pod | undefined;
+  readonly phase: WorkerState['phase'];
+  /** Since when it is terminating or terminated. */
+  readonly sinceMs?: number;
+  readonly graceSeconds?: number;
+  /** A step is under way since then. */
+  readonly busySinceMs?: number;
+  /** When it looks at the pod again if nothing wakes it before. */
+  readonly nextRunMs?: number;
+  readonly lastError?: { readonly message: string; readonly atMs: number; readonly attempts: number };
 };
 
 const RETRY_MS = 10_000;
@@ -169,6 +189,27 @@ export class PodWorkers {
     return [...this.#workers.keys()];
   }
 
+  /** What the worker is at, for people. */
+  view(uid: PodUid): WorkerView | undefined {
+    const worker = this.#workers.get(uid);
+    if (worker === undefined) return undefined;
+    const { state, stepSince, nextRun, failure } = worker;
+    const { clock } = this.#deps;
+    const wall = (at: number): number => clock.now() + (at - clock.monotonic());
+    return {
+      uid,
+      pod: worker.pod,
+      phase: state.phase,
+      ...('since' in state ? { sinceMs: wall(state.since) } : {}),
+      ...(state.phase === 'terminating' ? { graceSeconds: state.graceSeconds } : {}),
+      ...(stepSince === undefined ? {} : { busySinceMs: wall(stepSince) }),
+      ...(nextRun === undefined ? {} : { nextRunMs: wall(nextRun) }),
+      ...(failure === undefined
+        ? {}
+        : { lastError: { message: failure.message, atMs: wall(failure.at), attempts: failure.attempts } }),
+    };
+  }
+
   /** Whether a static pod of this name is on the node and has not been stopped yet. */
   mayRunStatic(name: string): boolean {
     for (const { pod, state } of this.#workers.values())
@@ -190,7 +231,8 @@ export class PodWorkers {
     const over = pod !== undefined && hasEnded(pod.status) && !this.#deps.isAlive(uid);
     const deleted = pod?.metadata.deletionTimestamp !== undefined;
     const state = over ? endedState(deleted, this.#deps.clock.monotonic()) : initialState;
-    return { uid, pod, state, step: undefined, timer: undefined, onTerminated: [] };
+    const idle = { step: undefined, timer: undefined, stepSince: undefined, nextRun: undefined, failure: undefined };
+    return { uid, pod, state, ...idle, onTerminated: [] };
   }
 
   #apply(worker: Worker, event: WorkerEvent): void {
@@ -214,24 +256,37 @@ export class PodWorkers {
     const root = this.#signal;
     if (worker === undefined || root === undefined || root.aborted) return;
     worker.timer?.cancel();
+    worker.nextRun = undefined;
     const scope = childScope(root);
     let againMs: number | undefined;
     try {
       this.#absorb(worker);
       if (!this.#mayStart(worker)) return;
       worker.step = scope;
+      worker.stepSince = this.#deps.clock.monotonic();
       againMs = await this.#step(worker, scope.signal);
+      worker.failure = undefined;
     } catch (err) {
-      if (!scope.signal.aborted) {
-        const pod = worker.pod === undefined ? uid : podKey(worker.pod);
-        this.#deps.log.error('pod step failed, will be tried again', { pod, uid, phase: worker.state.phase, err });
-        againMs = RETRY_MS * (1 + RETRY_JITTER * this.#deps.clock.random());
-      } else if (!root.aborted) againMs = 0;
+      if (!scope.signal.aborted) againMs = this.#failed(worker, err);
+      else if (!root.aborted) againMs = 0;
     } finally {
       worker.step = undefined;
+      worker.stepSince = undefined;
       scope.release();
     }
-    if (againMs !== undefined && !root.aborted) worker.timer = this.#deps.clock.after(againMs, () => this.wake(uid));
+    if (againMs === undefined || root.aborted) return;
+    worker.nextRun = this.#deps.clock.monotonic() + againMs;
+    worker.timer = this.#deps.clock.after(againMs, () => this.wake(uid));
+  }
+
+  /** In how many milliseconds to try again. */
+  #failed(worker: Worker, err: unknown): number {
+    const { clock, log } = this.#deps;
+    const { uid, failure, state } = worker;
+    const pod = worker.pod === undefined ? uid : podKey(worker.pod);
+    log.error('pod step failed, will be tried again', { pod, uid, phase: state.phase, err });
+    worker.failure = { message: messageOf(err), at: clock.monotonic(), attempts: (failure?.attempts ?? 0) + 1 };
+    return RETRY_MS * (1 + RETRY_JITTER * clock.random());
   }
 
   /** Does what the state asks for; says in how many milliseconds to look again, if at all. */

@@ -118,3 +118,9 @@ function unescapePart(text: string): string | undefined {
     return undefined;
   }
 }
+
+/** Of our own endpoints: `?output=text` and `?output=json` win over the Accept header. */
+export function wantsJson({ query, request }: Exchange): boolean {
+  const asked = query.get('output');
+  return asked === null ? (request.headers.accept ?? '').includes('application/json') : asked === 'json';
+}

@@ -216,8 +216,13 @@ export class VolumeManager implements Runnable {
 
   /** What keeps the pod waiting, as a sentence; undefined if no volume does. */
   blockedOn(uid: string): string | undefined {
-    const complaints = this.#pods.get(uid)?.complaints() ?? [];
+    const complaints = this.complaintsOf(uid);
     return complaints.length === 0 ? undefined : `waiting for ${complaints.join('; ')}`;
+  }
+
+  /** One clause for each volume that keeps the pod waiting. */
+  complaintsOf(uid: string): readonly string[] {
+    return this.#pods.get(uid)?.complaints() ?? [];
   }
 
   /** Binds a part of a mounted volume for a container and returns the path to mount. */

@@ -124,6 +124,13 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     assert.equal((await get('/debug/waterfalls/golden/nobody')).status, 404);
   });
 
+  it('why a pod is not running', async () => {
+    assert.match((await get('/debug/why/golden/simple')).body, /^The pod is ready\.\n/);
+    const { body } = await get('/debug/why/golden/simple', { accept: 'application/json' });
+    assert.deepEqual((JSON.parse(body) as { why: { cause: string } }).why.cause, 'Ready');
+    assert.equal((await get('/debug/why/golden/nobody')).status, 404);
+  });
+
   it('metrics, packed where asked for', async () => {
     const { body, headers } = await get('/metrics/slis');
     assert.match(String(headers['process-start-time-unix']), /^\d+$/);

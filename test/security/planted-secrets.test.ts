@@ -119,6 +119,7 @@ describe('planted secrets', () => {
     '/stats/summary',
     '/runningpods/',
     '/debug/waterfalls',
+    '/debug/why?output=json',
     '/debug/pprof/cmdline',
     '/debug/pprof/heap?seconds=1',
   ])

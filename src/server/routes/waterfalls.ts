@@ -1,7 +1,7 @@
 // GET /debug/waterfalls/{namespace}/{pod} (ours): what the pod's last start and stop waited for, and how long, as a drawing
 // or as JSON. GET /debug/waterfalls: the slowest of late. `?output=text` and `?output=json` win over the Accept header.
 import { json, reply } from '../replies.ts';
-import type { Endpoint, Exchange } from '../router.ts';
+import { wantsJson, type Endpoint, type Exchange } from '../router.ts';
 
 type Kind = 'start' | 'stop';
 
@@ -41,9 +41,4 @@ export function waterfallRoutes<W>({ waterfalls, drawn }: WaterfallDeps<W>): End
       { path: '/debug/waterfalls/{namespace}/{pod}', methods: ['GET'], handle: ofPod },
     ],
   };
-}
-
-function wantsJson({ query, request }: Exchange): boolean {
-  const asked = query.get('output');
-  return asked === null ? (request.headers.accept ?? '').includes('application/json') : asked === 'json';
 }

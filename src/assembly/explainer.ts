@@ -1,0 +1,37 @@
+// Why a pod is not running: everything that knows something about it, for the one function that says so.
+import type { PodStore } from '../pods/pod-store.ts';
+import type { ProbeManager } from '../probes/probe-manager.ts';
+import type { StatusStore } from '../status/status-store.ts';
+import { PodExplainer } from '../why/pod-facts.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import type { Foundation } from './foundation.ts';
+import type { Images } from './images.ts';
+import type { PodLife } from './pod-life.ts';
+import type { RuntimeEdge } from './runtime-edge.ts';
+import type { Volumes } from './volumes.ts';
+
+export type ExplainerDeps = {
+  readonly base: Foundation;
+  readonly edge: RuntimeEdge;
+  readonly cluster: ClusterPort;
+  readonly store: PodStore;
+  readonly statuses: StatusStore;
+  readonly life: PodLife;
+  readonly volumes: Volumes;
+  readonly images: Images;
+  readonly probes: ProbeManager;
+};
+
+export const buildExplainer = (deps: ExplainerDeps): PodExplainer =>
+  new PodExplainer({
+    clock: deps.base.clock,
+    pods: deps.store,
+    status: deps.statuses,
+    events: deps.cluster.events.ring,
+    workers: deps.life.workers,
+    volumes: deps.volumes.manager,
+    pulls: () => deps.images.puller.pulls(),
+    probes: deps.probes,
+    traces: deps.base.tracer,
+    runtime: deps.edge.health,
+  });
