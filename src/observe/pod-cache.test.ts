@@ -123,7 +123,7 @@ describe('a pod that somebody has in hand', () => {
     assert.equal(t.control.lists, 0);
     await t.cache.refresh(UID, forever);
     assert.ok(t.cache.recordStarted(UID, 'c'), 'told once more, late');
-    endMutation();
+    endMutation(false);
     await t.clock.advance(5000);
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
     assert.ok(!t.cache.recordStarted(UID, 'c'), 'nobody has it in hand any more');
@@ -135,10 +135,10 @@ describe('a pod that somebody has in hand', () => {
     const endMutation = t.cache.beginMutation(UID);
     const again = t.cache.beginMutation(UID);
     assert.ok(t.cache.recordStarted(UID, 'c'));
-    endMutation();
+    endMutation(false);
     await t.settle();
     assert.equal(t.control.lists, 0, 'one still has it');
-    again();
+    again(false);
     await t.settle();
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
     assert.equal(t.cache.stateOf('c'), 'running');
@@ -151,9 +151,29 @@ describe('a pod that somebody has in hand', () => {
     assert.ok(t.cache.recordStarted(UID, 'c'));
     await t.clock.advance(1000);
     assert.equal(t.cache.stateOf('c'), 'running');
-    endMutation();
+    endMutation(false);
     await t.clock.advance(5000);
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
+  });
+
+  it('is outdated from a change that was not read until a read that began after it', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    const early = t.cache.refresh(UID, forever);
+    t.cache.beginMutation(UID)(true);
+    await early;
+    assert.ok(t.cache.isOutdated(UID), 'that read may have been before the change');
+    await t.cache.refresh(UID, forever);
+    assert.ok(!t.cache.isOutdated(UID));
+    t.cache.beginMutation(UID)(false);
+    assert.ok(!t.cache.isOutdated(UID), 'who did it has read it');
+  });
+
+  it('is read by the next relist while it is outdated', async () => {
+    const t = setup();
+    t.cache.beginMutation(UID)(true);
+    await t.cache.relist(forever);
+    assert.ok(!t.cache.isOutdated(UID));
   });
 });
 

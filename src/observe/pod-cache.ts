@@ -58,6 +58,9 @@ export class PodCache {
   readonly #slots: Semaphore;
   /** Pods that somebody is changing and will read afterwards; whether news of them came that no read has seen. */
   readonly #mutations = new Map<PodUid, Mutation>();
+  /** Pods that were changed without a read afterwards, with the number of that change: what is shown of them is too old to act on. */
+  readonly #outdated = new Map<PodUid, number>();
+  #changes = 0;
   /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
   readonly #inTurn = new Set<PodUid>();
   readonly #lifetime = new AbortController();
@@ -135,17 +138,24 @@ export class PodCache {
 
   /**
    * For somebody who starts things in this pod and refreshes it afterwards: what the runtime tells of starts meanwhile is
-   * not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one.
+   * not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one. Who could
+   * not read what he did says so (`unseen`): the pod is outdated until a later read.
    */
-  beginMutation(uid: PodUid): () => void {
+  beginMutation(uid: PodUid): (unseen: boolean) => void {
     const mutation: Mutation = this.#mutations.get(uid) ?? { holders: 0, timer: undefined, started: new Set() };
     this.#mutations.set(uid, mutation);
     mutation.holders++;
-    return () => {
+    return (unseen) => {
+      if (unseen) this.#outdated.set(uid, ++this.#changes);
       if (--mutation.holders > 0) return;
       this.#mutations.delete(uid);
       this.#readMissedStarts(uid, mutation);
     };
+  }
+
+  /** Whether something was done to this pod that no read has seen: whoever acts on the snapshot would do it twice. */
+  isOutdated(uid: PodUid): boolean {
+    return this.#outdated.has(uid);
   }
 
   /** Records a start in this pod; true when the mutation under way will read it. */
@@ -184,13 +194,13 @@ export class PodCache {
 
   #staleAgainst(listing: Listing): PodUid[] {
     const now = this.#deps.clock.monotonic();
-    const uids = new Set([...listing.pods.keys(), ...this.#pods.keys()]);
+    const uids = new Set([...listing.pods.keys(), ...this.#pods.keys(), ...this.#outdated.keys()]);
     for (const uid of this.#troubled.keys()) if (!uids.has(uid)) this.#resetBackoff(uid);
     return [...uids].filter((uid) => {
       if (this.#inTurn.has(uid)) return false;
       const trouble = this.#troubled.get(uid);
       if (trouble !== undefined) return now >= trouble.retryAt;
-      return listingDiffers(listing.pods.get(uid), this.#pods.get(uid));
+      return this.#outdated.has(uid) || listingDiffers(listing.pods.get(uid), this.#pods.get(uid));
     });
   }
 
@@ -246,12 +256,14 @@ export class PodCache {
     const { clock } = this.#deps;
     const previous = this.#pods.get(uid);
     const begun = clock.monotonic();
+    const change = this.#outdated.get(uid);
     try {
       const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
         abortable(signal, this.#ask(uid, previous, made, signal)),
       );
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
+      if (change !== undefined && this.#outdated.get(uid) === change) this.#outdated.delete(uid);
       return this.#store(assembleSnapshot(read, previous?.ips ?? [], ++this.#version), previous);
     } catch (err) {
       this.#failed(uid, previous, err);

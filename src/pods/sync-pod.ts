@@ -28,8 +28,10 @@ export type SyncPodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
     refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot | undefined>;
-    /** Until the end that it returns, starts in this pod are seen by a refresh of ours. */
-    beginMutation(uid: PodUid): () => void;
+    /** Until the end that it returns, starts in this pod are seen by a refresh of ours; `unseen` when there was none. */
+    beginMutation(uid: PodUid): (unseen: boolean) => void;
+    /** Whether something was done to this pod that no read has seen. */
+    isOutdated(uid: PodUid): boolean;
   };
   readonly status: PodStatusWriter;
   readonly startErrors: StartErrors;
@@ -98,7 +100,10 @@ export class SyncPod {
   async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
     const { observed, status, prerequisites } = this.#deps;
     await prerequisites.awaitMirror(pod, signal);
-    const snapshot = observed.get(uidOf(pod));
+    const uid = uidOf(pod);
+    // Acting on what was true before the last try would start a second instance beside the first.
+    if (observed.isOutdated(uid)) await observed.refresh(uid, signal);
+    const snapshot = observed.get(uid);
     if (snapshot?.partial === true)
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
     const written = await status.write(pod, snapshot);
@@ -196,6 +201,7 @@ export class SyncPod {
     };
     const endMutation = observed.beginMutation(uid);
     let result: RuntimeSyncResult;
+    let unseen = true;
     try {
       result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
       for (const [container, error] of result.startErrors) {
@@ -203,8 +209,9 @@ export class SyncPod {
         else startErrors.set(uid, container, error);
       }
       if (result.acted) await observed.refresh(uid, signal, result.made);
+      unseen = false;
     } finally {
-      endMutation();
+      endMutation(unseen);
       for (const timer of later) timer.cancel();
     }
     if (result.failure !== undefined && result.retryAt === undefined) throw result.failure;

@@ -71,13 +71,15 @@ export const tracedAdmission = <Verdict>(
 
 interface Observed {
   get(uid: PodUid): PodSnapshot | undefined;
-  beginMutation(uid: PodUid): () => void;
+  beginMutation(uid: PodUid): (unseen: boolean) => void;
+  isOutdated(uid: PodUid): boolean;
   refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot>;
 }
 
 export const tracedObservation = (tracer: PodTracer, cache: Observed): Observed => ({
   get: (uid) => cache.get(uid),
   beginMutation: (uid) => cache.beginMutation(uid),
+  isOutdated: (uid) => cache.isOutdated(uid),
   refresh: (uid, signal, made) => tracer.span('observe', () => cache.refresh(uid, signal, made)),
 });
 

@@ -148,6 +148,7 @@ describe('slow and hung calls', () => {
     node.cri.events = undefined;
     await fleet.untilConverged(`after random trouble (seed ${SEED})`, 60_000);
     await fleet.assertNothingTwice();
+    assert.doesNotMatch(await node.log(), /runs beside a newer instance/, 'nothing was started twice on the way');
     for (const { name } of fleet.wanted()) await fleet.remove(name);
     await fleet.untilConverged('at the end');
     let left: string[] = [];

@@ -1,0 +1,77 @@
+// A sync acts on what the runtime shows now, never on what it showed before the last try.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { PodUid } from '../core/ids.ts';
+import type { Pod, PodStatus } from '../core/pod.ts';
+import { aliveSnapshot } from '../core/snapshot.fixture.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { StartErrors } from './start-errors.ts';
+import { SyncPod, type SyncPodDeps } from './sync-pod.ts';
+
+const { signal } = new AbortController();
+const POD: Pod = {
+  metadata: { name: 'p', namespace: 'n', uid: 'u' },
+  spec: { hostNetwork: true, containers: [{ name: 'c', image: 'i' }] },
+};
+
+/** A runtime that starts what the snapshot does not show, and reads that fail while `broken`. */
+class World {
+  started = 0;
+  broken = false;
+  outdated = false;
+  #shown: PodSnapshot | undefined;
+  readonly observed: SyncPodDeps['observed'] = {
+    get: () => this.#shown,
+    isOutdated: () => this.outdated,
+    beginMutation: () => (unseen) => void (this.outdated = unseen),
+    refresh: (uid: PodUid) => {
+      if (this.broken) return Promise.reject(new Error('no answer'));
+      if (this.started > 0) this.#shown = aliveSnapshot(uid);
+      this.outdated = false;
+      return Promise.resolve(this.#shown);
+    },
+  };
+
+  sync(): Promise<unknown> {
+    return new SyncPod({
+      observed: this.observed,
+      status: { write: () => Promise.resolve({} as PodStatus), sandboxReady: () => undefined, forget: () => undefined },
+      startErrors: new StartErrors(),
+      prerequisites: {
+        awaitMirror: () => Promise.resolve(),
+        networkProblem: () => undefined,
+        registerObjects: () => undefined,
+        cgroupExists: () => Promise.resolve(true),
+        ensureCgroup: () => Promise.resolve(),
+        keepMirror: () => undefined,
+        ensureDirectories: () => Promise.resolve(),
+        mountVolumes: () => Promise.resolve(),
+        addProbes: () => undefined,
+      },
+      runtime: {
+        sync: (_pod: Pod, snapshot: PodSnapshot | undefined) => {
+          if (snapshot === undefined) this.started++;
+          return Promise.resolve({ acted: snapshot === undefined, startErrors: new Map() });
+        },
+        kill: () => Promise.resolve(),
+      },
+      turns: { waiting: 0, run: <T>(_signal: AbortSignal, start: () => Promise<T>) => start() },
+      events: { pod: () => undefined },
+      clock: new ManualClock(),
+    } as unknown as SyncPodDeps).sync(POD, signal);
+  }
+}
+
+describe('a start that could not be read afterwards', () => {
+  it('is not done a second time', async () => {
+    const world = new World();
+    world.broken = true;
+    await assert.rejects(world.sync(), /no answer/);
+    await assert.rejects(world.sync(), /no answer/);
+    assert.equal(world.started, 1);
+    world.broken = false;
+    await world.sync();
+    assert.equal(world.started, 1);
+  });
+});
