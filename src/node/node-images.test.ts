@@ -26,3 +26,25 @@ test('images are read every half minute, and stay when they cannot be', async ()
   await clock.advance(30_000);
   assert.deepEqual([await tags(), reads], [['tag:2'], 3]);
 });
+
+test('a status does not wait for a runtime that hangs, and asks it one question at a time', async () => {
+  const clock = new ManualClock();
+  const never = new AbortController().signal;
+  const asked: PromiseWithResolvers<{ repoDigests: string[]; repoTags: string[]; size: number }[]>[] = [];
+  const images = new NodeImages({
+    list: () => {
+      const answer = Promise.withResolvers<{ repoDigests: string[]; repoTags: string[]; size: number }[]>();
+      asked.push(answer);
+      return answer.promise;
+    },
+    clock,
+    log: silentLogger,
+  });
+  const first = images.read(never);
+  await clock.advance(2000);
+  assert.deepEqual([await first, asked.length], [[], 1]);
+  assert.deepEqual([await images.read(never), asked.length], [[], 1]);
+  asked[0]?.resolve([{ repoDigests: [], repoTags: ['late'], size: 1 }]);
+  await clock.advance(0);
+  assert.deepEqual(await images.read(never), [{ repoDigests: [], repoTags: ['late'], sizeBytes: 1 }]);
+});

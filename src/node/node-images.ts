@@ -1,4 +1,6 @@
-// The runtime's images for the node's status, read at most every half minute; as they were last when it does not tell.
+// The runtime's images for the node's status, read at most every half minute; as they were last when it does not tell. The
+// node's status does not wait for a runtime that hangs: that is when it matters most.
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { ImageFact } from './node-object.ts';
@@ -12,29 +14,39 @@ export type NodeImagesDeps = {
 };
 
 const FRESH_MS = 30_000;
+/** How long a status waits for the list; one that takes longer is in the next status. */
+const WAIT_MS = 2000;
+const LIST_MS = 60_000;
 
 export class NodeImages {
   readonly #deps: NodeImagesDeps;
   #at = -Infinity;
   #images: readonly ImageFact[] = [];
+  #listing: Promise<void> | undefined;
 
   constructor(deps: NodeImagesDeps) {
     this.#deps = deps;
   }
 
   async read(signal: AbortSignal): Promise<readonly ImageFact[]> {
+    const { clock, log } = this.#deps;
+    if (this.#listing !== undefined || clock.monotonic() - this.#at < FRESH_MS) return this.#images;
+    const listing = this.#list(signal).finally(() => (this.#listing = undefined));
+    this.#listing = listing;
+    await withDeadline(clock, signal, WAIT_MS, (own) => abortable(own, listing)).catch((err: unknown) => {
+      if (!signal.aborted) log.debug('the node status does not wait for the list of images', { err });
+    });
+    return this.#images;
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
     const { list, clock, log } = this.#deps;
-    if (clock.monotonic() - this.#at < FRESH_MS) return this.#images;
     try {
-      this.#images = (await list(signal)).map(({ repoDigests, repoTags, size }) => ({
-        repoDigests,
-        repoTags,
-        sizeBytes: size,
-      }));
+      const listed = await withDeadline(clock, signal, LIST_MS, list);
+      this.#images = listed.map(({ repoDigests, repoTags, size }) => ({ repoDigests, repoTags, sizeBytes: size }));
       this.#at = clock.monotonic();
     } catch (err) {
       log.debug('images could not be listed for the node status', { err });
     }
-    return this.#images;
   }
 }
