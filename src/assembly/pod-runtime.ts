@@ -53,7 +53,7 @@ export async function buildPodRuntime(
   const traced = tracedImages(base.tracer, images.puller);
   const runtime = new PodRuntime(
     {
-      cri: uncancelled(edge.cri.runtime, signal),
+      cri: uncancelled(base.clock, edge.cri.runtime, signal),
       images: {
         ensure: (request, stop) => deps.podMetrics.pulling(uidOf(request.pod), () => traced.ensure(request, stop)),
       },
