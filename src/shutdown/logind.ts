@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { toolEnvironment } from '../lib/child-environment.ts';
-import { aborted } from '../lib/abort.ts';
+import { aborted, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 
@@ -21,6 +21,8 @@ const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freed
 /** Everybody may send signals on the system bus: only logind's own counts. */
 const MATCH =
   "type='signal',sender='org.freedesktop.login1',path='/org/freedesktop/login1',member='PrepareForShutdown'";
+/** A bus that does not answer: the part tries again later, and the agent can stop meanwhile. */
+const ANSWER_MS = 10_000;
 const REREADS = 5;
 const REREAD_MS = 100;
 
@@ -38,7 +40,7 @@ export class Logind {
     if ((await this.#maxDelaySeconds(signal)) >= seconds) return;
     await mkdir(dirname(this.#paths.override), { recursive: true, mode: 0o755 });
     await writeFile(this.#paths.override, `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${seconds}\n`);
-    await output('systemctl', ['kill', '--signal=HUP', 'systemd-logind.service'], signal);
+    await this.#output('systemctl', ['kill', '--signal=HUP', 'systemd-logind.service'], signal);
     let now = 0;
     for (let i = 0, ms = REREAD_MS; i < REREADS; i++, ms *= 2) {
       now = await this.#maxDelaySeconds(signal);
@@ -54,22 +56,27 @@ export class Logind {
   /** Holds shutdowns up until released. */
   async inhibit(signal: AbortSignal): Promise<Inhibitor> {
     const why = 'Kubelet needs time to handle node shutdown';
-    const held = ['sh', '-c', 'echo held; exec cat'];
+    const holder = ['sh', '-c', 'echo held; exec cat'];
     const options = ['--what=shutdown', '--who=kubelet', `--why=${why}`, '--mode=delay'];
     // It ends with its standard input, and so with this process, however that ends.
-    const child = spawn('systemd-inhibit', [...options, ...held], {
+    const child = spawn('systemd-inhibit', [...options, ...holder], {
       stdio: ['pipe', 'pipe', 'ignore'],
       env: toolEnvironment(BUS),
     });
     child.stdin.on('error', () => undefined);
-    const release = (): void => void child.stdin.end();
-    await new Promise<void>((resolve, reject) => {
-      child.stdout.once('data', () => resolve());
-      child.once('error', reject);
-      child.once('exit', () => reject(new KubeletError('unavailable', 'logind grants no inhibitor')));
-      signal.addEventListener('abort', release, { once: true });
-    }).finally(() => signal.removeEventListener('abort', release));
-    return { release };
+    await withDeadline(this.#clock, signal, ANSWER_MS, async (own) => {
+      const held = new Promise<boolean>((resolve, reject) => {
+        child.stdout.once('data', () => resolve(true));
+        child.once('error', reject);
+        child.once('exit', () => reject(new KubeletError('unavailable', 'logind grants no inhibitor')));
+      });
+      if ((await Promise.race([held, aborted(own)])) === true) return;
+      held.catch(() => undefined); // nobody waits for it any more
+      // It waits for the bus and would not look at its standard input.
+      child.kill('SIGKILL');
+      own.throwIfAborted();
+    });
+    return { release: () => void child.stdin.end() };
   }
 
   /** Tells of every shutdown announced (true) or called off (false). Settles when `signal` aborts or the bus is lost. */
@@ -94,8 +101,12 @@ export class Logind {
   }
 
   async #maxDelaySeconds(signal: AbortSignal): Promise<number> {
-    const text = await output('busctl', ['get-property', '--system', ...MANAGER, 'InhibitDelayMaxUSec'], signal);
+    const text = await this.#output('busctl', ['get-property', '--system', ...MANAGER, 'InhibitDelayMaxUSec'], signal);
     return Number(/^t (\d+)/.exec(text)?.[1] ?? 0) / 1e6;
+  }
+
+  #output(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
+    return withDeadline(this.#clock, signal, ANSWER_MS, (own) => output(command, args, own));
   }
 }
 
@@ -118,7 +129,8 @@ const endOf = (name: string, child: ChildProcess): Promise<never> =>
   });
 
 async function output(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], signal, env: toolEnvironment(BUS) });
+  const env = toolEnvironment(BUS);
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], signal, killSignal: 'SIGKILL', env });
   let text = '';
   child.stdout.on('data', (data: Buffer) => (text += data.toString()));
   await new Promise<void>((resolve, reject) => {

@@ -161,6 +161,29 @@ describe('the longest delay logind grants', () => {
     }
   }
 
+  it('is not waited for when the agent stops while the bus is silent', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'kts-logind-'));
+    for (const name of ['busctl', 'systemd-inhibit'])
+      writeFileSync(join(dir, name), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
+    const { PATH } = process.env;
+    process.env['PATH'] = `${dir}:${PATH ?? ''}`;
+    try {
+      const clock = new ManualClock();
+      const stop = new AbortController();
+      const logind = new Logind(clock);
+      const asked = [logind.allowDelay(30, stop.signal), logind.inhibit(stop.signal)];
+      stop.abort(new Error('agent stops'));
+      for (const answer of asked) await assert.rejects(answer);
+      const silent = [logind.allowDelay(30, never), logind.inhibit(never)].map((answer) => assert.rejects(answer));
+      await clock.advance(10_000);
+      await Promise.all(silent);
+      assert.equal(clock.pending, 0);
+    } finally {
+      process.env['PATH'] = PATH;
+      rmSync(dir, { recursive: true });
+    }
+  });
+
   it('is left alone when it suffices', async () => assert.equal(await allow(30, 0), undefined));
   it('is raised when it does not', async () =>
     assert.equal(await allow(5, 30), '# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=30\n'));
