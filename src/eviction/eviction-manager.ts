@@ -1,5 +1,5 @@
 // Looks at the node every ten seconds and brings it back when it runs short: first by taking away what nobody uses, then
-// by evicting one pod at a time. After an eviction it waits for the pod to be gone and looks again at once.
+// by evicting one pod at a time. After an eviction it waits for the pod to be gone and looks again as soon as that can show.
 import type { EventRecorder } from '../core/events.ts';
 import { isCriticalPod, podKey, uidOf, type Pod } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -66,7 +66,7 @@ export type EvictionOptions = {
 };
 
 const LOOK_EVERY_MS = 10_000;
-/** Figures are shared for a second: what was freed shows only in the next ones. */
+/** Figures are shared for a second: what was freed shows only in the next ones, and a pod must not go for the last one's sake. */
 const SETTLE_MS = 1100;
 const GONE_POLL_MS = 1000;
 const GONE_PATIENCE_MS = 30_000;
@@ -106,6 +106,7 @@ export class EvictionManager implements Runnable {
         const evicted = await this.lookOnce(signal);
         if (evicted.length > 0) {
           await this.#untilGone(evicted, signal);
+          await clock.sleep(SETTLE_MS, signal);
           continue;
         }
       } catch (err) {
