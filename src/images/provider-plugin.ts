@@ -1,5 +1,5 @@
 // One credential provider: an executable that is asked on stdin and answers on stdout. Its answers are kept as long as
-// they say; several pulls that ask the same question at once run it once.
+// they say; several pulls that ask the same question at once run it once, and it ends when none of them waits any more.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -26,6 +26,7 @@ type Answer = {
   readonly key: string;
   readonly cacheMs: number;
 };
+type Run = { readonly answer: Promise<Answer['logins']>; readonly stop: AbortController; waiting: number };
 type Cached = { readonly logins: Answer['logins']; readonly until: number };
 
 export type PluginMetrics = { readonly errors: Counter; readonly duration: Histogram };
@@ -40,7 +41,7 @@ export class ProviderPlugin {
   readonly #deps: PluginDeps;
   readonly #path: string;
   readonly #cache = new Map<string, Cached>();
-  readonly #running = new Map<string, Promise<Answer['logins']>>();
+  readonly #running = new Map<string, Run>();
   #purgedAt: number;
 
   constructor(deps: PluginDeps, config: ProviderConfig, binDir: string) {
@@ -65,12 +66,23 @@ export class ProviderPlugin {
     const cached = this.#lookup(image, question.identity);
     if (cached !== undefined) return cached;
     const key = `${image}\n${question.identity}`;
-    let run = this.#running.get(key);
-    if (run === undefined) {
-      run = this.#ask(image, question).finally(() => this.#running.delete(key));
-      this.#running.set(key, run);
+    const run = this.#running.get(key) ?? this.#begin(key, image, question);
+    run.waiting++;
+    try {
+      return await abortable(signal, run.answer);
+    } finally {
+      if (--run.waiting === 0) {
+        this.#running.delete(key);
+        run.stop.abort(new KubeletError('cancelled', 'nobody waits for the answer'));
+      }
     }
-    return abortable(signal, run);
+  }
+
+  #begin(key: string, image: string, question: { request: Record<string, unknown>; identity: string }): Run {
+    const stop = new AbortController();
+    const run: Run = { answer: this.#ask(image, question, stop.signal), stop, waiting: 0 };
+    this.#running.set(key, run);
+    return run;
   }
 
   /** What to send; undefined when the plugin wants a service account that this pod cannot offer. */
@@ -117,12 +129,13 @@ export class ProviderPlugin {
   async #ask(
     image: string,
     question: { request: Record<string, unknown>; identity: string },
+    stop: AbortSignal,
   ): Promise<Answer['logins']> {
     const { clock, metrics } = this.#deps;
     const label = { plugin_name: this.config.name };
     const begun = clock.monotonic();
     try {
-      const text = await withDeadline(clock, new AbortController().signal, TIMEOUT_MS, (signal) =>
+      const text = await withDeadline(clock, stop, TIMEOUT_MS, (signal) =>
         this.#execute(JSON.stringify(question.request), signal),
       );
       const answer = readAnswer(text, image, this.config);
@@ -133,7 +146,7 @@ export class ProviderPlugin {
         });
       return answer.logins;
     } catch (err) {
-      metrics.errors.inc(label);
+      if (!stop.aborted) metrics.errors.inc(label);
       throw err;
     } finally {
       metrics.duration.observe((clock.monotonic() - begun) / 1000, label);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { until } from '../../test/harness/until.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { Registry } from '../lib/metrics.ts';
@@ -155,6 +156,21 @@ describe('credential provider plugin', () => {
     const t = plugin(answer());
     await Promise.all([1, 2, 3].map(() => t.find('x.reg.io/a:1')));
     assert.equal(t.questions().length, 1);
+  });
+
+  it('ends when nobody waits for its answer any more', async () => {
+    const t = plugin('echo $$ > "$0.pid"; exec sleep 1000');
+    const ask = (signal: AbortSignal): Promise<unknown> =>
+      t.credentials.forImage(POD, 'x.reg.io/a:1', 'x.reg.io/a', [], signal);
+    const [one, two] = [new AbortController(), new AbortController()];
+    const asked = [one, two].map(({ signal }) => assert.rejects(ask(signal)));
+    const pid = await until('it was asked', () => Number(readFileSync(join(t.dir, 'plug.pid'), 'utf8')) || undefined);
+    one.abort();
+    await asked[0];
+    assert.ok(existsSync(`/proc/${pid}`), 'another one waits');
+    two.abort();
+    await asked[1];
+    await until('it is gone', () => !existsSync(`/proc/${pid}`));
   });
 
   for (const [name, bad] of [
