@@ -30,6 +30,7 @@ export type FakeCriOptions = {
   /** Added to every call. */
   readonly latencyMs?: number;
   readonly socketPath?: string;
+  readonly cgroupDriver?: CgroupDriver;
   /** Keep what was asked in `calls`; on unless very many calls are to come. */
   readonly recordCalls?: boolean;
 };
@@ -226,7 +227,9 @@ export class FakeCri {
       runtimeHandlers: [{ name: '', features: { recursiveReadOnlyMounts: true, userNamespaces: true } }],
       features: { supplementalGroupsPolicy: true, userNamespacesHostNetwork: false },
     }));
-    this.#unary(server, RuntimeService.runtimeConfig, () => ({ linux: { cgroupDriver: CgroupDriver.CGROUPFS } }));
+    this.#unary(server, RuntimeService.runtimeConfig, () => ({
+      linux: { cgroupDriver: this.#o.cgroupDriver ?? CgroupDriver.CGROUPFS },
+    }));
     this.#unary(server, RuntimeService.updateRuntimeConfig, () => ({}));
     if (this.#o.events === false) return;
     server.serverStream(RuntimeService.getContainerEvents, async (_request, signal, send) => {

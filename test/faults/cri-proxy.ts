@@ -18,6 +18,8 @@ export type Fault =
   | { readonly do: 'delay'; readonly ms: number }
   /** No answer until the caller gives up; the runtime never sees the call. */
   | { readonly do: 'hang' }
+  /** No answer until the rule is lifted, as of a process that is stopped for a while; then it is passed on. */
+  | { readonly do: 'freeze' }
   /** The runtime does the work, then every connection breaks before the answer is out. */
   | { readonly do: 'cut' }
   /** The runtime does the work, and the caller gets an answer in which nothing stands. */
@@ -46,7 +48,7 @@ export type ObservedCall = {
 
 export type EventFault = 'duplicate' | 'drop' | undefined;
 
-type ActiveRule = Rule & { left: number };
+type ActiveRule = Rule & { left: number; readonly lifted: AbortController };
 const STREAMS: ReadonlySet<string> = new Set([
   RuntimeService.getContainerEvents.path,
   Events.subscribe.path,
@@ -92,13 +94,17 @@ export class CriProxy {
 
   /** Returns the way to lift the rule before it is used up. */
   inject(rule: Rule): () => void {
-    const active: ActiveRule = { ...rule, left: rule.times ?? Infinity };
+    const active: ActiveRule = { ...rule, left: rule.times ?? Infinity, lifted: new AbortController() };
     this.#rules.add(active);
-    return () => void this.#rules.delete(active);
+    return () => {
+      this.#rules.delete(active);
+      active.lifted.abort();
+    };
   }
 
   /** No more faults. */
   lift(): void {
+    for (const { lifted } of this.#rules) lifted.abort();
     this.#rules.clear();
   }
 
@@ -134,7 +140,8 @@ export class CriProxy {
   async #call(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {
     const verb = verbOf(rpc);
     this.counts.set(verb, (this.counts.get(verb) ?? 0) + 1);
-    const fault = this.#strike(verb, request);
+    const rule = this.#strike(verb, request);
+    const fault = rule?.fault;
     const forward = (): Promise<unknown> => this.#channel.unary(rpc, request, { signal });
     switch (fault?.do) {
       case undefined:
@@ -147,6 +154,10 @@ export class CriProxy {
       case 'hang':
         await aborted(signal);
         throw new GrpcError(GrpcCode.Canceled, 'the caller gave up');
+      case 'freeze':
+        await Promise.race([aborted(signal), aborted(rule?.lifted.signal ?? signal)]);
+        if (signal.aborted) throw new GrpcError(GrpcCode.Canceled, 'the caller gave up');
+        return forward();
       case 'cut':
         await forward();
         await this.outage(0);
@@ -166,7 +177,7 @@ export class CriProxy {
     signal: AbortSignal,
     send: (message: unknown) => void,
   ): Promise<void> {
-    const fault = this.#strike(verbOf(rpc), request);
+    const fault = this.#strike(verbOf(rpc), request)?.fault;
     if (fault?.do === 'error') throw new GrpcError(fault.code, fault.message);
     await this.#channel.serverStream(rpc, request, { signal }, (message) => {
       if (this.events === 'drop') return;
@@ -175,12 +186,12 @@ export class CriProxy {
     });
   }
 
-  #strike(verb: string, request: unknown): Fault | undefined {
+  #strike(verb: string, request: unknown): ActiveRule | undefined {
     for (const rule of this.#rules) {
       if (rule.verb !== verb && rule.verb !== '*') continue;
       if (rule.when !== undefined && !rule.when(request)) continue;
       if (--rule.left <= 0) this.#rules.delete(rule);
-      return rule.fault;
+      return rule;
     }
     return undefined;
   }
