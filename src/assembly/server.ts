@@ -152,7 +152,14 @@ async function openTls(deps: ServerDeps, onChange: () => void): Promise<OpenTls>
 
 const podResources = ({ base, active, store, assigned }: ServerDeps): Runnable =>
   new PodResourcesServer(
-    { clock: base.clock, registry: base.registry, active, all: () => store.all(), assigned },
+    {
+      clock: base.clock,
+      registry: base.registry,
+      active,
+      all: () => store.all(),
+      listsActiveOnly: base.gates.enabled('KubeletPodResourcesListUseActivePods'),
+      assigned,
+    },
     join(base.flags.rootDir, 'pod-resources', 'kubelet.sock'),
   );
 

@@ -66,7 +66,8 @@ describe('pod resources API', () => {
 
   before(async () => {
     const pods = { active: () => [pod('one')], all: () => [pod('one'), pod('ended')] };
-    running = new PodResourcesServer({ clock: systemClock, registry, ...pods, assigned }, socketPath).run(stop.signal);
+    const deps = { clock: systemClock, registry, ...pods, listsActiveOnly: true, assigned };
+    running = new PodResourcesServer(deps, socketPath).run(stop.signal);
     await until('it listens', () => existsSync(socketPath));
   });
   after(async () => {
@@ -141,6 +142,26 @@ describe('pod resources API', () => {
         ['ended', [['main', 2, 0]]],
       ],
     );
+  });
+
+  it('lists every pod where the gate says so', async () => {
+    const path = join(dir, 'every.sock');
+    const pods = { active: () => [pod('one')], all: () => [pod('one'), pod('ended')] };
+    const deps = { clock: systemClock, registry: new Registry(), ...pods, listsActiveOnly: false, assigned };
+    const life = new AbortController();
+    const every = new PodResourcesServer(deps, path).run(life.signal);
+    await until('it listens', () => existsSync(path));
+    const other = new GrpcChannel(systemClock, { target: { socketPath: path } });
+    const { podResources } = await other.unary(PodResourcesLister.list, {}, call);
+    assert.deepEqual(
+      podResources.map((p) => p.name),
+      ['one', 'ended'],
+    );
+    const ended = other.unary(PodResourcesLister.get, { podName: 'ended', podNamespace: 'n' }, call);
+    await assert.rejects(ended, { message: 'pod ended in namespace n not found' });
+    other.close();
+    life.abort();
+    await every;
   });
 
   it('counts requests and errors', () => {

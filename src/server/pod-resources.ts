@@ -64,6 +64,8 @@ export type PodResourcesDeps = {
   readonly active: () => readonly Pod[];
   /** Every pod the kubelet knows; what the oldest version of the API lists. */
   readonly all: () => readonly Pod[];
+  /** Whether List leaves out pods that are over (gate `KubeletPodResourcesListUseActivePods`). */
+  readonly listsActiveOnly: boolean;
   readonly assigned: Assigned;
 };
 
@@ -103,9 +105,10 @@ export class PodResourcesServer implements Runnable {
   }
 
   #register(server: GrpcServer): void {
-    const { active, all, assigned } = this.#deps;
+    const { active, all, listsActiveOnly, assigned } = this.#deps;
+    const listed = listsActiveOnly ? active : all;
     this.#serve(server, PodResourcesLister.list, 'v1', 'list', () => ({
-      podResources: active().map((pod) => podResources(pod, assigned)),
+      podResources: listed().map((pod) => podResources(pod, assigned)),
     }));
     this.#serve(server, OLD_LIST, 'v1alpha1', 'list', () => ({
       podResources: all().map((pod) => oldPodResources(pod, assigned)),
