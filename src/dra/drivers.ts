@@ -78,6 +78,8 @@ export class Drivers {
     this.#instances.set(driver, [...known, connection]);
     connection.start();
     log.info('DRA driver registered', { ...connection.instance });
+    // A driver that registers and never answers counts as away from the start.
+    this.#connectionChanged(driver);
   }
 
   #remove(driver: string, endpoint: string): void {
