@@ -51,39 +51,39 @@ const isSingleOrAny = ({ numaNodes, preferred }: TopologyHint): boolean =>
  */
 class NodeMasks {
   readonly #ids: readonly number[];
-  readonly #bits: ReadonlyMap<number, number>;
+  readonly #bits: ReadonlyMap<number, bigint>;
 
   constructor(ids: readonly number[], lists: readonly (readonly TopologyHint[])[]) {
     this.#ids = [...ids].sort((a, b) => a - b);
-    const bits = new Map(this.#ids.map((id, rank) => [id, 2 ** rank]));
+    const bits = new Map(this.#ids.map((id, rank) => [id, 1n << BigInt(rank)]));
     for (const list of lists)
       for (const { numaNodes = [] } of list)
-        for (const id of numaNodes) if (!bits.has(id)) bits.set(id, 2 ** bits.size);
+        for (const id of numaNodes) if (!bits.has(id)) bits.set(id, 1n << BigInt(bits.size));
     this.#bits = bits;
   }
 
-  get all(): number {
-    return 2 ** this.#ids.length - 1;
+  get all(): bigint {
+    return (1n << BigInt(this.#ids.length)) - 1n;
   }
 
-  of(nodes: readonly number[]): number {
-    let mask = 0;
-    for (const id of nodes) mask |= this.#bits.get(id) ?? 0;
+  of(nodes: readonly number[]): bigint {
+    let mask = 0n;
+    for (const id of nodes) mask |= this.#bits.get(id) ?? 0n;
     return mask;
   }
 
-  nodes(mask: number): readonly number[] {
-    return this.#ids.filter((_, rank) => (mask & (2 ** rank)) !== 0);
+  nodes(mask: bigint): readonly number[] {
+    return this.#ids.filter((_, rank) => ((mask >> BigInt(rank)) & 1n) === 1n);
   }
 
-  count(mask: number): number {
+  count(mask: bigint): number {
     let count = 0;
-    for (let rest = mask; rest !== 0; rest &= rest - 1) count++;
+    for (let rest = mask; rest !== 0n; rest &= rest - 1n) count++;
     return count;
   }
 }
 
-type Merged = { readonly mask: number; readonly preferred: boolean };
+type Merged = { readonly mask: bigint; readonly preferred: boolean };
 type Lists = readonly (readonly TopologyHint[])[];
 
 /** The best of the combinations whose hints are all preferred and name the same nodes, if they name any. */
@@ -97,9 +97,9 @@ function preferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions): M
   const candidates = new Set(
     named.flatMap((set) => [...set]).filter((mask) => named.every((set, at) => takesAny[at] === true || set.has(mask))),
   );
-  const results = [...candidates].map((mask) => mask & masks.all).filter((mask) => mask !== 0);
+  const results = [...candidates].map((mask) => mask & masks.all).filter((mask) => mask !== 0n);
   if (takesAny.every((any) => any)) results.push(masks.all);
-  let best: number | undefined;
+  let best: bigint | undefined;
   for (const mask of results) if (best === undefined || isNearer(mask, best)) best = mask;
   return best === undefined ? undefined : { mask: best, preferred: true };
 }
@@ -107,10 +107,10 @@ function preferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions): M
 function unpreferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions): Merged | undefined {
   const isNearer = closeness(masks, options);
   const needed = widestNeed(lists);
-  const rank = (mask: number): number => unpreferredRank(masks.count(mask), needed);
-  let best: number | undefined;
+  const rank = (mask: bigint): number => unpreferredRank(masks.count(mask), needed);
+  let best: bigint | undefined;
   for (const mask of commonNodes(lists, masks)) {
-    if (mask === 0) continue;
+    if (mask === 0n) continue;
     const order = best === undefined ? -1 : rank(mask) - rank(best);
     if (best === undefined || order < 0 || (order === 0 && isNearer(mask, best))) best = mask;
   }
@@ -118,11 +118,11 @@ function unpreferredBest(lists: Lists, masks: NodeMasks, options: MergeOptions):
 }
 
 /** What the hints of some combination have in common: all such sets. */
-function commonNodes(lists: Lists, masks: NodeMasks): Iterable<number> {
+function commonNodes(lists: Lists, masks: NodeMasks): Iterable<bigint> {
   let known = new Set([masks.all]);
   for (const list of lists) {
     const own = new Set(list.map(({ numaNodes }) => (numaNodes === undefined ? masks.all : masks.of(numaNodes))));
-    const next = new Set<number>();
+    const next = new Set<bigint>();
     for (const before of known) for (const mask of own) next.add(before & mask);
     known = next;
   }
@@ -146,8 +146,8 @@ const unpreferredRank = (size: number, wanted: number): number => {
 };
 
 /** Narrower first, then the lower ids; with distances, among sets of one size the closer nodes first. */
-function closeness(masks: NodeMasks, { distances, policy }: MergeOptions): (a: number, b: number) => boolean {
-  const mean = (mask: number): number => {
+function closeness(masks: NodeMasks, { distances, policy }: MergeOptions): (a: bigint, b: bigint) => boolean {
+  const mean = (mask: bigint): number => {
     const nodes = masks.nodes(mask);
     const sum = nodes.reduce((all, from) => {
       const row = distances?.get(from) ?? [];

@@ -6,7 +6,8 @@ import { ManualClock } from '../../lib/manual-clock.ts';
 import { Registry } from '../../lib/metrics.ts';
 import { alignmentMetrics } from '../cpu/cpu-metrics.ts';
 import { podOfVector } from '../vectors.fixture.ts';
-import type { HintProvider, HintsByResource } from './hint-provider.ts';
+import type { HintProvider, HintsByResource, TopologyHint } from './hint-provider.ts';
+import { mergeHints } from './merge.ts';
 import { TopologyManager, topologyMetrics } from './topology-manager.ts';
 import { topologySettings } from './topology-options.ts';
 
@@ -158,4 +159,19 @@ test('machines with many nodes or without distances', () => {
   assert.throws(settings({ 'prefer-closest-numa-nodes': 'true' }), {
     message: 'cannot discover NUMA topology: error getting NUMA distances from cadvisor',
   });
+});
+
+test('nodes beyond the 32nd count like any other', () => {
+  const nodes = Array.from({ length: 40 }, (_, id) => id);
+  const at = (...numaNodes: number[]): TopologyHint => ({ numaNodes, preferred: true });
+  const providers = [{ cpu: [at(3), at(33)] }, { memory: [at(33), at(35)] }];
+  assert.deepEqual(mergeHints(providers, { policy: 'restricted', nodes, distances: undefined }), {
+    hint: at(33),
+    admit: true,
+  });
+  const settings = topologySettings(
+    { policy: 'restricted', scope: 'container', options: { 'max-allowable-numa-nodes': '64' } },
+    nodes.map((id) => ({ id, memoryBytes: 0, hugePages: [], distances: [], cores: [] })),
+  );
+  assert.equal(settings.merge.nodes.length, 40);
 });

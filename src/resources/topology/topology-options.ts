@@ -8,8 +8,8 @@ export type TopologyScope = 'container' | 'pod';
 export type TopologySettings = { readonly merge: MergeOptions; readonly scope: TopologyScope };
 
 const MAX_NUMA_NODES = 8;
-/** Sets of nodes are kept as bits of a number. */
-const MAX_REPRESENTABLE_NODES = 31;
+/** As many as upstream's sets of nodes have bits. */
+const MAX_REPRESENTABLE_NODES = 64;
 
 export type TopologyConfig = {
   readonly policy: string;
