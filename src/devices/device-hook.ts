@@ -38,4 +38,8 @@ export class DeviceHook implements ContainerManagerHook {
   hasExclusiveCpus(): boolean {
     return false;
   }
+
+  ownsCpus(): boolean {
+    return false;
+  }
 }

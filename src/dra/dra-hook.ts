@@ -36,4 +36,8 @@ export class DraHook implements ContainerManagerHook {
   hasExclusiveCpus(): boolean {
     return false;
   }
+
+  ownsCpus(): boolean {
+    return false;
+  }
 }

@@ -39,6 +39,8 @@ export interface ContainerManagerHook {
   postStop(podUid: PodUid, containerName: string, containerId: string): void;
   /** Whether some container of the pod owns whole CPUs, so that the pod must not be throttled. */
   hasExclusiveCpus(podUid: PodUid): boolean;
+  /** Whether this container does. Asked when it is resized; changes nothing. */
+  ownsCpus(pod: Pod, container: Container): boolean;
 }
 
 /** All hooks as one. Later additions win where they name the same thing. */
@@ -84,5 +86,9 @@ export class ContainerManagerHooks {
 
   hasExclusiveCpus(podUid: PodUid): boolean {
     return this.#hooks.some((hook) => hook.hasExclusiveCpus(podUid));
+  }
+
+  ownsCpus(pod: Pod, container: Container): boolean {
+    return this.#hooks.some((hook) => hook.ownsCpus(pod, container));
   }
 }

@@ -49,4 +49,8 @@ export class PinningHook implements ContainerManagerHook {
   hasExclusiveCpus(podUid: PodUid): boolean {
     return this.#deps.cpu.hasExclusiveCpus(podUid);
   }
+
+  ownsCpus(pod: Pod, container: Container): boolean {
+    return this.#deps.cpu.ownsCpus(pod, container);
+  }
 }

@@ -62,6 +62,8 @@ export interface ContainerHooks {
   postStop(uid: PodUid, container: string, containerId: string): void;
   /** Whether some container of the pod owns its CPUs. */
   hasExclusiveCpus(uid: PodUid): boolean;
+  /** Whether this container does. */
+  ownsCpus(pod: Pod, container: Container): boolean;
 }
 
 /** What running containers really have, and the pod's own cgroup. */

@@ -99,6 +99,7 @@ describe('a container that cannot start', () => {
       preStart: async () => Promise.reject(new Error('no devices')),
       postStop: () => undefined,
       hasExclusiveCpus: () => false,
+      ownsCpus: () => false,
     },
   });
   const rows: readonly [string, ConstructorParameters<typeof Bench>[1], Pod, string, string, readonly string[]][] = [

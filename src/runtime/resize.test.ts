@@ -14,7 +14,7 @@ import { facts, silentLog } from '../../test/golden/fixture.ts';
 import { systemClock } from '../lib/clock.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { ActuatedState } from './actuated-state.ts';
-import type { ResizeRecords } from './needs.ts';
+import type { ContainerHooks, ResizeRecords } from './needs.ts';
 import { planResize } from './resize-plan.ts';
 import { Resizer } from './resize.ts';
 
@@ -186,6 +186,7 @@ describe('a resize of what the pod has as a whole', () => {
 
 type Told = { calls: string[]; set: string[] };
 function bench(options: {
+  owner?: string;
   usage?: number;
   containerUsage?: number;
   failWrite?: boolean;
@@ -213,7 +214,14 @@ function bench(options: {
     },
     memoryUsageOf: async () => options.usage,
   };
-  const resizer = new Resizer({ cri, resources: { cgroupParentOf: () => '', resize: records } }, FACTS);
+  const hooks: ContainerHooks = {
+    preCreate: () => assert.fail('no container is made'),
+    preStart: () => assert.fail('no container is started'),
+    postStop: () => assert.fail('no container is stopped'),
+    hasExclusiveCpus: () => false,
+    ownsCpus: (_pod, { name }) => name === options.owner,
+  };
+  const resizer = new Resizer({ cri, resources: { cgroupParentOf: () => '', hooks, resize: records } }, FACTS);
   return {
     ...reported,
     resize: (pod) => resizer.resize(pod, running('a'), 's', new Set(), new AbortController().signal),
@@ -232,6 +240,14 @@ describe('doing a resize', () => {
       'container 200000',
     ]);
     assert.deepEqual(set, ['a 2']);
+  });
+  it('does not throttle a container that owns its CPUs, nor prepare its devices again', async () => {
+    const { calls, resize } = bench({ owner: 'a' });
+    await resize(podOf({ name: 'a', resources: sized('1', '2Gi') }));
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('container')),
+      ['container -1'],
+    );
   });
   it('takes the sandbox back when the cgroup refuses', async () => {
     const { calls, set, resize } = bench({ failWrite: true });

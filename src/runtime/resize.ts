@@ -125,8 +125,9 @@ export class Resizer {
     const container = findContainer(pod, name)?.container;
     if (container === undefined) return;
     const sized = { ...container, resources };
-    const pinned = (await this.#resources.hooks?.preCreate(pod, sized, signal)) ?? {};
-    const linux = containerResources(pod, sized, this.#facts, pinned);
+    // Not asked as for a new container: CPUs and memory nodes stay as they are, and a device plugin would prepare once more.
+    const exclusiveCpus = this.#resources.hooks?.ownsCpus(pod, container) ?? false;
+    const linux = containerResources(pod, sized, this.#facts, { exclusiveCpus });
     await this.#cri.updateContainerResources({ containerId: id, linux }, signal);
     records.setActuated(uidOf(pod), name, resources);
   }

@@ -130,7 +130,14 @@ export class CpuManager implements HintProvider, Runnable {
     const own = this.#state.of(uidOf(pod), container.name);
     const cpus = formatCpuSet(own ?? this.#state.shared);
     this.#given.set(`${uidOf(pod)}/${container.name}`, cpus);
-    return { cpus, exclusive: this.#o.liftQuota && own !== undefined && this.#owns(pod, container) };
+    return { cpus, exclusive: this.ownsCpus(pod, container) };
+  }
+
+  /** Whether the container has CPUs of its own and is therefore not throttled. */
+  ownsCpus(pod: Pod, container: Container): boolean {
+    const { liftQuota, policy } = this.#o;
+    if (!liftQuota || this.#state.of(uidOf(pod), container.name) === undefined) return false;
+    return (policy?.requested(pod, container) ?? 0) > 0;
   }
 
   /** The container made with `pin` has an id now. */
@@ -207,10 +214,6 @@ export class CpuManager implements HintProvider, Runnable {
           err: messageOf(err),
         });
     }
-  }
-
-  #owns(pod: Pod, container: Container): boolean {
-    return (this.#o.policy?.requested(pod, container) ?? 0) > 0;
   }
 
   get #policyName(): string {
