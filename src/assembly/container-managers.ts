@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { tryParseCpuSet } from '../core/cpuset.ts';
 import type { Pod } from '../core/pod.ts';
-import { readMachineTopology } from '../host/topology/read.ts';
 import type { MachineTopology } from '../host/topology/machine-topology.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { chooseCpuPolicy } from '../resources/cpu/choose-policy.ts';
@@ -28,6 +27,7 @@ export type ContainerManagers = {
 export type ContainerManagersDeps = {
   readonly base: Foundation;
   readonly edge: RuntimeEdge;
+  readonly machine: MachineTopology;
   /** Asked before the CPU and the memory manager. */
   readonly providers: readonly HintProvider[];
   /** Pods that may hold something: all that are not over. */
@@ -37,9 +37,8 @@ export type ContainerManagersDeps = {
 
 /** Fails when policies, options, reservations or what an earlier run left do not fit this machine. */
 export async function buildContainerManagers(deps: ContainerManagersDeps): Promise<ContainerManagers> {
-  const { base, edge, holders, sourcesReady } = deps;
+  const { base, edge, machine, holders, sourcesReady } = deps;
   const { config, gates, registry, clock, log, flags } = base;
-  const machine = await readMachineTopology();
   const podLevelManagers = gates.enabled('PodLevelResourceManagers') && gates.enabled('PodLevelResources');
   const settings = topologySettings(
     {

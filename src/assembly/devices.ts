@@ -7,7 +7,7 @@ import { DeviceHook } from '../devices/device-hook.ts';
 import { DeviceManager } from '../devices/device-manager.ts';
 import { Plugins } from '../devices/plugins.ts';
 import { DeviceRegistration } from '../devices/registration.ts';
-import { readMachineTopology } from '../host/topology/read.ts';
+import type { MachineTopology } from '../host/topology/machine-topology.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Foundation } from './foundation.ts';
@@ -24,6 +24,7 @@ export type Devices = {
 };
 
 export type DevicesDeps = {
+  readonly machine: MachineTopology;
   readonly alive: () => readonly Pod[];
   readonly sourcesReady: () => boolean;
   readonly wake: (uid: PodUid) => void;
@@ -34,7 +35,7 @@ export async function buildDevices(base: Foundation, edge: RuntimeEdge, deps: De
   const { clock, registry } = base;
   const log = base.log.child({ component: 'devices' });
   const directory = join(base.flags.rootDir, 'device-plugins');
-  const numaNodes = (await readMachineTopology()).nodes.map((node) => node.id);
+  const numaNodes = deps.machine.nodes.map((node) => node.id);
   const plugins = new Plugins({
     clock,
     log,
