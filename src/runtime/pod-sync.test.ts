@@ -92,10 +92,7 @@ class Bench {
 describe('a container that cannot start', () => {
   const hook = (name: 'preCreate' | 'preStart'): Partial<ResourceManager> => ({
     hooks: {
-      preCreate: async () => {
-        if (name === 'preCreate') throw new Error('no CPUs');
-        return {};
-      },
+      preCreate: async () => (name === 'preCreate' ? Promise.reject(new Error('no CPUs')) : {}),
       preStart: async () => Promise.reject(new Error('no devices')),
       postStop: () => undefined,
       hasExclusiveCpus: () => false,
