@@ -1,6 +1,6 @@
 // A block device handed to a pod: bound at `<global map>/<pod uid>`, kept from vanishing by a loop device over that bind,
-// and linked from the pod's `volumeDevices`. The bind comes first and goes last, so that whatever is left of an attempt
-// can be found by its path.
+// and linked from the pod's `volumeDevices`. The link comes first and goes last: by it a later run finds what is left of
+// an attempt. The loop device is found by the path of the bind, which therefore stays until it is detached.
 import { mkdir, open, readdir, readlink, rm, rmdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EventRecorder } from '../../core/events.ts';
@@ -38,26 +38,33 @@ export class DeviceMap {
 
   /** Maps the device for the pod and returns the path that containers are given. Maps again what points elsewhere. */
   async map(place: DeviceMapPlace, devicePath: string, signal: AbortSignal): Promise<string> {
-    const { layout, loops } = this.#deps;
     const number = await deviceNumber(devicePath);
     if (number === undefined) throw new KubeletError('invalid', `${devicePath} is not a block device`);
     const bind = bindOf(place);
+    const link = await this.link(place, devicePath);
     await mkdir(place.globalMapDir, { recursive: true, mode: PRIVATE });
     await this.#bind(bind, devicePath, number, signal);
-    await mkdir(layout.pluginVolumeDevicesDir(place.uid, place.plugin), { recursive: true, mode: PRIVATE });
-    const link = layout.deviceLink(place.uid, place.plugin, place.specName);
-    await replaceLink(link, devicePath);
-    await loops.attach(bind, signal);
+    await this.#deps.loops.attach(bind, signal);
     return link;
   }
 
-  /** Undoes `map`, or the part of it that happened. The device must still be there: its driver takes it away later. */
-  async unmap(place: DeviceMapPlace, signal: AbortSignal): Promise<void> {
+  /** Notes that the pod is about to get the device, which need not be there yet. */
+  async link({ uid, plugin, specName }: DeviceMapPlace, devicePath: string): Promise<string> {
+    const { layout } = this.#deps;
+    await mkdir(layout.pluginVolumeDevicesDir(uid, plugin), { recursive: true, mode: PRIVATE });
+    const link = layout.deviceLink(uid, plugin, specName);
+    await replaceLink(link, devicePath);
+    return link;
+  }
+
+  /** Undoes `map`, or the part of it that happened; `takeBack` is for what is behind the device, which is needed so far. */
+  async unmap(place: DeviceMapPlace, signal: AbortSignal, takeBack?: () => Promise<void>): Promise<void> {
     const { layout, loops } = this.#deps;
     const bind = bindOf(place);
     await loops.detach(bind, signal);
-    await rm(layout.deviceLink(place.uid, place.plugin, place.specName), { force: true });
     await this.#release(bind, signal);
+    await takeBack?.();
+    await rm(layout.deviceLink(place.uid, place.plugin, place.specName), { force: true });
   }
 
   /** Pods that a volume's global map has a bind for. */

@@ -19,7 +19,7 @@ export type CsiBlockDeps = {
   readonly devices: SharedDevices;
   readonly layout: CsiLayout;
   readonly podLayout: VolumeLayout;
-  readonly map: Pick<DeviceMap, 'map' | 'unmap' | 'removeGlobalMap'>;
+  readonly map: Pick<DeviceMap, 'map' | 'link' | 'unmap' | 'removeGlobalMap'>;
   readonly events: Pick<EventRecorder, 'pod'>;
 };
 
@@ -50,8 +50,10 @@ export class CsiBlock {
       const attached = await attachedFor(access, volume, 'MapVolume.WaitForAttach', signal);
       const attempt = { request, volume, attached, signal };
       if (!device.isStaged) await this.#stage(attempt, device);
-      const published = await this.#publish(attempt);
       const place = this.#placeOf(uid, request.specName);
+      // Before the driver is asked: whatever it does, this pod is found to have the volume.
+      await map.link(place, layout.blockPublishPath(request.specName, uid));
+      const published = await this.#publish(attempt);
       const devicePath = await inStage('MapVolume.MapBlockVolume', () => map.map(place, published, signal));
       if (!request.inUse) {
         this.#tell(request, `globalMapPath "${layout.globalMapDir(request.specName)}"`);
@@ -65,15 +67,16 @@ export class CsiBlock {
     const { devices, access, layout, map } = this.#deps;
     const user = userOf(uid, specName);
     const data = await readVolumeData(layout.blockDataDir(specName));
-    await map.unmap(this.#placeOf(uid, specName), signal);
     const target = layout.blockPublishPath(specName, uid);
-    if (data !== undefined) {
-      await inStage('UnmapVolume.UnmapPodDevice', () =>
-        access.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
-      );
-      devices.use(data.driverName, data.volumeHandle, user);
-    }
-    await rm(target, { force: true });
+    await map.unmap(this.#placeOf(uid, specName), signal, async () => {
+      if (data !== undefined) {
+        await inStage('UnmapVolume.UnmapPodDevice', () =>
+          access.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
+        );
+        devices.use(data.driverName, data.volumeHandle, user);
+      }
+      await rm(target, { force: true });
+    });
     const device = devices.ofUser(user);
     if (device === undefined) return;
     await devices.release(device, user, (stop) => this.#unstage(device, specName, stop), signal);

@@ -146,8 +146,9 @@ export class LocalPlugin implements VolumePlugin {
   async #unmap(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
     const { deviceMap } = this.#deps;
     const place = this.#mapPlace(volume);
-    await deviceMap.unmap(place, signal);
-    if ((await deviceMap.users(place.globalMapDir)).length === 0) await deviceMap.removeGlobalMap(place.globalMapDir);
+    await deviceMap.unmap(place, signal, async () => {
+      if ((await deviceMap.users(place.globalMapDir)).length === 0) await deviceMap.removeGlobalMap(place.globalMapDir);
+    });
   }
 
   #globalMount(specName: string): string {
