@@ -127,6 +127,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
 };
 
+/** The fields of a pod's volume that have such a kind. */
+export const MIGRATED_KINDS: ReadonlySet<string> = new Set(Object.keys(MIGRATIONS));
+
 /** The kinds by the names that the annotation of a CSINode has them under. */
 export const MIGRATED_PLUGINS: readonly string[] = Object.values(MIGRATIONS)
   .map(({ plugin }) => plugin)

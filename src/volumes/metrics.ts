@@ -6,6 +6,13 @@ export type Operation = 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unma
 /** Devices are mapped, filesystems are mounted. */
 export const operationOf = (step: string, isBlock: boolean): Operation =>
   step === 'unmount' ? (isBlock ? 'unmap_volume' : 'volume_unmount') : isBlock ? 'map_volume' : 'volume_mount';
+export type EndedOperation = {
+  readonly plugin: string;
+  readonly operation: Operation;
+  readonly succeeded: boolean;
+  /** The volume is of a kind that was moved to CSI. */
+  readonly migrated: boolean;
+};
 /** How many volumes of one kind are wanted and how many may be there. */
 export type VolumeTotals = ReadonlyMap<string, { readonly desired: number; readonly actual: number }>;
 
@@ -52,13 +59,13 @@ export class VolumeMetrics {
     );
   }
 
-  observe(plugin: string, operation: Operation, succeeded: boolean, seconds: number): void {
+  observe({ plugin, operation, succeeded, migrated }: EndedOperation, seconds: number): void {
     const status = succeeded ? 'success' : 'fail-unknown';
     this.#operations.observe(seconds, {
       volume_plugin: plugin,
       operation_name: operation,
       status,
-      migrated: 'false',
+      migrated: String(migrated),
     });
     if (succeeded) this.#totals.observe(seconds, { plugin_name: plugin, operation_name: operation });
   }

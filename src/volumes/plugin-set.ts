@@ -1,8 +1,10 @@
 // The kinds of volumes this kubelet can mount. A pod that asks for another one is refused by name, at once.
 import type { Pod, Volume } from '../core/pod.ts';
+import { namespaceOf } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { claimOf } from './claims/claim-checks.ts';
 import type { ClaimResolver } from './claims/claim-resolver.ts';
+import { MIGRATED_KINDS, migratedPodVolume } from './in-tree-migration.ts';
 import { kindOf, type ResolvedVolume, type VolumePlugin, type VolumeResolver } from './plugin.ts';
 
 /** The fields of a pod's volume that have a plugin. */
@@ -19,7 +21,7 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'fc',
 ]);
 /** These need an API server. */
-const STORAGE_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'csi']);
+const STORAGE_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'csi', ...MIGRATED_KINDS]);
 
 export type VolumeAbilities = {
   readonly podCertificates: boolean;
@@ -69,10 +71,14 @@ export class PluginSet implements VolumeResolver {
     if (problem !== undefined) throw new KubeletError('unimplemented', problem);
     const claim = claimOf(pod, volume);
     if (claim !== undefined && this.#claims !== undefined) return this.#claims.resolve(pod, volume, claim, signal);
-    const plugin = this.#byKind.get(kindOf(volume) ?? '');
+    const migrated = migratedPodVolume(volume, namespaceOf(pod));
+    const plugin = this.#byKind.get(migrated === undefined ? (kindOf(volume) ?? '') : 'csi');
     if (plugin === undefined) throw new KubeletError('unimplemented', `volume "${volume.name}" has no plugin`);
     await plugin.ready?.(signal);
-    return { plugin, specName: volume.name, volumeMode: 'Filesystem', readOnly: false };
+    const place = { plugin, volumeMode: 'Filesystem', readOnly: false } as const;
+    if (migrated === undefined) return { ...place, specName: volume.name };
+    const persistent = { volume: migrated, mountOptions: [], migrated: true };
+    return { ...place, specName: migrated.metadata.name, persistent };
   }
 
   all(): Iterable<VolumePlugin> {

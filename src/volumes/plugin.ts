@@ -4,11 +4,12 @@ import type { Pod, Volume } from '../core/pod.ts';
 import type { PersistentVolume, PersistentVolumeClaim, VolumeMode } from '../core/storage.ts';
 import type { VolumeUsage } from './volume-stats.ts';
 
-/** What a claim stands for. */
+/** What a claim stands for, or a pod's own volume of a kind that was moved to CSI. */
 export type PersistentSource = {
   /** The persistent volume; one of a kind that was moved to CSI is shown as the CSI volume it is treated as. */
   readonly volume: PersistentVolume;
-  readonly claim: PersistentVolumeClaim;
+  /** Absent for a pod's own volume. */
+  readonly claim?: PersistentVolumeClaim;
   /** Of the volume's annotation or spec. */
   readonly mountOptions: readonly string[];
   /** Shown as `migrated` in metrics. */

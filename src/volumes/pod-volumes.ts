@@ -86,7 +86,7 @@ export class PodVolumes {
   markSynced(checkClaims: boolean): void {
     for (const { wanted, actual, resolved } of this.#entries.values()) {
       if (wanted === undefined || actual.is !== 'mounted') continue;
-      const grows = checkClaims && resolved?.persistent !== undefined && resolved.plugin.expand !== undefined;
+      const grows = checkClaims && resolved?.persistent?.claim !== undefined && resolved.plugin.expand !== undefined;
       if (grows || actual.mounted.republish === true) this.#entry(wanted.name).stale = true;
     }
   }
@@ -270,6 +270,7 @@ export class PodVolumes {
   async #run(entry: VolumeEntry, running: Running): Promise<void> {
     const { clock } = this.#deps;
     const startedAt = clock.monotonic();
+    const place = entry.resolved;
     let succeeded = false;
     try {
       if (running.step === 'unmount') await this.#bounded(entry, running, (signal) => this.#unmount(entry, signal));
@@ -281,17 +282,25 @@ export class PodVolumes {
       if (!running.scope.signal.aborted) this.#failed(entry, running.step, err);
     } finally {
       running.scope.release();
-      this.#observe(entry, running, succeeded, (clock.monotonic() - startedAt) / 1000);
+      this.#observe(entry, running, entry.resolved ?? place, succeeded, (clock.monotonic() - startedAt) / 1000);
       entry.running = undefined;
       this.#opts.onChange();
       this.reconcile();
     }
   }
 
-  #observe(entry: VolumeEntry, running: Running, succeeded: boolean, seconds: number): void {
-    const kind = entry.metricName ?? entry.resolved?.plugin.name ?? 'unknown';
-    const operation = operationOf(running.step, entry.resolved?.volumeMode === 'Block');
-    this.#deps.metrics?.observe(kind, operation, succeeded, seconds);
+  /** `place`: where the volume is, or was before it was unmounted. */
+  #observe(
+    entry: VolumeEntry,
+    running: Running,
+    place: ResolvedVolume | undefined,
+    succeeded: boolean,
+    seconds: number,
+  ): void {
+    const plugin = entry.metricName ?? place?.plugin.name ?? 'unknown';
+    const operation = operationOf(running.step, place?.volumeMode === 'Block');
+    const migrated = place?.persistent?.migrated === true;
+    this.#deps.metrics?.observe({ plugin, operation, succeeded, migrated }, seconds);
   }
 
   /** Ends at the limit of the volume's kind. Should the work not even end when told to, people still learn of it. */

@@ -48,6 +48,7 @@ export class CsiScene {
   kubelet!: Volumes;
   readonly signal = new AbortController().signal;
   readonly #clock: Clock;
+  readonly #alsoAttached: { readonly name: string; readonly devicePath: string }[] = [];
   #onGrown: () => void = () => undefined;
   #onEvent: () => void = () => undefined;
   #version = 0;
@@ -133,11 +134,8 @@ export class CsiScene {
   }
 
   /** The driver's socket appears. */
-  async register(): Promise<void> {
-    await this.drivers.register(
-      { type: 'CSIPlugin', name: DRIVER, endpoint: this.endpoint, versions: ['1.0.0'] },
-      this.signal,
-    );
+  async register(name = DRIVER): Promise<void> {
+    await this.drivers.register({ type: 'CSIPlugin', name, endpoint: this.endpoint, versions: ['1.0.0'] }, this.signal);
   }
 
   async stop(): Promise<void> {
@@ -173,6 +171,12 @@ export class CsiScene {
       metadata: { name: attachmentName(handle, DRIVER, NODE) },
       status: { attached: true },
     });
+    this.#report();
+  }
+
+  /** The controller attaches a volume that no persistent volume here names. */
+  attachAlso(driver: string, handle: string): void {
+    this.#alsoAttached.push({ name: uniqueNameOf(driver, handle), devicePath: '' });
     this.#report();
   }
 
@@ -219,7 +223,7 @@ export class CsiScene {
     );
     const node: Node = {
       metadata: { name: NODE, uid: 'node-uid', resourceVersion: String(++this.#version) },
-      status: { volumesInUse: inUse, volumesAttached },
+      status: { volumesInUse: inUse, volumesAttached: [...volumesAttached, ...this.#alsoAttached] },
     };
     queueMicrotask(() => this.#attachments.nodeSeen(node));
   }

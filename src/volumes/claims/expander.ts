@@ -49,14 +49,15 @@ export class Expander {
     signal: AbortSignal,
   ): Promise<void> {
     const { persistent, pod, specName } = request;
-    if (persistent === undefined || plugin.expand === undefined) return;
+    if (persistent?.claim === undefined || plugin.expand === undefined) return;
+    const { claim, volume } = persistent;
     const key = `${pod.metadata.uid ?? ''}/${specName}`;
     if (!inUse) this.#notInUse.delete(key);
-    const expansion = expansionOf(persistent.claim, persistent.volume);
+    const expansion = expansionOf(claim, volume);
     if (expansion === undefined || this.#notInUse.has(key)) return;
-    if (request.readOnly) return this.#refuseReadOnly(request, persistent.claim);
+    if (request.readOnly) return this.#refuseReadOnly(request, claim);
     try {
-      await this.#grow({ request, claim: persistent.claim, expansion, plugin, mounted }, signal);
+      await this.#grow({ request, claim, expansion, plugin, mounted }, signal);
     } catch (err) {
       signal.throwIfAborted();
       const code = isFault(err) ? err.detail['grpcCode'] : undefined;

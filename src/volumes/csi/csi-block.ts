@@ -31,6 +31,8 @@ type Attempt = {
 };
 
 const PRIVATE = 0o750;
+/** They stand among the directories of single volumes. */
+const SHARED_DIRS: ReadonlySet<string> = new Set(['staging', 'publish']);
 const STAGE = 'MapVolume.SetUpDevice';
 const PUBLISH = 'MapVolume.MapPodDevice';
 
@@ -95,10 +97,14 @@ export class CsiBlock {
     const { layout, devices } = this.#deps;
     for (const specName of await namesIn(layout.devicesRoot)) {
       const data = await readVolumeData(layout.blockDataDir(specName));
-      if (data === undefined) continue;
       const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, specName, stop);
-      await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+      if (data !== undefined) await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+      else if (!SHARED_DIRS.has(specName) && !this.#isUsed(specName)) await this.#remove(specName);
     }
+  }
+
+  #isUsed(specName: string): boolean {
+    return this.#deps.devices.all().some(({ users }) => [...users].some((user) => user.endsWith(`/${specName}`)));
   }
 
   #placeOf(uid: string, specName: string): DeviceMapPlace {
@@ -132,7 +138,7 @@ export class CsiBlock {
           volumeContext: { ...volume.attributes },
         };
         request.progress('waiting for the driver to stage it');
-        await client.stage(call, signal).catch(async (err: unknown) => {
+        await client.stage(call, volume.migrated, signal).catch(async (err: unknown) => {
           const isUnused = device.users.size === 1 && !request.inUse;
           // The call's error says more than that of the cleaning.
           if (isFinal(err) && isUnused) await this.#remove(volume.specName).catch(() => undefined);
@@ -162,7 +168,7 @@ export class CsiBlock {
         secrets: await publishSecrets(access, volume, pod, signal),
         volumeContext: publishContextOf(volume, pod, access.objects.driver(volume.driver)),
       };
-      await client.publish(call, signal);
+      await client.publish(call, volume.migrated, signal);
       return target;
     });
   }

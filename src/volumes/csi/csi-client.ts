@@ -58,24 +58,25 @@ export class CsiClient {
     return this.#call(Node.nodeGetInfo, {}, signal);
   }
 
-  async stage(request: NodeStageVolumeRequest, signal: AbortSignal): Promise<void> {
-    await this.#call(Node.nodeStageVolume, request, signal);
+  /** `migrated`, here and below: the volume is of a kind that was moved to CSI. Only metrics show it. */
+  async stage(request: NodeStageVolumeRequest, migrated: boolean, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeStageVolume, request, signal, { migrated });
   }
 
   async unstage(volumeId: string, stagingTargetPath: string, signal: AbortSignal): Promise<void> {
     await this.#call(Node.nodeUnstageVolume, { volumeId, stagingTargetPath }, signal);
   }
 
-  async publish(request: NodePublishVolumeRequest, signal: AbortSignal): Promise<void> {
-    await this.#call(Node.nodePublishVolume, request, signal);
+  async publish(request: NodePublishVolumeRequest, migrated: boolean, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodePublishVolume, request, signal, { migrated });
   }
 
   async unpublish(volumeId: string, targetPath: string, signal: AbortSignal): Promise<void> {
     await this.#call(Node.nodeUnpublishVolume, { volumeId, targetPath }, signal);
   }
 
-  async expand(request: NodeExpandVolumeRequest, signal: AbortSignal): Promise<void> {
-    await this.#call(Node.nodeExpandVolume, request, signal);
+  async expand(request: NodeExpandVolumeRequest, migrated: boolean, signal: AbortSignal): Promise<void> {
+    await this.#call(Node.nodeExpandVolume, request, signal, { migrated });
   }
 
   /** One that does not answer is not asked for a while: the statistics of other pods would wait for it every time. */
@@ -85,15 +86,21 @@ export class CsiClient {
       throw new KubeletError('unavailable', `driver ${this.driver} did not answer for its statistics`);
     try {
       const request = { volumeId, volumePath, stagingTargetPath: '' };
-      return await this.#call(Node.nodeGetVolumeStats, request, signal, STATS_MS);
+      return await this.#call(Node.nodeGetVolumeStats, request, signal, { deadlineMs: STATS_MS });
     } catch (err) {
       if (isFault(err, 'deadline')) this.#statsAgainAt = clock.monotonic() + STATS_PAUSE_MS;
       throw err;
     }
   }
 
-  async #call<Req, Res>(rpc: Rpc<Req, Res>, request: Req, signal: AbortSignal, deadlineMs = CALL_MS): Promise<Res> {
+  async #call<Req, Res>(
+    rpc: Rpc<Req, Res>,
+    request: Req,
+    signal: AbortSignal,
+    options: { readonly deadlineMs?: number; readonly migrated?: boolean } = {},
+  ): Promise<Res> {
     const { clock, metrics } = this.#deps;
+    const { deadlineMs = CALL_MS, migrated = false } = options;
     const from = clock.monotonic();
     let code = 'OK';
     try {
@@ -104,7 +111,7 @@ export class CsiClient {
       if (err instanceof GrpcError && err.code === GrpcCode.Unavailable) this.#capabilities = undefined;
       throw err;
     } finally {
-      metrics?.called(this.driver, rpc.path, code, (clock.monotonic() - from) / 1000);
+      metrics?.called(this.driver, rpc.path, code, migrated, (clock.monotonic() - from) / 1000);
     }
   }
 }

@@ -15,12 +15,12 @@ export class CsiMetrics {
     );
   }
 
-  called(driver: string, method: string, code: string, seconds: number): void {
+  called(driver: string, method: string, code: string, migrated: boolean, seconds: number): void {
     this.#calls.observe(seconds, {
       driver_name: driver,
       method_name: method,
       grpc_status_code: code,
-      migrated: 'false',
+      migrated: String(migrated),
     });
   }
 }

@@ -46,6 +46,8 @@ export type CsiPluginDeps = {
 const PRIVATE = 0o750;
 /** Two calls of two minutes each, and what is around them. */
 const STEP_MS = 250_000;
+/** The directory of a volume is called by a hash of its handle. */
+const STAGE_DIR = /^[0-9a-f]{64}$/;
 const STAGE = 'MountVolume.MountDevice';
 const SET_UP = 'MountVolume.SetUp';
 
@@ -152,7 +154,7 @@ export class CsiPlugin implements VolumePlugin {
           volumeCapability: capabilityOf(volume, can),
           secrets: await secretValues(objects, 'NodeExpandSecretRef', reference, signal),
         };
-        await client.expand(call, signal);
+        await client.expand(call, volume.migrated, signal);
       }),
     );
   }
@@ -180,12 +182,19 @@ export class CsiPlugin implements VolumePlugin {
       if (dir === devicesRoot) continue;
       for (const name of await namesIn(dir)) {
         const data = await readVolumeData(join(dir, name));
-        if (data === undefined) continue;
         const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, stop);
-        await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+        if (data !== undefined) await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+        else if (STAGE_DIR.test(name)) await this.#removeUnstaged(join(dir, name), signal);
       }
     }
     await this.#block.removeUnused(signal);
+  }
+
+  /** Directories of a volume that no driver was asked to stage. */
+  async #removeUnstaged(dir: string, signal: AbortSignal): Promise<void> {
+    const { layout } = this.#deps;
+    const isUsed = this.#devices.all().some(({ driver, handle }) => layout.stageDir(driver, handle) === dir);
+    if (!isUsed) await this.#removeDirs(dir, join(dir, 'globalmount'), signal);
   }
 
   async reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {
@@ -230,7 +239,7 @@ export class CsiPlugin implements VolumePlugin {
         };
         // After a restart another pod may be using what this one finds not staged.
         const inUse = request.inUse || device.users.size > 1;
-        await this.#final(inUse, dir, target, () => client.stage(call, signal), signal);
+        await this.#final(inUse, dir, target, () => client.stage(call, volume.migrated, signal), signal);
       }
       device.isStaged = true;
     });
@@ -256,7 +265,7 @@ export class CsiPlugin implements VolumePlugin {
       const volumeLifecycleMode = volume.isInline ? 'Ephemeral' : 'Persistent';
       await writeVolumeData(dir, { ...publishedData(this.#access, volume), volumeLifecycleMode });
       request.progress('waiting for the driver to publish it');
-      await this.#final(request.inUse, dir, target, () => client.publish(call, signal), signal);
+      await this.#final(request.inUse, dir, target, () => client.publish(call, volume.migrated, signal), signal);
       if (owns) await this.#giveToGroup(request, volume, target, signal);
       return {
         hostPath: target,

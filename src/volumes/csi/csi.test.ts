@@ -30,6 +30,7 @@ const volume = (change: Partial<CsiVolume> = {}): CsiVolume => ({
   attributes: {},
   accessModes: ['ReadWriteOnce'],
   mountOptions: [],
+  migrated: false,
   ...change,
 });
 const pod = (fsGroup?: number): Pod => ({

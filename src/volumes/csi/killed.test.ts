@@ -1,8 +1,12 @@
 // A kubelet that ends amid a call of the driver: the next one finds what the driver may have made and takes it back.
 import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { Pod } from '../../core/pod.ts';
+import { VolumeLayout } from '../layout.ts';
+import { CsiLayout } from './csi-layout.ts';
 
 const raw: Pod = podWith('p', 'u', [{ name: 'raw', persistentVolumeClaim: { claimName: 'c' } }], {
   containers: [{ name: 'c', volumeDevices: [{ name: 'raw', devicePath: '/dev/xvda' }] }],
@@ -44,3 +48,25 @@ for (const [volumeMode, pod] of [
       assert.deepEqual(calls, ['NodeGetInfo', ...back]);
     });
 }
+
+test('ended amid the write of the file that says what there is: its directories go, no driver is asked', async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  const layout = new CsiLayout(new VolumeLayout(s.root));
+  const dirs = [
+    layout.volumeDir('u', 'pv'),
+    layout.stageDir('hostpath.csi.k8s.io', 'h'),
+    layout.blockDataDir('raw'),
+  ] as const;
+  for (const dir of dirs) {
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(join(dir, 'vol_data.json.0123456789ab.tmp'), '');
+  }
+  mkdirSync(layout.globalMount('hostpath.csi.k8s.io', 'h'));
+  await s.start();
+  s.kubelet.manager.removeUnknown(() => false);
+  await s.kubelet.manager.waitUnmounted('u', s.signal);
+  assert.deepEqual(readdirSync(dirname(layout.volumeDir('u', 'pv'))), []);
+  for (const dir of [dirs[1], layout.blockDir('raw')]) while (existsSync(dir)) await new Promise(setImmediate);
+  assert.deepEqual(s.events, []);
+});

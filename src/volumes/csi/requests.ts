@@ -20,6 +20,8 @@ export type CsiVolume = {
   readonly attributes: Readonly<Record<string, string>>;
   readonly accessModes: readonly string[];
   readonly mountOptions: readonly string[];
+  /** It is of a kind that was moved to CSI. */
+  readonly migrated: boolean;
   /** Undefined for a volume that a pod brings along. */
   readonly source?: CsiVolumeSource;
   readonly inlineSource?: InlineCsiSource;
@@ -39,6 +41,7 @@ export function csiVolumeOf({ pod, volume, specName, persistent, readOnly, volum
       attributes: source.volumeAttributes ?? {},
       accessModes: accessModesOf(persistent.volume),
       mountOptions: persistent.mountOptions,
+      migrated: persistent.migrated,
       source,
     };
   }
@@ -55,6 +58,7 @@ export function csiVolumeOf({ pod, volume, specName, persistent, readOnly, volum
     attributes: inline.volumeAttributes ?? {},
     accessModes: ['ReadWriteOnce'],
     mountOptions: [],
+    migrated: false,
     inlineSource: inline,
   };
 }

@@ -33,6 +33,10 @@ export class SharedDevices {
     return this.#devices.has(keyOf(driver, handle));
   }
 
+  all(): SharedDevice[] {
+    return [...this.#devices.values()];
+  }
+
   ofUser(user: string): SharedDevice | undefined {
     for (const device of this.#devices.values()) if (device.users.has(user)) return device;
     return undefined;

@@ -41,7 +41,12 @@ export async function readVolumeData(dir: string): Promise<VolumeData | undefine
   throw damaged(dir, 'driverName or volumeHandle is missing');
 }
 
-export const removeVolumeData = (dir: string): Promise<void> => rm(join(dir, FILE), { force: true });
+/** Also what is left of a write that was cut off. */
+export async function removeVolumeData(dir: string): Promise<void> {
+  const names = await namesIn(dir);
+  const own = names.filter((name) => name === FILE || (name.startsWith(`${FILE}.`) && name.endsWith('.tmp')));
+  await Promise.all(own.map((name) => rm(join(dir, name), { force: true })));
+}
 
 const damaged = (dir: string, why: string): KubeletError =>
   new KubeletError('invalid', `failed to load volume data file [${join(dir, FILE)}]: ${why}`);
