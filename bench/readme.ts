@@ -21,6 +21,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   'static.started.p50': 'manifest written to container started, p50',
   'static.stopped.p50': 'manifest removed to sandbox stopped, p50',
   'volumes.all': 'four volumes (token, config map, secret, emptyDir), created to Ready',
+  'csi.over.p50': 'claim attached to container started, over the time of driver and runtime, p50',
   'probes.readiness': 'exec readiness probe, created to Ready',
   'burst-20.rate': 'burst of 20',
   'burst-50.rate': 'burst of 50',

@@ -10,6 +10,7 @@ import { redrawReadme } from './readme.ts';
 import { table } from './report.ts';
 import { isReached, ratioOf, type Row } from './rows.ts';
 import { bursts } from './scenarios/burst.ts';
+import { csi } from './scenarios/csi.ts';
 import { full, idle } from './scenarios/idle.ts';
 import { pinning } from './scenarios/pinning.ts';
 import type { Scenario } from './scenarios/scenario.ts';
@@ -33,6 +34,7 @@ const SCENARIOS: readonly Scenario[] = [
   staticPod,
   ...bursts,
   volumes,
+  csi,
   probes,
   pinning,
   storm,

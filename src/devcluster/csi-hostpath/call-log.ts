@@ -5,6 +5,7 @@ import type { FieldSpec, MessageSpec } from '../../lib/proto/codec.ts';
 
 export type RecordedCall = {
   readonly atMs: number;
+  readonly tookMs: number;
   readonly call: string;
   readonly request: unknown;
   readonly response?: unknown;

@@ -130,7 +130,9 @@ export class HostpathDriver {
     const { faults, record, clock } = this.#deps;
     const die = this.#deps.die ?? ((): void => undefined);
     server.unary(rpc, async (request, caller) => {
+      const from = clock.monotonic();
       const shown = { atMs: Math.round(clock.now()), call, request: readable(rpc.request.spec, request) };
+      const tookMs = (): number => clock.monotonic() - from;
       try {
         const volumeId = (request as { volumeId?: string }).volumeId ?? '';
         const fault = await faults?.take(call, volumeId);
@@ -138,11 +140,11 @@ export class HostpathDriver {
         stopping.throwIfAborted();
         const response = await method(request);
         if (fault?.after === true) await suffer(fault, { clock, die }, caller);
-        record?.({ ...shown, response: readable(rpc.response.spec, response) });
+        record?.({ ...shown, tookMs: tookMs(), response: readable(rpc.response.spec, response) });
         return response;
       } catch (err) {
         const code = err instanceof GrpcError ? err.codeName : 'Unknown';
-        record?.({ ...shown, error: { code, message: messageOf(err) } });
+        record?.({ ...shown, tookMs: tookMs(), error: { code, message: messageOf(err) } });
         throw err;
       }
     });
