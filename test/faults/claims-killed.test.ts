@@ -28,7 +28,7 @@ const SLOWED = [
 /** How often the kubelet is started and pods may still change before all is looked at. */
 const LOOK_EVERY = 4;
 /** A claim that grows under a running pod is noticed with the pod's next sync. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 100_000;
 const noLoops = existsSync('/dev/loop-control') ? false : 'this machine has no loop devices';
 
 /** Ends with an error when something is missing that an earlier pod wrote; then writes, to the files first. */
@@ -108,18 +108,35 @@ describe(`claims while the kubelet is killed ${KILLS} times (seed ${SEED})`, { s
     );
   }
 
-  async function act(): Promise<void> {
-    const slot = slots[random(PODS_WANTED)];
-    assert.ok(slot !== undefined);
-    if (random(3) === 0) return grow(slot);
-    return slot.pod === undefined ? create(slot) : remove(slot);
+  const some = (from: readonly Slot[]): Slot[] => from.filter(() => random(2) === 0).slice(0, 4);
+  const running = (): Slot[] => slots.filter(({ pod }) => pod !== undefined);
+  const empty = (): Slot[] => slots.filter(({ pod }) => pod === undefined);
+
+  /**
+   * One call of the driver takes long, before its work or after it, and things happen that lead to such calls, so that a
+   * kill is likely to fall into one.
+   */
+  async function trouble(): Promise<void> {
+    const call = SLOWED[random(SLOWED.length)] ?? 'NodeStageVolume';
+    setFaults([{ call, do: 'delay', delayMs: 300 + random(400), after: random(2) === 0 }]);
+    if (call === 'NodeExpandVolume') {
+      await scene.node.kubelet.kill('SIGTERM');
+      for (const slot of some(running())) await grow(slot);
+      await scene.node.kubelet.start();
+    } else if (call.startsWith('NodeUn')) for (const slot of some(running())) await remove(slot);
+    else {
+      if (empty().length < 3) for (const slot of some(running())) await remove(slot);
+      for (const slot of empty()) await create(slot);
+    }
+    await sleep(random(call === 'NodeExpandVolume' ? 1600 : 900));
   }
 
-  /** One call of the driver takes long, before its work or after it, so that a kill is likely to fall into it. */
-  function slowDown(): void {
-    const call = SLOWED[random(SLOWED.length)] ?? 'NodeStageVolume';
-    const fault: CallFault = { call, do: 'delay', delayMs: 100 + random(400), after: random(2) === 0 };
-    setFaults([fault]);
+  /** What happens while nobody watches. */
+  async function meanwhile(): Promise<void> {
+    const slot = slots[random(PODS_WANTED)];
+    if (slot === undefined || random(2) === 0) return;
+    if (random(3) === 0) return grow(slot);
+    return slot.pod === undefined ? create(slot) : remove(slot);
   }
 
   function setFaults(faults: readonly CallFault[]): void {
@@ -199,15 +216,13 @@ describe(`claims while the kubelet is killed ${KILLS} times (seed ${SEED})`, { s
     const record = join(scene.dir, 'calls.jsonl');
     const amid = new Map<string, number>();
     for (let kill = 1; kill <= KILLS; kill++) {
-      slowDown();
-      for (let n = 2 + random(4); n > 0; n--) await act();
-      await sleep(random(1200));
+      await trouble();
+      const bytes = statSync(record).size;
       await scene.node.kubelet.kill('SIGKILL');
-      const [killedAt, bytes] = [Date.now(), statSync(record).size];
-      // What happens while nobody watches.
-      if (random(3) === 0) await act();
+      const killedAt = Date.now();
+      await meanwhile();
       await scene.node.kubelet.start(scene.node.healthzPort);
-      await countCutOff(record, bytes, killedAt, amid);
+      for (const call of cutOff(record, bytes, killedAt)) amid.set(call, (amid.get(call) ?? 0) + 1);
       if (kill % LOOK_EVERY === 0 || kill === KILLS) await converged(`after kill ${kill} (seed ${SEED})`);
     }
     t.diagnostic(`killed amid ${[...amid].map(([call, times]) => `${call} ${times}`).join(', ')}`);
@@ -215,14 +230,15 @@ describe(`claims while the kubelet is killed ${KILLS} times (seed ${SEED})`, { s
   });
 
   /** Calls that had begun before the kill and ended after it. */
-  async function countCutOff(record: string, from: number, killedAt: number, amid: Map<string, number>): Promise<void> {
-    await sleep(0);
-    for (const line of readFileSync(record).subarray(from).toString('utf8').trim().split('\n')) {
-      if (line === '') continue;
-      const { call, atMs } = JSON.parse(line) as RecordedCall;
-      if (atMs <= killedAt && call.startsWith('Node')) amid.set(call, (amid.get(call) ?? 0) + 1);
-    }
-  }
+  const cutOff = (record: string, from: number, killedAt: number): string[] =>
+    readFileSync(record)
+      .subarray(from)
+      .toString('utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as RecordedCall)
+      .filter(({ call, atMs }) => call.startsWith('Node') && atMs <= killedAt)
+      .map(({ call }) => call);
 
   it('leaves nothing, and every byte', async () => {
     setFaults([]);
