@@ -174,6 +174,28 @@ export class CsiScene {
     this.#report();
   }
 
+  /** As a resizer leaves it: the volume is larger, the node is to follow. */
+  grow(name: string, from: string, to: string): void {
+    const claim = this.claims.get(`golden/${name}`);
+    const volume = this.volumes.get(claim?.spec?.volumeName ?? '');
+    if (claim === undefined || volume === undefined) throw new Error(`no claim ${name}`);
+    this.volumes.set(volume.metadata.name, { ...volume, spec: { ...volume.spec, capacity: { storage: to } } });
+    this.claims.set(`golden/${name}`, {
+      ...claim,
+      metadata: { ...claim.metadata, resourceVersion: '7' },
+      status: {
+        phase: 'Bound',
+        capacity: { storage: from },
+        allocatedResources: { storage: to },
+        allocatedResourceStatuses: { storage: 'NodeResizePending' },
+        conditions: [
+          { type: 'Resizing', status: 'True' },
+          { type: 'FileSystemResizePending', status: 'True' },
+        ],
+      },
+    });
+  }
+
   /** The controller attaches a volume that no persistent volume here names. */
   attachAlso(driver: string, handle: string): void {
     this.#alsoAttached.push({ name: uniqueNameOf(driver, handle), devicePath: '' });

@@ -219,28 +219,6 @@ test('restart: what still runs is staged and published again, what is gone goes'
   );
 });
 
-/** As a resizer leaves it: the volume is larger, the node is to follow. */
-function grow(s: CsiScene, pv: string, from: string, to: string): void {
-  const claim = s.claims.get('golden/grow');
-  const volume = s.volumes.get(pv);
-  assert.ok(claim !== undefined && volume !== undefined);
-  s.volumes.set(pv, { ...volume, spec: { ...volume.spec, capacity: { storage: to } } });
-  s.claims.set('golden/grow', {
-    ...claim,
-    metadata: { ...claim.metadata, resourceVersion: '7' },
-    status: {
-      phase: 'Bound',
-      capacity: { storage: from },
-      allocatedResources: { storage: to },
-      allocatedResourceStatuses: { storage: 'NodeResizePending' },
-      conditions: [
-        { type: 'Resizing', status: 'True' },
-        { type: 'FileSystemResizePending', status: 'True' },
-      ],
-    },
-  });
-}
-
 test('expand: under a running pod, and with the next pod', async (t) => {
   const s = await scene(t);
   const [pv, handle] = ['pvc-c337d663-a8e4-4729-bdd7-c9922a0d16b3', '61f4de53-e13d-11f1-b674-56a8e2a27fd3'];
@@ -249,7 +227,7 @@ test('expand: under a running pod, and with the next pod', async (t) => {
   const first = pod('16e24157-fa76-467b-bd17-87fe04f62bb8');
   await s.mount(first);
   assert.deepEqual(asked(s), inPhase('expand', 'create'));
-  grow(s, pv, '8Mi', '16Mi');
+  s.grow('grow', '8Mi', '16Mi');
   const expanded = s.claimChanged();
   await s.mount(first);
   await expanded;
@@ -271,7 +249,7 @@ test('expand: under a running pod, and with the next pod', async (t) => {
   ]);
   await s.unmount(first);
   assert.deepEqual(asked(s), inPhase('expand', 'delete'));
-  grow(s, pv, '16Mi', '24Mi');
+  s.grow('grow', '16Mi', '24Mi');
   const second = pod('158dee62-2ad1-41ca-a3e2-7f1fde752822');
   await s.mount(second);
   assert.deepEqual(asked(s), inPhase('expand', 'create again'));
