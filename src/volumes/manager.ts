@@ -12,6 +12,7 @@ import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Attachments } from './attachments.ts';
+import { ClaimLooks } from './claims/claim-looks.ts';
 import type { Expander } from './claims/expander.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
@@ -51,6 +52,8 @@ export type VolumeManagerOpts = {
   readonly stepTimeoutMs?: number;
   /** Content is written again at least this often while the pod is being synced. */
   readonly refreshEveryMs?: number;
+  /** How far apart the claims of a mounted volume are read, at least. */
+  readonly claimsEveryMs?: number;
 };
 
 type Waiter = { readonly uid: string; readonly done: () => boolean; readonly resolve: () => void };
@@ -62,6 +65,7 @@ export class VolumeManager implements Runnable {
   readonly #pods = new Map<string, PodVolumes>();
   readonly #namespaces = new Map<string, string>();
   readonly #refreshedAt = new Map<string, number>();
+  readonly #claimLooks: ClaimLooks;
   /** The attached names of each pod, as last told. */
   readonly #inUse = new Map<string, string>();
   /** Kinds whose leftovers are still to be removed; undefined until all pods are known. */
@@ -75,7 +79,9 @@ export class VolumeManager implements Runnable {
       waitTimeoutMs: opts.waitTimeoutMs ?? 123_000,
       stepTimeoutMs: opts.stepTimeoutMs ?? 110_000,
       refreshEveryMs: opts.refreshEveryMs ?? 60_000,
+      claimsEveryMs: opts.claimsEveryMs ?? 10_000,
     };
+    this.#claimLooks = new ClaimLooks(deps.clock, { everyMs: this.#opts.claimsEveryMs });
   }
 
   /** Ends when told to, once the steps under way have ended. */
@@ -83,6 +89,7 @@ export class VolumeManager implements Runnable {
     this.#deps.metrics?.show(() => this.totals());
     await aborted(signal);
     this.#stop.abort(signal.reason);
+    this.#claimLooks.stop();
     for (const pod of this.#pods.values()) pod.stop();
     await this.#until('', () => ![...this.#pods.values()].some((pod) => pod.hasRunning), new AbortController().signal);
   }
@@ -135,6 +142,7 @@ export class VolumeManager implements Runnable {
   podRemoved(uid: string): void {
     this.#namespaces.delete(uid);
     this.#refreshedAt.delete(uid);
+    this.#claimLooks.forget(uid);
     this.#pods.get(uid)?.setUnwanted();
     this.#settle(uid);
   }
@@ -176,7 +184,9 @@ export class VolumeManager implements Runnable {
     const uid = uidOf(pod);
     this.setDesired(pod);
     const volumes = this.#volumesOf(uid);
-    volumes.markSynced(this.#refreshNowAndThen(uid, volumes));
+    this.#refreshNowAndThen(uid, volumes);
+    volumes.markSynced();
+    this.#claimLooks.synced(uid, volumes.mayGrow, () => volumes.lookAtClaims());
     volumes.reconcile();
     const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
     const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
@@ -303,14 +313,12 @@ export class VolumeManager implements Runnable {
     volumes.reconcile();
   }
 
-  /** True when it was time to. */
-  #refreshNowAndThen(uid: string, volumes: PodVolumes): boolean {
+  #refreshNowAndThen(uid: string, volumes: PodVolumes): void {
     const now = this.#deps.clock.monotonic();
     const last = this.#refreshedAt.get(uid);
     const isDue = last !== undefined && now - last >= this.#opts.refreshEveryMs;
     if (last === undefined || isDue) this.#refreshedAt.set(uid, now);
     if (isDue) volumes.markStale();
-    return isDue;
   }
 
   #volumesOf(uid: string): PodVolumes {

@@ -82,13 +82,22 @@ export class PodVolumes {
     this.reconcile();
   }
 
-  /** The pod is being synced: drivers that asked for it publish their volumes again, claims may have grown. */
-  markSynced(checkClaims: boolean): void {
-    for (const { wanted, actual, resolved } of this.#entries.values()) {
-      if (wanted === undefined || actual.is !== 'mounted') continue;
-      const grows = checkClaims && resolved?.persistent?.claim !== undefined && resolved.plugin.expand !== undefined;
-      if (grows || actual.mounted.republish === true) this.#entry(wanted.name).stale = true;
+  /** The pod is being synced: drivers that asked for it publish their volumes again. */
+  markSynced(): void {
+    for (const entry of this.#entries.values()) {
+      const { wanted, actual } = entry;
+      if (wanted !== undefined && actual.is === 'mounted' && actual.mounted.republish === true) entry.stale = true;
     }
+  }
+
+  get mayGrow(): boolean {
+    return [...this.#entries.values()].some((entry) => entry.mayGrow);
+  }
+
+  /** Reads the claims of volumes that can grow, and lets them. */
+  lookAtClaims(): void {
+    for (const entry of this.#entries.values()) if (entry.mayGrow) entry.stale = true;
+    this.reconcile();
   }
 
   reconcile(): void {

@@ -51,6 +51,13 @@ export class VolumeEntry {
     return this.actual.is === 'uncertain' && this.actual.reconstructed;
   }
 
+  /** It is mounted, and its claim may come to say that it is larger. */
+  get mayGrow(): boolean {
+    const { wanted, actual, resolved } = this;
+    const isGrowable = resolved?.persistent?.claim !== undefined && resolved.plugin.expand !== undefined;
+    return wanted !== undefined && actual.is === 'mounted' && isGrowable;
+  }
+
   refersTo(of: ObjectReference): boolean {
     return (
       this.wanted !== undefined &&

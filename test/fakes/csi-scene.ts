@@ -126,7 +126,7 @@ export class CsiScene {
           },
         },
       },
-      { rootDir: this.root, refreshEveryMs: 0 },
+      { rootDir: this.root, refreshEveryMs: 0, claimsEveryMs: 0 },
     );
     await this.kubelet.manager.reconstruct(this.signal);
     this.#report();

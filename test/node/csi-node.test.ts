@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
 import type { Volume } from '../../src/core/pod.ts';
-import { CSI_NODES, PERSISTENT_VOLUME_CLAIMS } from '../../src/kube/resources.ts';
+import { CSI_NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/kube/resources.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { claimed, ClaimsNode, DRIVER, namespace, never } from './claims-node.ts';
@@ -96,6 +96,22 @@ describe('claims on a whole node', () => {
       (await Promise.all([scene.eventsOf('grown'), scene.eventsOf('two')])).every((events) => events.includes(told)),
     );
     assert.deepEqual(await node.refusals(), []);
+  });
+
+  it('a claim that grows is grown under a running pod, with its next sync', async () => {
+    const size = { storage: '24Mi' };
+    const where = { namespace, name: 'two' };
+    await node.client.patch(PERSISTENT_VOLUME_CLAIMS, where, { spec: { resources: { requests: size } } }, never);
+    await until('the node is asked to', async () => {
+      const { status } = await node.client.get(PERSISTENT_VOLUME_CLAIMS, where, never);
+      return status?.allocatedResourceStatuses?.['storage'] === 'NodeResizePending';
+    });
+    const labels = { changed: 'yes' };
+    await node.client.patch(PODS, { namespace, name: 'grown' }, { metadata: { labels } }, never);
+    await until('the claim has its size', async () => {
+      const { status } = await node.client.get(PERSISTENT_VOLUME_CLAIMS, where, never);
+      return status?.capacity?.['storage'] === size.storage && status.allocatedResourceStatuses === undefined;
+    });
   });
 
   it('a claim in block mode is a device in the container, also after a restart of the kubelet', async () => {

@@ -171,13 +171,13 @@ test('nodeGetVolumeStats: a driver that hangs is given five seconds, then left a
   });
   const first = stats(s);
   await hung;
-  clock.advance(5_000);
+  await clock.advance(5_000);
   assert.deepEqual([...(await first).values()], [undefined, undefined]);
   assert.equal(asked, 1, 'nor is it asked for another volume');
   await stats(s);
   assert.equal(asked, 1);
   hangs = false;
-  clock.advance(300_000);
+  await clock.advance(300_000);
   assert.equal((await stats(s)).get('uid-b')?.usedBytes, 40);
 });
 

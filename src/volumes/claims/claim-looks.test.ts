@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../lib/manual-clock.ts';
+import { ClaimLooks } from './claim-looks.ts';
+
+test('claims are read again with a sync of the pod, some time after the last look', async () => {
+  const clock = new ManualClock();
+  const looks = new ClaimLooks(clock, { everyMs: 10_000 });
+  const seen: number[] = [];
+  const sync = (): void => looks.synced('u', true, () => seen.push(clock.monotonic()));
+  sync();
+  looks.synced('other', false, () => assert.fail('it has no claim'));
+  assert.deepEqual(seen, [], 'they have just been read');
+  await clock.advance(60_000);
+  assert.deepEqual(seen, [], 'nothing is read without an occasion');
+  sync();
+  assert.deepEqual(seen, [60_000]);
+  await clock.advance(3_000);
+  for (let i = 0; i < 5; i++) sync();
+  assert.deepEqual(seen, [60_000]);
+  await clock.advance(60_000);
+  assert.deepEqual(seen, [60_000, 70_000], 'once, for all the syncs that came too early');
+  await clock.advance(1_000);
+  sync();
+  assert.deepEqual(seen, [60_000, 70_000, 124_000]);
+  sync();
+  looks.synced('other', false, () => assert.fail('it has no claim'));
+  looks.forget('u');
+  assert.equal(clock.pending, 0);
+});
