@@ -154,7 +154,7 @@ async function buildNode(
   const cluster: ClusterPort = await buildClusterPort(base, edge, late, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
-  const images = await buildImages(base, edge.cri.images, cluster, signal);
+  const images = await buildImages(base, edge.cri, cluster, statuses.setWaitingMessage.bind(statuses), signal);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
   const sourcesReady = (): boolean => sources.merged.sourcesReady();
   const unfinished = (): readonly Pod[] => life.changes.unfinished();
@@ -227,6 +227,7 @@ async function buildNode(
     edge.observer,
     edge.health,
     tree,
+    images.meter,
     ...volumes.parts,
     plugins,
     probes,

@@ -202,6 +202,12 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'Serve /manifests on the main port: pods put there run like static pods and survive a restart of the kubelet.',
   ),
   own(
+    'image-pull-progress',
+    'bool',
+    true,
+    'Tell how far a long image pull is: in the waiting message of its container every ten seconds, and by events at 25, 50 and 75 % once it has taken half a minute.',
+  ),
+  own(
     'pod-checkpoint',
     'bool',
     false,

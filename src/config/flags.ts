@@ -139,6 +139,7 @@ export type KubeletFlags = {
   readonly housekeepingIntervalMs: number;
   readonly globalHousekeepingIntervalMs: number;
   readonly enableManifestApi: boolean;
+  readonly imagePullProgress: boolean;
   readonly podCheckpoint: boolean;
   readonly strictStreamAuthorization: boolean;
 };

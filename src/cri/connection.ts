@@ -25,6 +25,8 @@ export interface CriConnection {
   readonly images: CriImages;
   /** The runtime's own channel, for what it offers beside the CRI (containerd's events). */
   readonly channel: GrpcChannel;
+  /** The same, or that of the separate image endpoint (containerd's content store). */
+  readonly imageChannel: GrpcChannel;
   readonly runtimeEndpoint: string;
   readonly imageEndpoint: string;
   close(): void;
@@ -55,6 +57,7 @@ export function openCri(clock: Clock, options: CriOptions): CriConnection {
     runtime: isStreamed ? streamedRuntimeLists(channel, runtime, serviceOptions) : runtime,
     images: isStreamed ? streamedImageLists(imageChannel, images, serviceOptions) : images,
     channel,
+    imageChannel,
     runtimeEndpoint: options.runtimeEndpoint,
     imageEndpoint: shared ? options.runtimeEndpoint : options.imageEndpoint,
     close: () => {

@@ -306,9 +306,12 @@ describe('pull queue', () => {
     const all = [t.ensure('a:1', 'Always', 'x'), t.ensure('b:1', 'Always', 'y')];
     await t.reached(1);
     await t.clock.advance(3500);
-    assert.equal(t.puller.blockedOn(podUid('x')), 'pulling image "a:1" for 3s');
-    assert.equal(t.puller.blockedOn(podUid('y')), 'image "b:1" waits for its turn behind 1 other pulls for 3s');
-    assert.equal(t.puller.blockedOn(podUid('z')), undefined);
+    const since = t.clock.now() - 3500;
+    const of = { namespace: 'n', pod: 'p', sinceMs: since };
+    assert.deepEqual(t.puller.pulls(), [
+      { ...of, podUid: 'x', image: 'a:1', phase: 'pulling', pullingSinceMs: since },
+      { ...of, podUid: 'y', image: 'b:1', phase: 'queued', ahead: 1 },
+    ]);
     g.release();
     await t.reached(2);
     g.release();
@@ -327,9 +330,9 @@ describe('pull queue', () => {
     const long = 'a pod waits long for an image: ';
     assert.deepEqual(
       t.logged.filter((l) => l.includes('a:1')),
-      [`${long}pulling image "a:1" for 10s`, `${long}pulling image "a:1" for 30s`],
+      [`${long}Pulling image "a:1": 10 s so far`, `${long}Pulling image "a:1": 20 s so far`],
     );
-    assert.ok(t.logged.includes(`${long}image "b:1" waits for its turn behind 1 other pulls for 10s`));
+    assert.ok(t.logged.includes(`${long}Image "b:1" waits behind 1 other pulls, 10 s so far`));
     g.release();
     await t.reached(2);
     g.release();

@@ -6,11 +6,12 @@ import { formatDurationMs } from '../core/duration.ts';
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { Secret } from '../core/node.ts';
-import { namespaceOf, podKey, uidOf, type Pod } from '../core/pod.ts';
-import type { Clock, Timer } from '../lib/clock.ts';
+import { namespaceOf, uidOf, type Pod } from '../core/pod.ts';
+import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import type { Logger } from '../lib/logger.ts';
+import { Lru } from '../lib/lru.ts';
 import type { Registry } from '../lib/metrics.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { accessOf, grants, mustVerify, type AccessResult, type VerificationPolicy } from './access.ts';
@@ -19,8 +20,10 @@ import type { Credential } from './keyring.ts';
 import { PullBackoff } from './pull-backoff.ts';
 import { ImageError, joinErrors, pullErrorText, pullFailure } from './pull-errors.ts';
 import { PullQueue, type PullQueueOptions } from './pull-queue.ts';
+import type { PullMeter } from './pull-meter.ts';
 import type { PullView } from './pull-progress.ts';
 import type { PullRecords } from './pull-records.ts';
+import { reportPull, type PullReportDeps } from './pull-reports.ts';
 import { parseImageName, withDefaultTag } from './reference.ts';
 
 export type ImageRequest = {
@@ -55,6 +58,10 @@ export type ImagePullerDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Measures pulls while they last. */
+  readonly meter?: Pick<PullMeter, 'begin' | 'progressOf'>;
+  /** Told every ten seconds why a container waits for its image. */
+  readonly onWaiting?: PullReportDeps['onWaiting'];
 };
 
 export type ImagePullerOptions = PullQueueOptions & {
@@ -72,9 +79,12 @@ type Ensuring = ImageRequest & {
   readonly repository: string;
   readonly spec: Partially<ImageSpec>;
 };
+/** A pull that somebody waits for. */
+type Waiting = { -readonly [K in keyof PullView]: PullView[K] } & { readonly name: string };
 type PullAnswer = { readonly imageRef: string; readonly image: Image | undefined };
 
-const SLOW_PULL_MS = 10_000;
+/** Of how many repositories the size of an image is remembered. */
+const SIZES = 500;
 
 export class ImagePuller {
   readonly #deps: ImagePullerDeps;
@@ -83,7 +93,9 @@ export class ImagePuller {
   readonly #queue: PullQueue<PullAnswer>;
   readonly #metrics: ImageMetrics;
   readonly #verifyAccess: boolean;
-  readonly #inProgress = new Set<PullView>();
+  readonly #inProgress = new Set<Waiting>();
+  /** What an image of a repository took, the one that was seen last: the next will be about as large. */
+  readonly #sizes = new Lru<string, number>(SIZES);
 
   constructor(deps: ImagePullerDeps, options: ImagePullerOptions) {
     this.#deps = deps;
@@ -139,20 +151,13 @@ export class ImagePuller {
 
   /** What pods wait for right now, in the order of asking. */
   pulls(): readonly PullView[] {
-    return [...this.#inProgress].map((pull, ahead) => (pull.phase === 'queued' ? { ...pull, ahead } : { ...pull }));
+    return [...this.#inProgress].map((waiting, ahead) => this.#viewOf(waiting, ahead));
   }
 
-  /** Why a pod's containers are not there yet, as far as images go, in words. */
-  blockedOn(podUid: PodUid): string | undefined {
-    const own = [...this.#inProgress].find((p) => p.podUid === podUid);
-    return own === undefined ? undefined : this.#inWords(own);
-  }
-
-  #inWords(pull: PullView): string {
-    const seconds = Math.floor((this.#deps.clock.now() - pull.sinceMs) / 1000);
-    if (pull.phase === 'pulling') return `pulling image ${quote(pull.image)} for ${seconds}s`;
-    const ahead = [...this.#inProgress].indexOf(pull);
-    return `image ${quote(pull.image)} waits for its turn behind ${ahead} other pulls for ${seconds}s`;
+  #viewOf({ name, ...pull }: Waiting, ahead: number): PullView {
+    if (pull.phase === 'queued') return { ...pull, ahead };
+    const progress = this.#deps.meter?.progressOf(name);
+    return progress === undefined ? pull : { ...pull, progress };
   }
 
   #named(request: ImageRequest): Ensuring {
@@ -171,7 +176,9 @@ export class ImagePuller {
 
   async #inspect(ensuring: Ensuring, signal: AbortSignal): Promise<Image | undefined> {
     try {
-      return (await this.#deps.images.imageStatus({ image: ensuring.spec }, signal)).image;
+      const { image } = await this.#deps.images.imageStatus({ image: ensuring.spec }, signal);
+      if (image !== undefined) this.#sizes.set(ensuring.repository, image.size);
+      return image;
     } catch (err) {
       signal.throwIfAborted();
       // Upstream names the image it did not find out about: an empty string.
@@ -237,6 +244,7 @@ export class ImagePuller {
     const credentials = await this.#credentials(ensuring, signal);
     const { value, tookMs } = await this.#queued(ensuring, credentials, signal);
     const size = value.image?.size ?? 0;
+    this.#sizes.set(ensuring.repository, size);
     const [took, total] = [tookMs, clock.monotonic() - begun].map((ms) => formatDurationMs(Math.floor(ms)));
     this.#event(
       ensuring,
@@ -250,43 +258,40 @@ export class ImagePuller {
   }
 
   async #queued(ensuring: Ensuring, credentials: readonly Credential[], signal: AbortSignal) {
-    const entry: { -readonly [K in keyof PullView]: PullView[K] } = {
+    const { clock, meter } = this.#deps;
+    const { name, repository } = ensuring;
+    const entry: Waiting = {
+      name,
       podUid: ensuring.uid,
       namespace: namespaceOf(ensuring.pod),
       pod: ensuring.pod.metadata.name,
       image: ensuring.image,
       phase: 'queued',
-      sinceMs: this.#deps.clock.now(),
+      sinceMs: clock.now(),
     };
     this.#inProgress.add(entry);
     const logins = credentials.map(({ username, password }) => [username, password]);
-    const key = JSON.stringify([ensuring.name, ensuring.spec.runtimeHandler, logins]);
+    const key = JSON.stringify([name, ensuring.spec.runtimeHandler, logins]);
+    let endMetering: (() => void) | undefined;
     const onStart = (): void => {
+      if (!this.#inProgress.has(entry)) return;
       entry.phase = 'pulling';
-      entry.pullingSinceMs = this.#deps.clock.now();
+      entry.pullingSinceMs = clock.now();
+      endMetering = meter?.begin(name, repository);
     };
-    const stopTelling = this.#tellOfSlowness(ensuring, entry);
+    const turn = { registry: repository.split('/', 1)[0] ?? '', sizeBytes: this.#sizes.get(repository) };
+    const view = (): PullView => this.#viewOf(entry, [...this.#inProgress].indexOf(entry));
+    const endReports = reportPull(this.#deps, ensuring, view);
     try {
-      return await this.#queue.run(key, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
+      return await this.#queue.run(key, turn, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
     } catch (err) {
       signal.throwIfAborted();
       throw this.#failed(ensuring, pullErrorText(err), err);
     } finally {
-      stopTelling();
+      endReports();
       this.#inProgress.delete(entry);
+      endMetering?.();
     }
-  }
-
-  /** The runtime tells nothing of a pull until it is done: one that hangs is at least in the log, ever more rarely. */
-  #tellOfSlowness({ pod, fieldPath }: Ensuring, pull: PullView): () => void {
-    const { clock, log } = this.#deps;
-    const tell = (afterMs: number): Timer =>
-      clock.after(afterMs, () => {
-        log.warn('a pod waits long for an image', { pod: podKey(pod), fieldPath, why: this.#inWords(pull) });
-        timer = tell(afterMs * 2);
-      });
-    let timer = tell(SLOW_PULL_MS);
-    return () => timer.cancel();
   }
 
   /** One pull on the runtime, with its intent and record on disk. */

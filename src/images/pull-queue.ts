@@ -3,8 +3,8 @@
 import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
-import { Semaphore } from '../lib/semaphore.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
+import { PullTurns, type PullTurn } from './pull-turns.ts';
 
 export type PullQueueOptions = {
   readonly serialize: boolean;
@@ -25,19 +25,20 @@ type Shared<T> = {
 
 export class PullQueue<T> {
   readonly #clock: Clock;
-  readonly #slots: Semaphore;
+  readonly #turns: PullTurns;
   readonly #bucket: TokenBucket;
   readonly #pulls = new Map<string, Shared<T>>();
 
   constructor(clock: Clock, options: PullQueueOptions) {
     this.#clock = clock;
-    this.#slots = new Semaphore(options.serialize ? 1 : (options.maxParallel ?? Infinity));
+    const atOnce = options.serialize ? 1 : (options.maxParallel ?? Infinity);
+    this.#turns = new PullTurns(clock, { atOnce, inOrder: options.serialize });
     this.#bucket = new TokenBucket(clock, options.qps, options.burst);
   }
 
   /** Pulls that wait for their turn. */
   get waiting(): number {
-    return this.#slots.waiting;
+    return this.#turns.waiting;
   }
 
   /** Pulls asked for and not finished. */
@@ -48,12 +49,13 @@ export class PullQueue<T> {
   /** `onStart` tells that the pull has its turn. */
   async run(
     key: string,
+    turn: PullTurn,
     pull: (signal: AbortSignal) => Promise<T>,
     onStart: () => void,
     signal: AbortSignal,
   ): Promise<Pulled<T>> {
     signal.throwIfAborted();
-    const shared = this.#pulls.get(key) ?? this.#begin(key, pull);
+    const shared = this.#pulls.get(key) ?? this.#begin(key, turn, pull);
     shared.waiters++;
     void shared.started.then(onStart);
     const scope = childScope(signal);
@@ -71,10 +73,10 @@ export class PullQueue<T> {
     }
   }
 
-  #begin(key: string, pull: (signal: AbortSignal) => Promise<T>): Shared<T> {
+  #begin(key: string, whose: PullTurn, pull: (signal: AbortSignal) => Promise<T>): Shared<T> {
     const stop = new AbortController();
     const turn = Promise.withResolvers<void>();
-    const result = this.#slots.run(stop.signal, async () => {
+    const result = this.#turns.run(whose, stop.signal, async () => {
       if (!this.#bucket.tryTake()) throw new KubeletError('exhausted', 'pull QPS exceeded');
       turn.resolve();
       const begun = this.#clock.monotonic();

@@ -81,6 +81,13 @@ export class StatusStore {
     return status;
   }
 
+  /** A container that waits to be created says what for. Gone with the next full status. */
+  setWaitingMessage(pod: Pod, container: string, message: string): void {
+    const status = this.statusOf(uidOf(pod));
+    const next = status === undefined ? undefined : withWaitingMessage(status, container, message);
+    if (next !== undefined) this.set(pod, next);
+  }
+
   /** The worker has stopped everything and cleaned up: whatever is still open in the status is closed now. */
   finish(pod: Pod): void {
     const uid = uidOf(pod);
@@ -105,6 +112,26 @@ export class StatusStore {
   delete(uid: PodUid): void {
     this.#entries.delete(uid);
   }
+}
+
+const BEFORE_CREATION: readonly (string | undefined)[] = ['ContainerCreating', 'PodInitializing'];
+
+/** Undefined where the container does not wait to be created: a failure has its own message. */
+function withWaitingMessage(status: PodStatus, container: string, message: string): PodStatus | undefined {
+  let found = false;
+  const amend = (all: readonly ContainerStatus[]): ContainerStatus[] =>
+    all.map((s) => {
+      if (s.name !== container || !BEFORE_CREATION.includes(s.state.waiting?.reason)) return s;
+      found = true;
+      return { ...s, state: { waiting: { ...s.state.waiting, message } } };
+    });
+  const { initContainerStatuses, containerStatuses } = status;
+  const next = {
+    ...status,
+    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses: amend(initContainerStatuses) }),
+    ...(containerStatuses === undefined ? {} : { containerStatuses: amend(containerStatuses) }),
+  };
+  return found ? next : undefined;
 }
 
 function stamped(next: PodStatus, old: PodStatus, nowMs: number): PodStatus {

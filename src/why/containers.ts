@@ -1,8 +1,9 @@
 // Why a container does not run: it could not be made or started, or it ended. Pure.
+import { humanSpan } from '../core/human.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { ContainerRule, PodFacts, Why } from './facts.ts';
-import { eventText, lastEvent, nextTry, quote, retryOf, shortly, span } from './words.ts';
+import { eventText, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
 
 type StartCause = { readonly words: RegExp; readonly cause: string; readonly because: string; readonly todo: string };
 
@@ -203,7 +204,7 @@ const endedText = (ended: ContainerStateTerminated): string =>
 /** How often, and how long a run lasted. */
 function runText(status: ContainerStatus, ended: ContainerStateTerminated): string[] {
   const ranMs = parseTimeMs(ended.finishedAt) - parseTimeMs(ended.startedAt);
-  const lasted = ended.startedAt === null || ended.finishedAt === null ? [] : [`it ran for ${span(ranMs)}`];
+  const lasted = ended.startedAt === null || ended.finishedAt === null ? [] : [`it ran for ${humanSpan(ranMs)}`];
   return [...(status.restartCount > 0 ? [`${status.restartCount} restarts so far`] : []), ...lasted];
 }
 

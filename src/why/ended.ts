@@ -1,8 +1,9 @@
 // Why a pod ended: refused by the node, taken off it, out of time, failed, or done. Pure.
+import { humanBytes } from '../core/human.ts';
 import { isSidecar, namespaceOf, type ContainerPort, type Pod } from '../core/pod.ts';
 import { worstEnding } from './containers.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { bytes, quote, shortly } from './words.ts';
+import { quote, shortly } from './words.ts';
 
 type Told = { readonly cause: string; readonly because: (facts: PodFacts) => string; readonly todo: string };
 const told = (cause: string, because: string, todo: string): Told => ({ cause, because: () => because, todo });
@@ -166,7 +167,7 @@ function shortageText(resource: string, message: string): string {
 
 const amountText = (resource: string, amount: number): string => {
   if (resource === 'cpu') return `${amount}m`;
-  return resource === 'memory' || resource === 'ephemeral-storage' ? bytes(amount) : String(amount);
+  return resource === 'memory' || resource === 'ephemeral-storage' ? humanBytes(amount) : String(amount);
 };
 
 const unexplained = ({ status }: PodFacts, reason: string): Why => ({

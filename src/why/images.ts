@@ -1,8 +1,9 @@
 // Why a container's image is not there. Runtimes and registries explain themselves in free text only, so a failed pull is
 // told apart by the words they are known to use; what is not recognised is quoted as it is.
+import { humanProgress, humanSpan } from '../core/human.ts';
 import type { ContainerRule, PodFacts, Why } from './facts.ts';
 import type { PullView } from '../images/pull-progress.ts';
-import { bytes, nextTry, quote, retryOf, shortly, span } from './words.ts';
+import { nextTry, quote, retryOf, shortly } from './words.ts';
 
 type PullCause = { readonly words: RegExp; readonly cause: string; readonly because: string; readonly todo: string };
 
@@ -145,7 +146,7 @@ function pulling(pull: PullView, { nowMs }: PodFacts, container: string): Why {
     return {
       state: 'waiting',
       cause: 'ImagePullQueued',
-      sentence: `Image ${quote(pull.image)} of container ${quote(container)} has waited behind ${pull.ahead ?? 0} other pulls for ${span(nowMs - pull.sinceMs)}.`,
+      sentence: `Image ${quote(pull.image)} of container ${quote(container)} has waited behind ${pull.ahead ?? 0} other pulls for ${humanSpan(nowMs - pull.sinceMs)}.`,
       evidence: [],
       todo: 'To pull more at once set serializeImagePulls to false, or raise maxParallelImagePulls.',
       container,
@@ -153,24 +154,9 @@ function pulling(pull: PullView, { nowMs }: PodFacts, container: string): Why {
   return {
     state: 'progressing',
     cause: 'ImagePulling',
-    sentence: `Pulling image ${quote(pull.image)} of container ${quote(container)}: ${pullText(pull, nowMs)}.`,
+    sentence: `Pulling image ${quote(pull.image)} of container ${quote(container)}: ${humanProgress(pull.progress, nowMs - (pull.pullingSinceMs ?? pull.sinceMs))}.`,
     evidence: [],
     todo: '',
     container,
   };
-}
-
-/** `45 % of 812 MB, 5.0 MB/s, 1 min 30 s left`, as much of it as is known. */
-function pullText(pull: PullView, nowMs: number): string {
-  const { progress } = pull;
-  const elapsed = `${span(nowMs - (pull.pullingSinceMs ?? pull.sinceMs))} so far`;
-  if (progress === undefined) return elapsed;
-  const { doneBytes, totalBytes, bytesPerSecond, remainingSeconds } = progress;
-  const done =
-    totalBytes === undefined || totalBytes === 0
-      ? `${bytes(doneBytes)} done`
-      : `${Math.min(100, Math.floor((doneBytes / totalBytes) * 100))} % of ${bytes(totalBytes)}`;
-  const rate = bytesPerSecond === undefined ? [] : [`${bytes(bytesPerSecond)}/s`];
-  const left = remainingSeconds === undefined ? [] : [`${span(remainingSeconds * 1000)} left`];
-  return [done, ...rate, ...left, ...(left.length === 0 ? [elapsed] : [])].join(', ');
 }

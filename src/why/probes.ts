@@ -1,8 +1,9 @@
 // Why a container that runs is not started, not ready, or about to be restarted. Pure.
+import { humanSpan } from '../core/human.ts';
 import type { Probe } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { ContainerRule, PodFacts, ProbeFacts, Why } from './facts.ts';
-import { quote, shortly, span } from './words.ts';
+import { quote, shortly } from './words.ts';
 
 type Type = ProbeFacts['type'];
 
@@ -39,7 +40,7 @@ function failed(facts: PodFacts, container: string, probe: ProbeFacts, consequen
   return {
     state,
     cause: title[probe.type],
-    sentence: `Container ${quote(container)} ${consequence}: its ${probe.type} probe (${probeText(asked)}) has been failing for ${span(facts.nowMs - sinceMs)}.`,
+    sentence: `Container ${quote(container)} ${consequence}: its ${probe.type} probe (${probeText(asked)}) has been failing for ${humanSpan(facts.nowMs - sinceMs)}.`,
     evidence: [
       `the last ${count} runs failed`,
       ...(output === '' ? [] : [`last answer: ${shortly(output.trim())}`]),
@@ -95,7 +96,7 @@ function notAskedYet(facts: PodFacts, container: string, type: Type): Why {
   const status = [...containerStatuses, ...initContainerStatuses].find((s) => s.name === container);
   const firstMs = parseTimeMs(status?.state.running?.startedAt) + (asked?.initialDelaySeconds ?? 0) * 1000;
   const inMs = firstMs - facts.nowMs;
-  const when = inMs > 1000 ? `is asked for the first time in ${span(inMs)}` : 'has not answered yet';
+  const when = inMs > 1000 ? `is asked for the first time in ${humanSpan(inMs)}` : 'has not answered yet';
   return {
     state: 'progressing',
     cause: type === 'startup' ? 'StartupProbePending' : 'ReadinessProbePending',

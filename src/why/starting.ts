@@ -1,7 +1,8 @@
 // What a pod waits for before its containers can be made: the node, its turn, volumes, the sandbox. Pure.
+import { humanSpan } from '../core/human.ts';
 import { isStaticPod, namespaceOf, type Pod } from '../core/pod.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { eventMs, eventText, lastEvent, nextTry, quote, retryOf, shortly, span } from './words.ts';
+import { eventMs, eventText, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
 
 const hasSandbox = ({ status }: PodFacts): boolean =>
   status.conditions?.some((c) => c.type === 'PodReadyToStartContainers' && c.status === 'True') === true;
@@ -68,7 +69,7 @@ export const waitsForTurn: Rule = (facts) => {
   return waits(facts, {
     state: 'waiting',
     cause: 'StartQueued',
-    sentence: `The pod waits for its turn to start for ${span(facts.nowMs - turn.sinceMs)}: other pods are starting.`,
+    sentence: `The pod waits for its turn to start for ${humanSpan(facts.nowMs - turn.sinceMs)}: other pods are starting.`,
     todo: '',
   });
 };
@@ -233,7 +234,7 @@ export const underWay: Rule = (facts) => {
     return {
       state: 'progressing',
       cause: 'Starting',
-      sentence: `The pod is starting: ${STEPS[step.name] ?? step.name}${step.of === undefined ? '' : ` ${quote(step.of)}`} for ${span(facts.nowMs - step.sinceMs)}.`,
+      sentence: `The pod is starting: ${STEPS[step.name] ?? step.name}${step.of === undefined ? '' : ` ${quote(step.of)}`} for ${humanSpan(facts.nowMs - step.sinceMs)}.`,
       evidence: [],
       todo: '',
     };
@@ -242,7 +243,7 @@ export const underWay: Rule = (facts) => {
     state: 'failing',
     cause: 'SyncFailed',
     sentence: `The pod could not be brought up${nextTry(facts)}: ${shortly(worker.lastError.message)}.`,
-    evidence: [`failed ${worker.lastError.attempts} times, last ${span(facts.nowMs - worker.lastError.atMs)} ago`],
+    evidence: [`failed ${worker.lastError.attempts} times, last ${humanSpan(facts.nowMs - worker.lastError.atMs)} ago`],
     todo: 'See the log of the kubelet for this pod.',
     ...retryOf(facts),
   };

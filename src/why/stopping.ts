@@ -1,7 +1,8 @@
 // What a pod that is being stopped waits for. Pure.
+import { humanSpan } from '../core/human.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { eventMs, eventText, lastEvent, nextTry, quote, span } from './words.ts';
+import { eventMs, eventText, lastEvent, nextTry, quote } from './words.ts';
 
 export const stopping: Rule = (facts) => {
   const { pod, worker } = facts;
@@ -58,12 +59,12 @@ function containersEnd(facts: PodFacts): Why {
     return why(
       facts,
       'GracePeriod',
-      `The pod is being stopped: container ${names} has ${span(leftMs)} left to end${hook ? ' (its preStop hook counts)' : ''}.`,
+      `The pod is being stopped: container ${names} has ${humanSpan(leftMs)} left to end${hook ? ' (its preStop hook counts)' : ''}.`,
     );
   return why(
     facts,
     'StoppingLate',
-    `The pod is being stopped: container ${names} did not end in its grace period of ${worker?.graceSeconds ?? 0} s and could not be killed for ${span(-leftMs)}.`,
+    `The pod is being stopped: container ${names} did not end in its grace period of ${worker?.graceSeconds ?? 0} s and could not be killed for ${humanSpan(-leftMs)}.`,
     {
       state: 'failing',
       todo: 'A process in uninterruptible sleep (a dead network disk, say) cannot be killed; look at the log of the runtime.',
@@ -83,7 +84,7 @@ function cleanUp(facts: PodFacts): Why {
       },
     );
   const step = facts.underWay.at(-1);
-  const doing = step === undefined ? '' : ` (${step.name} for ${span(facts.nowMs - step.sinceMs)})`;
+  const doing = step === undefined ? '' : ` (${step.name} for ${humanSpan(facts.nowMs - step.sinceMs)})`;
   return why(
     facts,
     'CleaningUp',
@@ -93,7 +94,7 @@ function cleanUp(facts: PodFacts): Why {
 
 function objectRemains({ pod, nowMs, events }: PodFacts): Why {
   const finalizers = pod.metadata.finalizers ?? [];
-  const since = span(nowMs - parseTimeMs(pod.metadata.deletionTimestamp));
+  const since = humanSpan(nowMs - parseTimeMs(pod.metadata.deletionTimestamp));
   if (finalizers.length > 0)
     return {
       state: 'stopping',
@@ -107,7 +108,7 @@ function objectRemains({ pod, nowMs, events }: PodFacts): Why {
     state: 'stopping',
     cause: 'ApiServer',
     sentence: 'The pod is gone from this node; the API server has not confirmed the deletion yet.',
-    evidence: last === undefined ? [] : [`last event ${span(nowMs - eventMs(last))} ago: ${last.reason ?? ''}`],
+    evidence: last === undefined ? [] : [`last event ${humanSpan(nowMs - eventMs(last))} ago: ${last.reason ?? ''}`],
     todo: 'Check that this node reaches the API server.',
   };
 }

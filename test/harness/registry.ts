@@ -17,6 +17,11 @@ export class TestRegistry {
   readonly requests: string[] = [];
   /** Delay before every answer. */
   delayMs = 0;
+  /** How fast blobs are sent, all of them together; as fast as it goes where absent. */
+  bytesPerSecond: number | undefined;
+  /** Bytes of blobs handed to the network so far. */
+  sentBytes = 0;
+  #budgetAt = 0;
   /** Answers everything with this status instead. */
   failWith: number | undefined;
 
@@ -74,7 +79,25 @@ export class TestRegistry {
       'content-length': found.data.length,
       'docker-content-digest': digest,
     };
-    res.writeHead(200, headers).end(req.method === 'HEAD' ? undefined : found.data);
+    res.writeHead(200, headers);
+    if (req.method === 'HEAD' || this.bytesPerSecond === undefined)
+      return void res.end(req.method === 'HEAD' ? undefined : found.data);
+    await this.#sendSlowly(res, found.data, this.bytesPerSecond);
+  }
+
+  /** In small pieces, each at its moment: what came late is not made up for. */
+  async #sendSlowly(res: ServerResponse, data: Buffer, bytesPerSecond: number): Promise<void> {
+    const { signal } = new AbortController();
+    const piece = Math.ceil(bytesPerSecond / 20);
+    for (let at = 0; at < data.length && !res.destroyed; at += piece) {
+      const part = data.subarray(at, at + piece);
+      const now = systemClock.monotonic();
+      this.#budgetAt = Math.max(this.#budgetAt, now) + (part.length / bytesPerSecond) * 1000;
+      await systemClock.sleep(this.#budgetAt - now, signal);
+      this.sentBytes += part.length;
+      await new Promise((resolve) => res.write(part, resolve));
+    }
+    res.end();
   }
 
   #allowed(req: IncomingMessage): boolean {

@@ -7,14 +7,18 @@ import { after, before, describe, it } from 'node:test';
 import type { Secret } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { Credentials } from '../../src/images/credentials.ts';
 import { imageFilesystem } from '../../src/images/image-fs.ts';
 import { ImageGc } from '../../src/images/image-gc.ts';
 import { ImagePuller, type ImageRequest } from '../../src/images/image-puller.ts';
+import { PullMeter } from '../../src/images/pull-meter.ts';
+import type { PullProgress } from '../../src/images/pull-progress.ts';
 import { PullRecords } from '../../src/images/pull-records.ts';
 import { readSandboxImage } from '../../src/cri/connection.ts';
+import { ContainerdContent } from '../../src/cri/containerd-content.ts';
 import { SANDBOX_IMAGE } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
@@ -23,6 +27,27 @@ import { TestRegistry } from '../harness/registry.ts';
 
 const forever = new AbortController().signal;
 
+type Reading = { readonly atMs: number; readonly sentBytes: number; readonly progress: PullProgress };
+
+/** What was said in the middle of the pull is right within a fifth. The truth is what the registry sent, and how fast. */
+function checkReadings(readings: readonly Reading[], total: number): void {
+  const middle = readings.filter(({ sentBytes }) => sentBytes > total * 0.4 && sentBytes < total * 0.7);
+  const [first] = readings;
+  assert.ok(first !== undefined && middle.length > 0, `${readings.length} readings`);
+  const close = (what: string, got: number | undefined, truth: number): void =>
+    assert.ok(got !== undefined && Math.abs(got - truth) <= truth * 0.2, `${what}: ${got} instead of ${truth}`);
+  for (const { atMs, sentBytes, progress } of middle) {
+    const rate = ((sentBytes - first.sentBytes) * 1000) / (atMs - first.atMs);
+    const size = progress.layers.reduce((sum, layer) => sum + layer.totalBytes, 0);
+    assert.equal(progress.source, 'layers');
+    assert.equal(progress.totalBytes, size);
+    close('size', size, total);
+    close('done', progress.doneBytes, sentBytes);
+    close('rate', progress.bytesPerSecond, rate);
+    close('time left', progress.remainingSeconds, (size - sentBytes) / rate);
+  }
+}
+
 const VERSIONS = ['1.6', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
 for (const version of VERSIONS) {
@@ -30,6 +55,8 @@ for (const version of VERSIONS) {
     let containerd: PrivateContainerd;
     let puller: ImagePuller;
     let records: PullRecords;
+    let meter: PullMeter;
+    let channel: GrpcChannel;
     const open = new TestRegistry();
     const closed = new TestRegistry({ username: 'reader', password: 'hunter2' });
     const root = mkdtempSync(join(tmpdir(), 'kts-images-'));
@@ -49,8 +76,10 @@ for (const version of VERSIONS) {
         { rootDir: root, workingDir: root, homeDir: undefined, providers: [], providerBinDir: '' },
       );
       records = new PullRecords(infra, root);
+      channel = new GrpcChannel(systemClock, { target: { socketPath: containerd.socketPath } });
+      meter = new PullMeter({ ...infra, content: new ContainerdContent(channel), freeBytes: async () => 0 });
       puller = new ImagePuller(
-        { ...infra, images: containerd.images, credentials, records, events: recorder },
+        { ...infra, images: containerd.images, credentials, records, events: recorder, meter },
         {
           serialize: false,
           maxParallel: undefined,
@@ -65,6 +94,7 @@ for (const version of VERSIONS) {
       await puller.prepare(forever);
     });
     after(async () => {
+      channel.close();
       await containerd.stop();
       await Promise.all([open.stop(), closed.stop()]);
       rmSync(root, { recursive: true, force: true });
@@ -132,6 +162,29 @@ for (const version of VERSIONS) {
       });
       const missing = ensure(`${open.host}/missing:v1`, 'IfNotPresent');
       await assert.rejects(missing, { reason: 'ErrImagePull', message: /^rpc error: code = NotFound desc = / });
+    });
+
+    it('measures a pull while it lasts', async () => {
+      const slow = new TestRegistry();
+      await slow.start();
+      const total = 40e6;
+      const ref = slow.add('team/large', 'v1', { extraBytes: total });
+      slow.bytesPerSecond = 5e6;
+      const pull = ensure(ref, 'IfNotPresent', [], 'slow');
+      const readings: Reading[] = [];
+      try {
+        while (await Promise.race([pull.then(() => false), systemClock.sleep(500, forever).then(() => true)])) {
+          const before = slow.sentBytes;
+          await meter.read(forever);
+          const progress = puller.pulls()[0]?.progress;
+          const sentBytes = (before + slow.sentBytes) / 2;
+          if (progress !== undefined) readings.push({ atMs: systemClock.monotonic(), sentBytes, progress });
+        }
+      } finally {
+        await slow.stop();
+      }
+      assert.equal(await pull.then(() => puller.pulls().length), 0);
+      checkReadings(readings, total);
     });
 
     it('collects what is unused and keeps the sandbox image', async () => {

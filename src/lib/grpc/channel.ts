@@ -35,6 +35,8 @@ export type CallOptions = {
   readonly deadlineMs?: number;
   /** For this call; the channel's own limit otherwise. */
   readonly maxReceiveBytes?: number;
+  /** Headers that the service asks for. */
+  readonly metadata?: Readonly<Record<string, string>>;
 };
 
 const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
@@ -116,7 +118,7 @@ export class GrpcChannel {
           );
     try {
       const session = await this.#connected(scope.signal);
-      const stream = this.#open(session, rpc.path, deadlineMs);
+      const stream = this.#open(session, rpc.path, options);
       const reader = new FrameReader(options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE);
       const ended = exchange(stream, rpc.path, scope.signal, (chunk) => {
         for (const message of reader.push(chunk)) onMessage(decode(rpc.response, message));
@@ -129,7 +131,7 @@ export class GrpcChannel {
     }
   }
 
-  #open(session: ClientHttp2Session, path: string, deadlineMs: number | undefined): ClientHttp2Stream {
+  #open(session: ClientHttp2Session, path: string, { deadlineMs, metadata }: CallOptions): ClientHttp2Stream {
     const headers: Record<string, string> = {
       ':method': 'POST',
       ':path': path,
@@ -137,6 +139,7 @@ export class GrpcChannel {
       'content-type': 'application/grpc',
       te: 'trailers',
       'user-agent': this.#o.userAgent ?? 'kubelet-ts',
+      ...metadata,
     };
     if (deadlineMs !== undefined) headers['grpc-timeout'] = grpcTimeout(deadlineMs);
     try {
