@@ -8,6 +8,7 @@ import { buildEviction } from './assembly/eviction.ts';
 import { buildExplainer } from './assembly/explainer.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { buildImages } from './assembly/images.ts';
+import { buildPodsFeed } from './assembly/local-apis.ts';
 import { buildPlugins } from './assembly/plugins.ts';
 import { buildPodLife, type PodLife } from './assembly/pod-life.ts';
 import { buildPodRuntime } from './assembly/pod-runtime.ts';
@@ -45,6 +46,7 @@ import { waitForPods } from './pods/run-once.ts';
 import { mayHaveRunningContainers } from './pods/worker-state.ts';
 import type { CgroupTree } from './resources/cgroup-tree.ts';
 import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
+import type { PodsFeed } from './server/pods-feed.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
 import { PodMetrics } from './pods/pod-metrics.ts';
 import { StatusStore } from './status/status-store.ts';
@@ -140,7 +142,8 @@ async function buildNode(
   const store = new PodStore();
   const podMetrics = new PodMetrics(clock, base.registry);
   const objects = new LocalObjectStore();
-  const statuses: StatusStore = buildStatuses(base, podMetrics, () => cluster);
+  const feed = buildPodsFeed(base, store, () => statuses);
+  const statuses: StatusStore = buildStatuses(base, podMetrics, feed, () => cluster);
   const made = { store, statuses, objects, podMetrics };
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
   const late: Late = {
@@ -207,6 +210,7 @@ async function buildNode(
     onChange: (change) => {
       podMetrics.changed(change.op, change.pods);
       void life.changes.handle(change);
+      feed?.allChanged(change.pods);
       // With the last source heard, whatever nobody named is an orphan.
       if (sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
@@ -217,7 +221,7 @@ async function buildNode(
   const assigned = { ...devices.assigned, cpus: managers.cpu, memory: managers.memory };
   const explainer = buildExplainer({ base, edge, cluster, store, statuses, life, volumes, images, probes });
   const known = { base, edge, cluster, store, statuses, sources, active, assigned, explainer };
-  const server = await buildServer({ ...known, process: options, statistics: stats.statistics });
+  const server = await buildServer({ ...known, feed, process: options, statistics: stats.statistics });
   const tree = buildCgroupTree(base, edge, { cluster, active });
   const plugins = buildPlugins(base, [...volumes.handlers, ...devices.pluginHandlers]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
@@ -243,13 +247,19 @@ async function buildNode(
   };
 }
 
-function buildStatuses(base: Foundation, podMetrics: PodMetrics, cluster: () => ClusterPort): StatusStore {
+function buildStatuses(
+  base: Foundation,
+  podMetrics: PodMetrics,
+  feed: PodsFeed | undefined,
+  cluster: () => ClusterPort,
+): StatusStore {
   const statuses = new StatusStore({
     clock: base.clock,
     log: base.log.child({ component: 'status' }),
     onChange: (uid) => {
       cluster().statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
+      feed?.changed(uid);
       base.memory.touch();
       if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },

@@ -19,7 +19,9 @@ import { accessMetrics, type AccessMetrics } from '../server/access-metrics.ts';
 import { HealthMetrics } from '../server/health-metrics.ts';
 import { nodeLogs } from '../server/journal.ts';
 import { Listener, type TlsSettings } from '../server/listener.ts';
-import { PodResourcesServer, type Assigned } from '../server/pod-resources.ts';
+import type { Assigned } from '../server/pod-resources.ts';
+import type { PodsFeed } from '../server/pods-feed.ts';
+import { localApis } from './local-apis.ts';
 import { PodFinder, type PodsView } from '../server/pods-view.ts';
 import { RequestMetrics } from '../server/request-metrics.ts';
 import { joined, type Endpoint } from '../server/router.ts';
@@ -74,6 +76,8 @@ export type ServerDeps = {
   /** What the resource managers gave to which container. */
   readonly assigned: Assigned;
   readonly explainer: PodExplainer;
+  /** Absent without the gate `PodsAPI`. */
+  readonly feed: PodsFeed | undefined;
   /** What only the process itself knows. */
   readonly process: ProcessFacts;
   readonly statistics?: Statistics;
@@ -86,7 +90,7 @@ const NODE_LOGS = '/var/log';
 export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
   const { base } = deps;
   const { config, clock } = base;
-  if (!config.enableServer) return { parts: [podResources(deps)] };
+  if (!config.enableServer) return { parts: localApis(deps) };
   const log = base.log.child({ component: 'server' });
   const metrics = new RequestMetrics(clock, base.registry);
   let main: Listener | undefined;
@@ -113,7 +117,7 @@ export async function buildServer(deps: ServerDeps): Promise<BuiltServer> {
     },
     { name: 'server', address, port: config.port, tls },
   );
-  const parts: Runnable[] = [main, ...tlsParts, podResources(deps)];
+  const parts: Runnable[] = [main, ...tlsParts, ...localApis(deps)];
   if (config.readOnlyPort > 0)
     parts.push(
       new Listener(
@@ -149,19 +153,6 @@ async function openTls(deps: ServerDeps, onChange: () => void): Promise<OpenTls>
   };
   return { tls, parts: [...serving.parts, ...(clientCa === undefined ? [] : [clientCa])] };
 }
-
-const podResources = ({ base, active, store, assigned }: ServerDeps): Runnable =>
-  new PodResourcesServer(
-    {
-      clock: base.clock,
-      registry: base.registry,
-      active,
-      all: () => store.all(),
-      listsActiveOnly: base.gates.enabled('KubeletPodResourcesListUseActivePods'),
-      assigned,
-    },
-    join(base.flags.rootDir, 'pod-resources', 'kubelet.sock'),
-  );
 
 function servingFor({ base, cluster }: ServerDeps, onChange: () => void): Promise<ServingSource> {
   const { clock, config, flags, gates, nodeName } = base;

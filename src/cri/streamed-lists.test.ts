@@ -48,7 +48,7 @@ test('the parts of a stream become one list', async () => {
         send({ containers: [container('a'), container('b')] });
         send({ containers: [container('c')] });
       });
-      server.serverStream(ImageService.streamImages, async (_request, _signal, send) => send({ images: [] }));
+      server.serverStream(ImageService.streamImages, async (_request, _signal, send) => void send({ images: [] }));
     },
     verbs,
   );

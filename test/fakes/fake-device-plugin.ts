@@ -60,7 +60,7 @@ export class FakeDevicePlugin {
       getPreferredAllocationAvailable: this.#o.options?.getPreferredAllocationAvailable ?? false,
     }));
     server.serverStream(DevicePlugin.listAndWatch, async (_, signal, send) => {
-      const tell = (devices: Device[]): void => send({ devices });
+      const tell = (devices: Device[]): void => void send({ devices });
       this.#watchers.add(tell);
       tell(this.#listed());
       await aborted(signal);

@@ -10,6 +10,7 @@ import { NODES, PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
+import { EventType, Pods } from '../../src/server/gen/pods-api.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
@@ -36,7 +37,7 @@ const stopPlugin = async (how: NodeJS.Signals): Promise<void> => {
 };
 
 before(async () => {
-  node = await startNode();
+  node = await startNode({ flags: ['--feature-gates', 'PodsAPI=true'] });
   await until('plugins can register', () => existsSync(join(root(), 'device-plugins', 'kubelet.sock')));
   startPlugin('a', 'b');
 });
@@ -142,4 +143,30 @@ test('a pod gets its device, and keeps it over restarts of container, kubelet an
   await until('it is back with one', async () => (await shown('capacity')) === '1');
   assert.equal((await podNow('second')).status?.phase, 'Running');
   assert.deepEqual([...(await listed())].sort(), [`second/c ${R} b`, `user/c ${R} a`]);
+});
+
+test('agents on the node can watch its pods', async () => {
+  const { metadata } = await podNow('user');
+  const channel = new GrpcChannel(systemClock, { target: { socketPath: join(root(), 'pods-api', 'pods-api.sock') } });
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const watching = channel.serverStream(Pods.watchPods, {}, { signal: stop.signal }, ({ type, pod }) => {
+    const text = Buffer.from(pod).toString('latin1');
+    if (text.includes(metadata.uid ?? '')) seen.push(`${type}${text.includes('Running') ? ' Running' : ''}`);
+  });
+  try {
+    await until('the pod is told', () => seen.length > 0);
+    await node.client.delete(PODS, { namespace: 'default', name: 'user' }, {}, signal);
+    await until('its end is told', () => seen.includes(String(EventType.DELETED)));
+  } finally {
+    stop.abort();
+    await watching.catch(() => undefined);
+    channel.close();
+  }
+  assert.equal(seen[0], `${EventType.ADDED} Running`);
+  assert.ok(
+    seen.slice(1, -1).every((event) => event.startsWith(String(EventType.MODIFIED))),
+    seen.join(),
+  );
+  assert.equal(seen.at(-1), String(EventType.DELETED));
 });

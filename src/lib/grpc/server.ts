@@ -6,7 +6,8 @@ import { frame, FrameReader } from './frame.ts';
 import type { Rpc } from './rpc.ts';
 import { GrpcCode, GrpcError } from './status.ts';
 
-type Respond = (message: unknown) => void;
+/** Sends a message; returns how many bytes wait for the caller to read. */
+type Respond = (message: unknown) => number;
 type Handler = {
   rpc: Rpc<unknown, unknown>;
   run: (request: unknown, signal: AbortSignal, respond: Respond) => Promise<void>;
@@ -22,13 +23,13 @@ export class GrpcServer {
   unary<Req, Res>(rpc: Rpc<Req, Res>, handle: (request: Req, signal: AbortSignal) => Promise<Res>): void {
     this.#handlers.set(rpc.path, {
       rpc: rpc as Rpc<unknown, unknown>,
-      run: async (request, signal, respond) => respond(await handle(request as Req, signal)),
+      run: async (request, signal, respond) => void respond(await handle(request as Req, signal)),
     });
   }
 
   serverStream<Req, Res>(
     rpc: Rpc<Req, Res>,
-    handle: (request: Req, signal: AbortSignal, send: (message: Res) => void) => Promise<void>,
+    handle: (request: Req, signal: AbortSignal, send: (message: Res) => number) => Promise<void>,
   ): void {
     this.#handlers.set(rpc.path, {
       rpc: rpc as Rpc<unknown, unknown>,
@@ -71,6 +72,7 @@ export class GrpcServer {
       const request = decode(handler.rpc.request, await readOne(stream));
       await handler.run(request, gone.signal, (message) => {
         if (!stream.destroyed) stream.write(frame(encode(handler.rpc.response, message)));
+        return stream.writableLength;
       });
     } catch (err) {
       const code = err instanceof GrpcError ? err.code : GrpcCode.Unknown;

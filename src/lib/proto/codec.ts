@@ -42,7 +42,8 @@ const wireTypeOf = (type: FieldSpec['type']): number =>
 
 // ---- encode ----
 
-class Writer {
+/** A message under construction, for those who know its fields themselves. */
+export class Writer {
   #buffer = Buffer.allocUnsafe(256);
   #length = 0;
 
