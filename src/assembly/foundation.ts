@@ -5,6 +5,7 @@ import type { FeatureGates } from '../config/feature-gates.ts';
 import type { KubeletFlags } from '../config/flags.ts';
 import { KUBELET_VERSION } from '../config/version.ts';
 import type { ConfigUpdates } from '../config/updates.ts';
+import { systemBus, type SystemBus } from '../host/systemd/system-bus.ts';
 import type { LogOutput } from '../host/process/log-output.ts';
 import { QuietMemory } from '../host/process/quiet-memory.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -29,6 +30,8 @@ export type Foundation = {
   /** What each pod's start waits for. */
   readonly tracer: PodTracer;
   readonly memory: QuietMemory;
+  /** systemd and logind; connected on first use. */
+  readonly systemBus: SystemBus;
   /** For /healthz and systemd's watchdog; the parts that bring a check add it here. */
   readonly health: HealthCheck[];
   /** Where `tracing` is configured. */
@@ -50,7 +53,7 @@ export function live<T>(
 /** With this verbosity every finished waterfall is in the log. */
 const WATERFALL_LEVEL = 4;
 
-type Made = 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport' | 'memory' | 'health';
+type Made = 'registry' | 'probeRegistry' | 'nodeName' | 'tracer' | 'traceExport' | 'memory' | 'health' | 'systemBus';
 type Given = Omit<Foundation, Made> & { readonly logOutput: Pick<LogOutput, 'stuckForMs'> };
 
 export function buildFoundation({ logOutput, ...parts }: Given): Foundation {
@@ -66,7 +69,7 @@ export function buildFoundation({ logOutput, ...parts }: Given): Foundation {
   const memory = new QuietMemory({ clock: parts.clock, log: parts.log.child({ component: 'memory' }) });
   const health = processChecks(logOutput);
   const registries = { registry: new Registry(), probeRegistry: new Registry() };
-  return { ...parts, ...registries, nodeName, tracer, traceExport, memory, health };
+  return { ...parts, ...registries, nodeName, tracer, traceExport, memory, health, systemBus: systemBus(parts.clock) };
 }
 
 function exporterOf({ config, clock, log }: Omit<Given, 'logOutput'>, nodeName: string): OtlpExporter | undefined {

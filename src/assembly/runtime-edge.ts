@@ -72,7 +72,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
       reportEphemeralStorage: config.localStorageCapacityIsolation,
     },
   );
-  const [cgroups] = await Promise.all([openCgroups(clock, cgroupDriver), resources.refresh()]);
+  const [cgroups] = await Promise.all([openCgroups(clock, cgroupDriver, base.systemBus.units), resources.refresh()]);
   const health = new RuntimeHealth({
     runtime: cri.runtime,
     clock,

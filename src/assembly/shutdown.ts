@@ -39,7 +39,7 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
   const ending = { workers: life.workers, volumes: volumes.manager, clock };
   return new ShutdownManager(
     {
-      source: new Logind(clock),
+      source: logindOf(base),
       pods: {
         active,
         end: (pod, graceSeconds, signal) => endForShutdown(ending, pod, graceSeconds, signal),
@@ -51,4 +51,10 @@ function buildManager({ base, cluster, active, life, volumes }: ShutdownParts): 
     },
     groups,
   );
+}
+
+function logindOf({ clock, systemBus: { bus, units, callForFile } }: Foundation): Logind {
+  const killUnit = (unit: string, number: number, signal: AbortSignal): Promise<void> =>
+    units.kill(unit, number, signal);
+  return new Logind({ bus, callForFile, killUnit, clock });
 }

@@ -9,6 +9,9 @@ const SIGNATURES = {
   socket: { arguments: ['i32', 'i32', 'i32'], return: 'i32' },
   sendto: { arguments: ['i32', 'buffer', 'u64', 'i32', 'buffer', 'u32'], return: 'i64' },
   recv: { arguments: ['i32', 'buffer', 'u64', 'i32'], return: 'i64' },
+  connect: { arguments: ['i32', 'buffer', 'u32'], return: 'i32' },
+  sendmsg: { arguments: ['i32', 'buffer', 'i32'], return: 'i64' },
+  recvmsg: { arguments: ['i32', 'buffer', 'i32'], return: 'i64' },
   close: { arguments: ['i32'], return: 'i32' },
   inotify_init1: { arguments: ['i32'], return: 'i32' },
   inotify_add_watch: { arguments: ['i32', 'buffer', 'u32'], return: 'i32' },
@@ -113,13 +116,20 @@ const MSG_NOSIGNAL = 0x4000;
 const MSG_DONTWAIT = 0x40;
 const SUN_PATH_MAX = 107;
 
-/** Sends one datagram to a unix socket. A path that begins with `@` names an abstract socket. */
-export function sendUnixDatagram(path: string, payload: string): void {
-  const name = Buffer.from(path.startsWith('@') ? `\0${path.slice(1)}` : path);
+/** A `sockaddr_un`. A path that begins with `@` or NUL names an abstract socket. */
+function unixAddress(path: string): Buffer {
+  const abstract = path.startsWith('@') || path.startsWith('\0');
+  const name = Buffer.from(abstract ? `\0${path.slice(1)}` : path);
   if (name.length > SUN_PATH_MAX) throw new KubeletError('invalid', 'socket path is too long');
-  const address = Buffer.alloc(2 + name.length + (path.startsWith('@') ? 0 : 1));
+  const address = Buffer.alloc(2 + name.length + (abstract ? 0 : 1));
   address.writeUInt16LE(AF_UNIX, 0);
   name.copy(address, 2);
+  return address;
+}
+
+/** Sends one datagram to a unix socket. */
+export function sendUnixDatagram(path: string, payload: string): void {
+  const address = unixAddress(path);
   const data = Buffer.from(payload);
   const fd = call('socket', AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   try {
@@ -127,6 +137,84 @@ export function sendUnixDatagram(path: string, payload: string): void {
   } finally {
     call('close', fd);
   }
+}
+
+const SOCK_STREAM = 1;
+const SOCK_NONBLOCK = 0x800;
+
+/** A connected unix stream socket that never blocks. Throws `conflict` while too many wait to be accepted. */
+export function connectUnixStream(path: string): number {
+  const address = unixAddress(path);
+  const fd = call('socket', AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  try {
+    call('connect', fd, address, address.length);
+    return fd;
+  } catch (err) {
+    call('close', fd);
+    throw err;
+  }
+}
+
+const SOL_SOCKET = 1;
+const SCM_RIGHTS = 1;
+const MSG_CTRUNC = 8;
+const MSG_CMSG_CLOEXEC = 0x40000000;
+const MESSAGE_HEADER_BYTES = 56;
+const CONTROL_HEADER_BYTES = 16;
+const CONTROL_BYTES = 256;
+const CONTROL_LENGTH_AT = 40;
+const FLAGS_AT = 48;
+
+/** A `struct msghdr` of a 64-bit machine; it points into the other two, which have to outlive the call. */
+function messageHeader(data: Buffer, vector: Buffer, control: Buffer | undefined): Buffer {
+  const { ffi } = load();
+  vector.writeBigUInt64LE(ffi.getRawPointer(data), 0);
+  vector.writeBigUInt64LE(BigInt(data.length), 8);
+  const header = Buffer.alloc(MESSAGE_HEADER_BYTES);
+  header.writeBigUInt64LE(ffi.getRawPointer(vector), 16);
+  header.writeBigUInt64LE(1n, 24);
+  if (control === undefined) return header;
+  header.writeBigUInt64LE(ffi.getRawPointer(control), 32);
+  header.writeBigUInt64LE(BigInt(control.length), CONTROL_LENGTH_AT);
+  return header;
+}
+
+/** Sends what fits now, with open files, and says how many bytes that was. Throws `conflict` when nothing fits. */
+export function sendWithDescriptors(fd: number, data: Buffer, descriptors: readonly number[]): number {
+  const vector = Buffer.alloc(16);
+  let control: Buffer | undefined;
+  if (descriptors.length > 0) {
+    const length = CONTROL_HEADER_BYTES + 4 * descriptors.length;
+    control = Buffer.alloc((length + 7) & ~7);
+    control.writeBigUInt64LE(BigInt(length), 0);
+    control.writeInt32LE(SOL_SOCKET, 8);
+    control.writeInt32LE(SCM_RIGHTS, 12);
+    for (const [i, one] of descriptors.entries()) control.writeInt32LE(one, CONTROL_HEADER_BYTES + 4 * i);
+  }
+  return call('sendmsg', fd, messageHeader(data, vector, control), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/** Receives what is there, with the open files that came along: 0 bytes at the end. Throws `conflict` when nothing is there. */
+export function receiveWithDescriptors(fd: number, into: Buffer): { length: number; descriptors: number[] } {
+  const [vector, control] = [Buffer.alloc(16), Buffer.alloc(CONTROL_BYTES)];
+  const header = messageHeader(into, vector, control);
+  const length = call('recvmsg', fd, header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const descriptors = descriptorsIn(control.subarray(0, Number(header.readBigUInt64LE(CONTROL_LENGTH_AT))));
+  if ((header.readInt32LE(FLAGS_AT) & MSG_CTRUNC) === 0) return { length, descriptors };
+  for (const one of descriptors) call('close', one);
+  throw new KubeletError('exhausted', 'recvmsg: more descriptors than expected');
+}
+
+function descriptorsIn(control: Buffer): number[] {
+  const descriptors: number[] = [];
+  for (let at = 0; at + CONTROL_HEADER_BYTES <= control.length;) {
+    const length = Number(control.readBigUInt64LE(at));
+    if (length < CONTROL_HEADER_BYTES || at + length > control.length) break;
+    if (control.readInt32LE(at + 8) === SOL_SOCKET && control.readInt32LE(at + 12) === SCM_RIGHTS)
+      for (let i = CONTROL_HEADER_BYTES; i + 4 <= length; i += 4) descriptors.push(control.readInt32LE(at + i));
+    at += (length + 7) & ~7;
+  }
+  return descriptors;
 }
 
 const AF_NETLINK = 16;

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
 import { graceSeconds, shutdownGroups, shutdownSteps, totalSeconds, type ShutdownConfig } from './groups.ts';
-import { prepareIn } from './logind.ts';
 
 const config = (more: Partial<ShutdownConfig>): ShutdownConfig => ({
   shutdownGracePeriodMs: 0,
@@ -66,18 +65,4 @@ describe('shutdown groups', () => {
       [5, 20, 20],
     );
   });
-});
-
-describe('messages of the bus', () => {
-  const line = (member: string, data: unknown[]): string =>
-    JSON.stringify({ type: 'signal', member, payload: { type: 'b', data } });
-  for (const [text, expected] of [
-    [line('PrepareForShutdown', [true]), true],
-    [line('PrepareForShutdown', [false]), false],
-    [line('PrepareForShutdown', ['true']), undefined],
-    [line('PrepareForSleep', [true]), undefined],
-    ['Monitoring bus message stream.', undefined],
-    ['', undefined],
-  ] as const)
-    it(`${text === '' ? 'nothing' : text} means ${String(expected)}`, () => assert.equal(prepareIn(text), expected));
 });

@@ -1,37 +1,63 @@
-// logind, which is asked through the programs systemd brings along. Nothing here keeps state but the two children.
-import { spawn, type ChildProcess } from 'node:child_process';
+// logind over the system bus. Nothing here keeps state: an inhibitor is an open file, and its holder closes it.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createInterface } from 'node:readline';
-import { toolEnvironment } from '../lib/child-environment.ts';
-import { aborted, withDeadline } from '../lib/abort.ts';
+import { aborted, childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError, messageOf } from '../lib/errors.ts';
-
-/** Where the system bus is, if not in its usual place. */
-const BUS = ['DBUS_SYSTEM_BUS_ADDRESS'];
+import { Variant, type DBusValue } from '../lib/dbus/values.ts';
+import { KubeletError } from '../lib/errors.ts';
 
 export interface Inhibitor {
   release(): void;
 }
 
+type Method = { readonly destination: string; readonly path: string; readonly interface: string };
+type Call = Method & { readonly member: string; readonly signature: string; readonly body: readonly DBusValue[] };
+type Rule = { readonly sender: string; readonly path: string; readonly interface: string; readonly member: string };
+
+/** What of the system bus is needed. */
+export interface LogindBus {
+  property(at: Method, name: string, signal: AbortSignal): Promise<DBusValue | undefined>;
+  /** Calls until aborted; rejects when the bus or the sender is lost. `onStart`: signals from now on are heard. */
+  watch(
+    rule: Rule,
+    on: (message: { readonly body: readonly DBusValue[] }) => void,
+    signal: AbortSignal,
+    onStart: () => void,
+  ): Promise<void>;
+}
+
+export type LogindDeps = {
+  readonly bus: LogindBus;
+  /** Makes a call whose answer carries an open file, and returns how to close it. */
+  readonly callForFile: (call: Call, signal: AbortSignal) => Promise<() => void>;
+  /** Sends a signal to the processes of a unit. */
+  readonly killUnit: (unit: string, signalNumber: number, signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+};
+
 export type LogindPaths = { readonly override: string };
 
-const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'] as const;
-/** Everybody may send signals on the system bus: only logind's own counts. */
-const MATCH =
-  "type='signal',sender='org.freedesktop.login1',path='/org/freedesktop/login1',member='PrepareForShutdown'";
-/** A bus that does not answer: the part tries again later, and the agent can stop meanwhile. */
-const ANSWER_MS = 10_000;
+const MANAGER = {
+  destination: 'org.freedesktop.login1',
+  path: '/org/freedesktop/login1',
+  interface: 'org.freedesktop.login1.Manager',
+} as const;
+const PREPARE = {
+  sender: MANAGER.destination,
+  path: MANAGER.path,
+  interface: MANAGER.interface,
+  member: 'PrepareForShutdown',
+} as const;
+const SIGHUP = 1;
 const REREADS = 5;
 const REREAD_MS = 100;
 
 export class Logind {
-  readonly #clock: Clock;
+  readonly #deps: LogindDeps;
   readonly #paths: LogindPaths;
 
-  constructor(clock: Clock, paths: LogindPaths = { override: '/etc/systemd/logind.conf.d/99-kubelet.conf' }) {
-    this.#clock = clock;
+  constructor(deps: LogindDeps, paths: LogindPaths = { override: '/etc/systemd/logind.conf.d/99-kubelet.conf' }) {
+    this.#deps = deps;
     this.#paths = paths;
   }
 
@@ -40,12 +66,12 @@ export class Logind {
     if ((await this.#maxDelaySeconds(signal)) >= seconds) return;
     await mkdir(dirname(this.#paths.override), { recursive: true, mode: 0o755 });
     await writeFile(this.#paths.override, `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${seconds}\n`);
-    await this.#output('systemctl', ['kill', '--signal=HUP', 'systemd-logind.service'], signal);
+    await this.#deps.killUnit('systemd-logind.service', SIGHUP, signal);
     let now = 0;
     for (let i = 0, ms = REREAD_MS; i < REREADS; i++, ms *= 2) {
       now = await this.#maxDelaySeconds(signal);
       if (now >= seconds) return;
-      await this.#clock.sleep(ms, signal);
+      await this.#deps.clock.sleep(ms, signal);
     }
     throw new KubeletError(
       'unavailable',
@@ -53,91 +79,42 @@ export class Logind {
     );
   }
 
-  /** Holds shutdowns up until released. */
+  /** Holds shutdowns up until released, or until this process ends. */
   async inhibit(signal: AbortSignal): Promise<Inhibitor> {
-    const why = 'Kubelet needs time to handle node shutdown';
-    const holder = ['sh', '-c', 'echo held; exec cat'];
-    const options = ['--what=shutdown', '--who=kubelet', `--why=${why}`, '--mode=delay'];
-    // It ends with its standard input, and so with this process, however that ends.
-    const child = spawn('systemd-inhibit', [...options, ...holder], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      env: toolEnvironment(BUS),
-    });
-    child.stdin.on('error', () => undefined);
-    await withDeadline(this.#clock, signal, ANSWER_MS, async (own) => {
-      const held = new Promise<boolean>((resolve, reject) => {
-        child.stdout.once('data', () => resolve(true));
-        child.once('error', reject);
-        child.once('exit', () => reject(new KubeletError('unavailable', 'logind grants no inhibitor')));
-      });
-      if ((await Promise.race([held, aborted(own)])) === true) return;
-      held.catch(() => undefined); // nobody waits for it any more
-      // It waits for the bus and would not look at its standard input.
-      child.kill('SIGKILL');
-      own.throwIfAborted();
-    });
-    return { release: () => void child.stdin.end() };
+    const body = ['shutdown', 'kubelet', 'Kubelet needs time to handle node shutdown', 'delay'];
+    const call = { ...MANAGER, member: 'Inhibit', signature: 'ssss', body };
+    return { release: await this.#deps.callForFile(call, signal) };
   }
 
   /** Tells of every shutdown announced (true) or called off (false). Settles when `signal` aborts or the bus is lost. */
   async watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
-    const child = spawn('busctl', ['monitor', '--system', '--json=short', `--match=${MATCH}`], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-      env: toolEnvironment(BUS),
-    });
-    const ended = endOf('busctl', child);
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const down = prepareIn(line);
-      if (down !== undefined) onPrepare(down);
-    });
-    const stop = (): void => void child.kill();
-    signal.addEventListener('abort', stop, { once: true });
+    const { bus } = this.#deps;
+    const scope = childScope(signal);
+    let told = false;
+    const tell = (down: DBusValue | undefined): void => {
+      if (typeof down !== 'boolean' || down === told) return;
+      told = down;
+      onPrepare(down);
+    };
+    const begun = Promise.withResolvers<void>();
+    const watching = bus.watch(PREPARE, ({ body }) => tell(body[0]), scope.signal, begun.resolve);
     try {
-      await Promise.race([ended, aborted(signal)]);
+      await Promise.race([begun.promise, watching, aborted(scope.signal)]);
+      // One announced before anybody listened is not announced again.
+      if (!signal.aborted) tell(unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal)));
+      await watching;
     } finally {
-      signal.removeEventListener('abort', stop);
-      stop();
+      scope.abort();
+      scope.release();
+      await watching.catch(() => undefined);
     }
   }
 
   async #maxDelaySeconds(signal: AbortSignal): Promise<number> {
-    const text = await this.#output('busctl', ['get-property', '--system', ...MANAGER, 'InhibitDelayMaxUSec'], signal);
-    return Number(/^t (\d+)/.exec(text)?.[1] ?? 0) / 1e6;
-  }
-
-  #output(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-    return withDeadline(this.#clock, signal, ANSWER_MS, (own) => output(command, args, own));
+    const value = unwrapped(await this.#deps.bus.property(MANAGER, 'InhibitDelayMaxUSec', signal));
+    return typeof value === 'bigint' ? Number(value / 1000n) / 1000 : 0;
   }
 }
 
-/** Whether a line of the monitor announces a shutdown, calls one off, or neither. */
-export function prepareIn(line: string): boolean | undefined {
-  try {
-    const message = JSON.parse(line) as { member?: string; payload?: { data?: unknown[] } };
-    const [down] = message.payload?.data ?? [];
-    return message.member === 'PrepareForShutdown' && typeof down === 'boolean' ? down : undefined;
-  } catch {
-    // A greeting or half a line.
-    return undefined;
-  }
-}
-
-const endOf = (name: string, child: ChildProcess): Promise<never> =>
-  new Promise((_, reject) => {
-    child.once('error', (err) => reject(new KubeletError('unavailable', `${name}: ${messageOf(err)}`, { cause: err })));
-    child.once('exit', (code) => reject(new KubeletError('unavailable', `${name} ended with ${code}`)));
-  });
-
-async function output(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-  const env = toolEnvironment(BUS);
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], signal, killSignal: 'SIGKILL', env });
-  let text = '';
-  child.stdout.on('data', (data: Buffer) => (text += data.toString()));
-  await new Promise<void>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new KubeletError('unavailable', `${command} ended with ${code}`)),
-    );
-  });
-  return text;
-}
+const unwrapped = (value: DBusValue | undefined): DBusValue | undefined =>
+  value instanceof Variant ? value.value : value;

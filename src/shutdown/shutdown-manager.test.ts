@@ -1,12 +1,13 @@
 // A shutdown announced, handled, called off; and a machine where nobody announces any.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
-import { aborted } from '../lib/abort.ts';
+import { abortable, aborted } from '../lib/abort.ts';
 import { systemClock } from '../lib/clock.ts';
+import { Variant } from '../lib/dbus/values.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
@@ -80,7 +81,7 @@ describe('the shutdown manager', () => {
     await t.clock.advance(0);
     t.announce(true);
     await t.clock.advance(0);
-    t.state.lost.reject(new KubeletError('unavailable', 'busctl ended with 1'));
+    t.state.lost.reject(new KubeletError('unavailable', 'the bus is gone'));
     await t.clock.advance(1000);
     assert.ok(!t.done.includes('released'), t.done.join());
     await t.clock.advance(30_000);
@@ -128,10 +129,22 @@ describe('the shutdown manager', () => {
 
   it('tries again where there is no logind', async () => {
     const t = setup([], true);
-    await t.clock.advance(60_000);
+    await t.clock.advance(0);
+    for (const waitMs of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]) {
+      t.done.length = 0;
+      await t.clock.advance(waitMs - 1);
+      assert.deepEqual(t.done, []);
+      await t.clock.advance(1);
+      assert.deepEqual(t.done, ['delay 30'], `after ${waitMs}`);
+    }
     t.state.broken = false;
     await t.clock.advance(60_000);
-    assert.deepEqual(t.done, ['delay 30', 'delay 30', 'delay 30', 'held']);
+    assert.equal(t.done.at(-1), 'held');
+    // Lost after it worked: soon again.
+    t.state.lost.reject(new KubeletError('unavailable', 'the bus was restarted'));
+    t.state.lost = Promise.withResolvers<void>();
+    await t.clock.advance(1000);
+    assert.deepEqual(t.done.slice(-3), ['released', 'delay 30', 'held']);
     await t.end();
     assert.equal(t.clock.pending, 0);
   });
@@ -141,47 +154,51 @@ describe('the longest delay logind grants', () => {
   const never = new AbortController().signal;
   async function allow(first: number, afterReload: number): Promise<string | undefined> {
     const dir = mkdtempSync(join(tmpdir(), 'kts-logind-'));
-    const program = (name: string, text: string): void =>
-      writeFileSync(join(dir, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-    program('busctl', `cat ${dir}/max`);
-    program('systemctl', `echo 't ${afterReload}000000' > ${dir}/max`);
-    writeFileSync(join(dir, 'max'), `t ${first}000000\n`);
     const override = join(dir, 'conf.d', '99-kubelet.conf');
-    const { PATH } = process.env;
-    process.env['PATH'] = `${dir}:${PATH ?? ''}`;
+    let seconds = first;
+    const killed: unknown[] = [];
+    const logind = new Logind(
+      {
+        bus: {
+          property: async () => new Variant('t', BigInt(seconds) * 1_000_000n),
+          watch: () => Promise.resolve(),
+        },
+        callForFile: () => Promise.reject(new Error('not asked')),
+        killUnit: async (unit, number) => {
+          killed.push([unit, number]);
+          seconds = afterReload;
+        },
+        clock: systemClock,
+      },
+      { override },
+    );
     try {
-      await new Logind(systemClock, { override }).allowDelay(30, never);
+      await logind.allowDelay(30, never);
+      if (!existsSync(override)) return undefined;
+      assert.deepEqual(killed, [['systemd-logind.service', 1]]);
       return readFileSync(override, 'utf8');
-    } catch (err) {
-      if (err instanceof KubeletError) throw err;
-      return undefined;
     } finally {
-      process.env['PATH'] = PATH;
       rmSync(dir, { recursive: true });
     }
   }
 
   it('is not waited for when the agent stops while the bus is silent', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'kts-logind-'));
-    for (const name of ['busctl', 'systemd-inhibit'])
-      writeFileSync(join(dir, name), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
-    const { PATH } = process.env;
-    process.env['PATH'] = `${dir}:${PATH ?? ''}`;
-    try {
-      const clock = new ManualClock();
-      const stop = new AbortController();
-      const logind = new Logind(clock);
-      const asked = [logind.allowDelay(30, stop.signal), logind.inhibit(stop.signal)];
-      stop.abort(new Error('agent stops'));
-      for (const answer of asked) await assert.rejects(answer);
-      const silent = [logind.allowDelay(30, never), logind.inhibit(never)].map((answer) => assert.rejects(answer));
-      await clock.advance(10_000);
-      await Promise.all(silent);
-      assert.equal(clock.pending, 0);
-    } finally {
-      process.env['PATH'] = PATH;
-      rmSync(dir, { recursive: true });
-    }
+    const silent = <T>(signal: AbortSignal): Promise<T> => abortable(signal, new Promise<T>(() => undefined));
+    const logind = new Logind({
+      bus: { property: (_at, _name, signal) => silent(signal), watch: (_rule, _on, signal) => silent(signal) },
+      callForFile: (_call, signal) => silent(signal),
+      killUnit: (_unit, _number, signal) => silent(signal),
+      clock: new ManualClock(),
+    });
+    const stop = new AbortController();
+    const asked = [
+      logind.allowDelay(30, stop.signal),
+      logind.inhibit(stop.signal),
+      logind.watch(() => undefined, stop.signal),
+    ];
+    const rejected = asked.map((answer) => assert.rejects(answer));
+    stop.abort(new Error('agent stops'));
+    await Promise.all(rejected);
   });
 
   it('is left alone when it suffices', async () => assert.equal(await allow(30, 0), undefined));

@@ -3,6 +3,7 @@ import type { EventRecorder } from '../core/events.ts';
 import { podKey, type Pod } from '../core/pod.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
+import { Backoff } from '../lib/backoff.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -39,7 +40,8 @@ export type ShutdownDeps = {
   readonly infra: { readonly clock: Clock; readonly log: Logger };
 };
 
-const RETRY_MS = 60_000;
+/** A bus that was restarted is back soon; one that is not there at all need not be asked often. */
+const RETRY = { baseMs: 1000, maxMs: 60_000 };
 
 export class ShutdownManager implements Runnable {
   readonly name = 'shutdown';
@@ -60,25 +62,27 @@ export class ShutdownManager implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.infra;
+    const backoff = new Backoff(RETRY);
     await this.#keep('load');
     while (!signal.aborted) {
       try {
-        await this.#watch(signal);
+        await this.#watch(signal, () => backoff.succeeded());
       } catch (err) {
         if (!signal.aborted) log.warn('shutdowns of this machine are not noticed', { err });
       } finally {
-        // Also without the monitor: the machine waits until the pods have ended.
+        // Also without the bus: the machine waits until the pods have ended.
         await this.#ending;
         this.#release();
       }
-      await clock.sleep(RETRY_MS, signal);
+      await clock.sleep(backoff.failed(clock.monotonic()), signal);
     }
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal, onStart: () => void): Promise<void> {
     const { source } = this.#deps;
     await source.allowDelay(totalSeconds(this.#groups), signal);
     this.#inhibitor = await source.inhibit(signal);
+    onStart();
     await source.watch((down) => {
       // One after the other, in the order they were announced.
       this.#ending = this.#ending.then(() => this.#announced(down, signal));

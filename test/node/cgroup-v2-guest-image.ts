@@ -151,11 +151,10 @@ ${END}
 
 const SYSTEMD = '/usr/lib/systemd/systemd';
 export const hasSystemd = (): boolean =>
-  [SYSTEMD, '/usr/bin/busctl', '/usr/bin/dbus-daemon', '/usr/share/dbus-1/system.conf'].every((f) => existsSync(f));
+  [SYSTEMD, '/usr/bin/dbus-daemon', '/usr/share/dbus-1/system.conf'].every((f) => existsSync(f));
 
 function addSystemd(archive: Archive): void {
   archive.program(SYSTEMD);
-  archive.program('/usr/bin/busctl');
   archive.program('/usr/bin/dbus-daemon');
   archive.link('init', SYSTEMD);
   for (const file of globSync('/usr/share/dbus-1/{system.conf,system.d/*}')) archive.copy(file);

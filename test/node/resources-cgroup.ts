@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { detectCgroups, type CgroupLayout } from '../../src/host/cgroups/layout.ts';
 import { openCgroups, type CgroupDriver } from '../../src/host/cgroups/open.ts';
+import { systemBus } from '../../src/host/systemd/system-bus.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { cgroupPath } from '../../src/resources/cgroup-names.ts';
 
@@ -32,7 +33,7 @@ const signal = new AbortController().signal;
 export async function openTestCgroup(label: string): Promise<TestCgroup> {
   const driver: CgroupDriver = process.env['CGROUP_DRIVER'] === 'systemd' ? 'systemd' : 'cgroupfs';
   const layout = await detectCgroups();
-  const cgroups = await openCgroups(systemClock, driver);
+  const cgroups = await openCgroups(systemClock, driver, systemBus(systemClock).units);
   const files = await openCgroups(systemClock, 'cgroupfs');
   const name = `kubeletts${label}${process.pid}`;
   const at = (...parts: readonly string[]): string => cgroupPath([name, ...parts], driver);

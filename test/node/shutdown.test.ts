@@ -1,35 +1,32 @@
-// The machine goes down under a whole kubelet, with stand-ins for the programs that speak to logind: pods end from low
-// to high priority while the shutdown is held up, then it may go on.
+// The machine goes down under a whole kubelet, with a stand-in for logind on a real message bus: pods end from low to high
+// priority while the shutdown is held up, then it may go on.
 import assert from 'node:assert/strict';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
+import { FakeLogind } from '../fakes/fake-systemd.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
+import { MessageBus, noMessageBus } from '../harness/message-bus.ts';
 import { until } from '../harness/until.ts';
 import { Machine } from './process-harness.ts';
 
 let machine: Machine;
+const bus = new MessageBus();
+const logind = new FakeLogind();
 before(async () => {
+  if (noMessageBus !== false) return;
+  await bus.start();
+  await logind.open(bus);
   machine = await Machine.open();
 });
-after(() => machine?.close());
+after(async () => {
+  logind.close();
+  await bus.close();
+  await machine?.close();
+});
 
-/** Speaks as `busctl` and `systemd-inhibit` do, through files. */
-function fakePrograms(dir: string): void {
-  const program = (name: string, text: string): void =>
-    writeFileSync(join(dir, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-  mkdirSync(dir);
-  writeFileSync(join(dir, 'bus'), '');
-  program('busctl', `case $1 in get-property) echo 't 60000000';; monitor) exec tail -n +1 -f ${dir}/bus;; esac`);
-  program(
-    'systemd-inhibit',
-    `while [ "\${1#--}" != "$1" ]; do shift; done; echo held >> ${dir}/inhibitor; "$@"; echo released >> ${dir}/inhibitor`,
-  );
-}
-
-it('pods end in order while the shutdown waits', async () => {
-  const fake = join(machine.dir, 'fake');
-  fakePrograms(fake);
+it('pods end in order while the shutdown waits', { skip: noMessageBus }, async () => {
+  logind.maxDelaySeconds = 60;
   machine.writeConfig({ shutdownGracePeriod: '20s', shutdownGracePeriodCriticalPods: '10s' });
   const ends = join(machine.dir, 'ends');
   mkdirSync(ends);
@@ -57,23 +54,16 @@ it('pods end in order while the shutdown waits', async () => {
   };
   writePod('ordinary', 5);
   writePod('critical', 2_000_001_000);
-  const program = machine.start([], { PATH: `${fake}:${process.env['PATH'] ?? ''}` });
+  const program = machine.start([], { DBUS_SYSTEM_BUS_ADDRESS: bus.address });
   for (const name of ['ordinary', 'critical'])
     await program.says(new RegExp(`about="${name}-n1" type="Normal" reason="Started"`));
-  const inhibitor = (): string[] => readFileSync(join(fake, 'inhibitor'), 'utf8').trim().split('\n');
-  await until('the shutdown is held up', () => existsSync(join(fake, 'inhibitor')));
-  const announce = (down: boolean): void =>
-    appendFileSync(
-      join(fake, 'bus'),
-      `${JSON.stringify({ member: 'PrepareForShutdown', payload: { data: [down] } })}\n`,
-    );
+  await until('the shutdown is held up', () => logind.inhibitors === 1);
 
-  announce(true);
+  logind.announce(true);
   await program.says(/reason="Shutdown" message="Shutdown manager detected shutdown event"/);
   writePod('late', 5);
   await program.says(/"pod rejected" pod="default\/late-n1" reason="NodeShutdown"/);
-  await until('the shutdown may go on', () => inhibitor().length === 2);
-  assert.deepEqual(inhibitor(), ['held', 'released']);
+  await until('the shutdown may go on', () => logind.inhibitors === 0);
   assert.deepEqual(readFileSync(join(ends, 'log'), 'utf8').trim().split('\n'), [
     'ordinary asked',
     'ordinary ended',
@@ -86,10 +76,10 @@ it('pods end in order while the shutdown waits', async () => {
   };
   assert.ok(Date.parse(times.endTime) - Date.parse(times.startTime) >= 2000);
 
-  announce(false);
+  logind.announce(false);
   await program.says(/message="Shutdown manager detected shutdown cancellation"/);
-  await until('the next shutdown is held up too', () => inhibitor().length === 3);
+  await until('the next shutdown is held up too', () => logind.inhibitors === 1 && logind.granted === 2);
   program.signal('SIGTERM');
   assert.equal(await program.ends(), 0);
-  await until('nothing holds shutdowns up any more', () => inhibitor().filter((l) => l === 'released').length === 2);
+  await until('nothing holds shutdowns up any more', () => logind.inhibitors === 0);
 });

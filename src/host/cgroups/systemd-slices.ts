@@ -1,20 +1,22 @@
-// The systemd driver: slices are asked of systemd (over busctl, arguments only, no shell) so that it accepts them as
-// its own; what systemd cannot express is written to the files afterwards by the cgroup access below it.
-import { execFile } from 'node:child_process';
+// The systemd driver: slices are asked of systemd so that it accepts them as its own; what systemd cannot express is
+// written to the files afterwards by the cgroup access below it.
 import { basename } from 'node:path';
-import { toolEnvironment } from '../../lib/child-environment.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
+import { Variant } from '../../lib/dbus/values.ts';
+import { isFault } from '../../lib/errors.ts';
+import type { UnitProperty } from '../systemd/unit-manager.ts';
 import { UNLIMITED, weightOfShares, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
 
-/** Runs `busctl` with these arguments. Rejects with what it printed. */
-export type BusCall = (args: readonly string[], signal: AbortSignal) => Promise<string>;
+/** systemd's manager; each call resolves when its job is done. */
+export interface Units {
+  /** Rejects with `exists` when systemd knows the unit already. */
+  startTransient(unit: string, properties: readonly UnitProperty[], signal: AbortSignal): Promise<void>;
+  start(unit: string, signal: AbortSignal): Promise<void>;
+  setProperties(unit: string, properties: readonly UnitProperty[], signal: AbortSignal): Promise<void>;
+  /** Rejects with `notFound` for a unit systemd does not know. */
+  stop(unit: string, signal: AbortSignal): Promise<void>;
+}
 
-export type SystemdDeps = { readonly files: Cgroups; readonly bus: BusCall; readonly clock: Clock };
-
-const MANAGER = ['org.freedesktop.systemd1', '/org/freedesktop/systemd1', 'org.freedesktop.systemd1.Manager'];
-const SETTLE_MS = 5000;
-const POLL_MS = 5;
+export type SystemdDeps = { readonly files: Cgroups; readonly units: Units };
 
 export class SystemdSlices implements Cgroups {
   readonly #deps: SystemdDeps;
@@ -29,10 +31,7 @@ export class SystemdSlices implements Cgroups {
 
   async create(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
     if (await this.#isThere(path, signal)) await this.#setProperties(path, settings, signal);
-    else {
-      await this.#start(path, settings, signal);
-      await this.#appeared(path, signal);
-    }
+    else await this.#start(path, settings, signal);
     await this.#deps.files.create(path, settings, signal);
   }
 
@@ -42,8 +41,8 @@ export class SystemdSlices implements Cgroups {
   }
 
   async destroy(path: string, signal: AbortSignal): Promise<void> {
-    await this.#manager('StopUnit', ['ss', unitOf(path), 'replace'], signal).catch((err: unknown) => {
-      if (!isUnknownUnit(err)) throw err;
+    await this.#deps.units.stop(unitOf(path), signal).catch((err: unknown) => {
+      if (!isFault(err, 'notFound')) throw err;
     });
     await this.#deps.files.destroy(path, signal);
   }
@@ -70,55 +69,42 @@ export class SystemdSlices implements Cgroups {
   }
 
   async #start(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
+    const { units } = this.#deps;
     const unit = unitOf(path);
-    const properties = [
-      ['Description', 's', `kubernetes slice ${unit}`],
-      ['DefaultDependencies', 'b', 'false'],
-      ...['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', 'IOAccounting'].map((name) => [name, 'b', 'true']),
+    const accounting = ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', 'IOAccounting'] as const;
+    const properties: UnitProperty[] = [
+      ['Description', new Variant('s', `kubernetes slice ${unit}`)],
+      ['DefaultDependencies', new Variant('b', false)],
+      ...accounting.map((name): UnitProperty => [name, new Variant('b', true)]),
       ...this.#propertiesOf(settings),
     ];
-    const args = ['ssa(sv)a(sa(sv))', unit, 'replace', String(properties.length), ...properties.flat(), '0'];
-    await this.#manager('StartTransientUnit', args, signal).catch(async (err: unknown) => {
+    await units.startTransient(unit, properties, signal).catch(async (err: unknown) => {
       // Known to systemd from before, without its cgroup: start it again as it is.
-      if (!/UnitExists|already exists|already loaded/.test(messageOf(err))) throw err;
-      await this.#manager('StartUnit', ['ss', unit, 'replace'], signal);
+      if (!isFault(err, 'exists')) throw err;
+      await units.start(unit, signal);
       await this.#setProperties(path, settings, signal);
     });
   }
 
   async #setProperties(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
     const properties = this.#propertiesOf(settings);
-    if (properties.length === 0) return;
-    const args = ['sba(sv)', unitOf(path), 'true', String(properties.length), ...properties.flat()];
-    await this.#manager('SetUnitProperties', args, signal);
+    if (properties.length > 0) await this.#deps.units.setProperties(unitOf(path), properties, signal);
   }
 
-  #propertiesOf(s: CgroupSettings): string[][] {
+  #propertiesOf(s: CgroupSettings): UnitProperty[] {
     const v2 = this.version === 2;
-    const properties: string[][] = [];
-    const add = (name: string, value: number | string): unknown => properties.push([name, 't', String(value)]);
+    const properties: UnitProperty[] = [];
+    const add = (name: string, value: bigint): unknown => properties.push([name, new Variant('t', value)]);
     if (s.cpuShares !== undefined)
-      if (v2) add('CPUWeight', weightOfShares(s.cpuShares));
-      else add('CPUShares', s.cpuShares);
+      if (v2) add('CPUWeight', BigInt(weightOfShares(s.cpuShares)));
+      else add('CPUShares', BigInt(s.cpuShares));
     if (s.cpuQuotaUs !== undefined) {
-      add('CPUQuotaPeriodUSec', s.cpuPeriodUs ?? 100_000);
+      add('CPUQuotaPeriodUSec', BigInt(s.cpuPeriodUs ?? 100_000));
       add('CPUQuotaPerSecUSec', perSecond(s.cpuQuotaUs, s.cpuPeriodUs ?? 100_000));
     }
     if (s.memoryBytes !== undefined) add(v2 ? 'MemoryMax' : 'MemoryLimit', infinite(s.memoryBytes));
     if (s.pidsMax !== undefined) add('TasksMax', infinite(s.pidsMax));
     return properties;
-  }
-
-  /** systemd answers before its job is done. */
-  async #appeared(path: string, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const until = clock.monotonic() + SETTLE_MS;
-    while (!(await this.#isThere(path, signal))) {
-      signal.throwIfAborted();
-      if (clock.monotonic() > until)
-        throw new KubeletError('deadline', `systemd did not make ${unitOf(path)} within ${SETTLE_MS}ms`);
-      await clock.sleep(POLL_MS, signal);
-    }
   }
 
   async #isThere(path: string, signal: AbortSignal): Promise<boolean> {
@@ -130,35 +116,13 @@ export class SystemdSlices implements Cgroups {
       throw err;
     }
   }
-
-  #manager(method: string, args: readonly string[], signal: AbortSignal): Promise<string> {
-    return this.#deps.bus(['--system', 'call', ...MANAGER, method, ...args], signal);
-  }
 }
 
 const unitOf = (path: string): string => basename(path);
 
-const INFINITY = '18446744073709551615';
-const infinite = (value: number): string => (value === UNLIMITED ? INFINITY : String(value));
+const INFINITY = 2n ** 64n - 1n;
+const infinite = (value: number): bigint => (value === UNLIMITED ? INFINITY : BigInt(Math.trunc(value)));
 
 /** systemd keeps whole percents: the amount is rounded up so that the pod never gets less than it was promised. */
-const perSecond = (quotaUs: number, periodUs: number): string =>
-  quotaUs === UNLIMITED ? INFINITY : String(Math.ceil((quotaUs * 1_000_000) / periodUs / 10_000) * 10_000);
-
-const isUnknownUnit = (err: unknown): boolean => /NoSuchUnit|not loaded|not found/i.test(messageOf(err));
-
-export const busctl: BusCall = (args, signal) =>
-  new Promise((resolve, reject) => {
-    execFile(
-      'busctl',
-      args,
-      { signal, timeout: 30_000, env: toolEnvironment(['DBUS_SYSTEM_BUS_ADDRESS']) },
-      (err, stdout, stderr) => {
-        if (err === null) resolve(stdout);
-        else
-          reject(
-            new KubeletError('unavailable', `busctl ${args[5] ?? ''}: ${stderr.trim() || err.message}`, { cause: err }),
-          );
-      },
-    );
-  });
+const perSecond = (quotaUs: number, periodUs: number): bigint =>
+  quotaUs === UNLIMITED ? INFINITY : BigInt(Math.ceil((quotaUs * 1_000_000) / periodUs / 10_000) * 10_000);

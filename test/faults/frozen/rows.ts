@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import type { PodSpec } from '../../../src/core/pod.ts';
 import { openCgroups } from '../../../src/host/cgroups/open.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { FakeSystemBus } from '../../fakes/fake-system-bus.ts';
+import { FakeLogind, FakeSystemd } from '../../fakes/fake-systemd.ts';
+import { MessageBus, noMessageBus } from '../../harness/message-bus.ts';
 import type { FrozenNode, FrozenNodeOptions } from './frozen-node.ts';
 
 export const COLUMNS = ['pod deleted', 'pod evicted', 'probe due', 'node status due', 'agent stopped'] as const;
@@ -76,12 +77,16 @@ export const ROWS: readonly Row[] = [
   },
   {
     name: 'D-Bus',
+    skip: noMessageBus,
     pods: 'running',
     bounds: { ...USUAL, 'pod deleted': within(15, 'thawed') },
-    open: async (dir) => {
+    open: async () => {
       const cgroups = await openCgroups(systemClock, 'cgroupfs');
-      const bus = new FakeSystemBus(join(dir, 'bus.sock'), (path) => cgroups.create(path, {}, signal));
-      await bus.start();
+      const bus = await new MessageBus().start();
+      const systemd = await new FakeSystemd().open(bus);
+      systemd.makeSlice = (path) => cgroups.create(path, {}, signal);
+      const logind = await new FakeLogind().open(bus);
+      logind.maxDelaySeconds = 3600;
       return {
         options: {
           systemd: true,
@@ -90,7 +95,10 @@ export const ROWS: readonly Row[] = [
         },
         freeze: () => bus.freeze(),
         thaw: () => bus.thaw(),
-        close: () => bus.stop(),
+        close: () => {
+          logind.close();
+          return bus.close();
+        },
       };
     },
   },

@@ -1,0 +1,32 @@
+// Which signals are wanted: as the text the bus is given, and as the test each arriving signal has to pass.
+import { KubeletError } from '../errors.ts';
+import type { Message } from './message.ts';
+
+export type MatchRule = {
+  readonly sender: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly arg0?: string;
+};
+
+export function ruleText(rule: MatchRule): string {
+  const parts = Object.entries({ type: 'signal', ...rule }).map(([key, value]) => {
+    if (value.includes("'")) throw new KubeletError('invalid', `D-Bus match rule: ${key} contains a quote`);
+    return `${key}='${value}'`;
+  });
+  return parts.join(',');
+}
+
+/** `owner`: the unique name that has the rule's sender now. Signals of anybody else do not count, whatever they say. */
+export function matches(rule: MatchRule, message: Message, owner: string | undefined): boolean {
+  return (
+    message.kind === 'signal' &&
+    message.sender !== undefined &&
+    message.sender === owner &&
+    message.path === rule.path &&
+    message.interface === rule.interface &&
+    message.member === rule.member &&
+    (rule.arg0 === undefined || message.body[0] === rule.arg0)
+  );
+}
