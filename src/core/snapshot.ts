@@ -70,6 +70,9 @@ export type PodSnapshot = {
 /** What somebody made of a pod that the runtime had nothing of: its sandbox as it came up, and the containers started. */
 export type MadePod = { readonly sandbox: ObservedSandbox; readonly containerIds: readonly string[] };
 
+/** What whoever asks for a read has just done to the pod, when that says what is left to read. */
+export type JustDone = { readonly made: MadePod } | 'stopped';
+
 export const emptySnapshot = (uid: PodUid, name: string, namespace: string, version = 0): PodSnapshot => ({
   uid,
   name,

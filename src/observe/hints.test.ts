@@ -25,7 +25,7 @@ function setup(first: ObservedState | undefined) {
     cache: {
       ownerOf: () => undefined,
       stateOf: () => world.cached,
-      recordStarted: () => world.mutations,
+      recordNews: (_uid, _id, news) => world.mutations && news === 'started',
       refresh: async (uid) => {
         log.refreshes.push(clock.monotonic());
         world.cached = world.state;

@@ -1,7 +1,7 @@
 // Follows a hint until the runtime's records agree with it, then re-reads the pod. containerd publishes an event a moment
 // before its CRI records it, so the first look may still show the old state: look again, soon, a few times, one cheap
-// call each; what does not come true is left to relists. What the cache shows already is not read again, nor what is started by
-// somebody who will read it.
+// call each; what does not come true is left to relists. What the cache shows already is not read again, nor what is started
+// or stopped by somebody who will read it.
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
 import { childScope, type Scope } from '../lib/abort.ts';
@@ -19,7 +19,7 @@ export type HintDeps = {
   readonly cache: {
     ownerOf(id: string): PodUid | undefined;
     stateOf(id: string): ObservedState | undefined;
-    recordStarted(uid: PodUid, startedId: string): boolean;
+    recordNews(uid: PodUid, id: string, news: 'started' | 'stopped'): boolean;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
   /** Undefined when the runtime has no such container or sandbox. */
@@ -80,11 +80,17 @@ export class HintFollower {
   async #isShown({ id, podUid: said, expect }: Hint, signal: AbortSignal): Promise<boolean> {
     const { cache } = this.#deps;
     if (isKnown(cache.stateOf(id), expect)) return true;
+    const owner = said === '' ? cache.ownerOf(id) : podUid(said);
+    if (owner !== undefined && this.#isForeseen(owner, id, expect)) return true;
     if (said === '') return false;
-    if (expect === 'started' && cache.recordStarted(podUid(said), id)) return true;
     await cache.refresh(podUid(said), signal);
     const state = cache.stateOf(id);
     return expect === 'gone' ? state === undefined : isKnown(state, expect);
+  }
+
+  /** Somebody starts or stops this pod's containers and will read them when he is through. */
+  #isForeseen(uid: PodUid, id: string, expect: Expectation): boolean {
+    return (expect === 'started' || expect === 'stopped') && this.#deps.cache.recordNews(uid, id, expect);
   }
 
   async #chase(following: Following, signal: AbortSignal): Promise<void> {
@@ -99,7 +105,7 @@ export class HintFollower {
       const late = clock.monotonic() - begun > GIVE_UP_AFTER_MS;
       if (cameTrue(listed, expect) || late) {
         if (uid === undefined || uid === '') return;
-        if (expect !== 'started' || !cache.recordStarted(podUid(uid), id)) await cache.refresh(podUid(uid), signal);
+        if (!this.#isForeseen(podUid(uid), id, expect)) await cache.refresh(podUid(uid), signal);
         return;
       }
       if (following.news) return;

@@ -70,7 +70,7 @@ function setup() {
   const made = async () => {
     const { status } = await runtime.podSandboxStatus({}, forever);
     assert.ok(status);
-    return { sandbox: observedSandbox(status), containerIds: ['c'] };
+    return { made: { sandbox: observedSandbox(status), containerIds: ['c'] } };
   };
   const cache = new PodCache({ runtime, clock, log: silentLogger }, { readDeadlineMs: 1000 });
   const settle = (): Promise<void> => clock.advance(0);
@@ -113,28 +113,73 @@ describe('a pod that the caller has just made', () => {
   });
 });
 
+describe('a pod that the caller has just stopped', () => {
+  it('is read without a search, and looks as if it had been searched for', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    await t.cache.refresh(UID, forever);
+    Object.assign(t.world, { sandbox: 'notReady', container: ContainerState.CONTAINER_EXITED });
+    const { version: _, ...quick } = await t.cache.refresh(UID, forever, 'stopped');
+    assert.deepEqual([t.control.lists, t.control.statuses], [1, 2]);
+    const { version: __, ...full } = await t.cache.refresh(UID, forever);
+    assert.deepEqual(quick, full);
+  });
+
+  const searched: readonly (readonly [string, (t: ReturnType<typeof setup>) => void])[] = [
+    ['one of its containers still runs', (t) => void (t.world.container = ContainerState.CONTAINER_RUNNING)],
+    ['one of its containers is gone', (t) => void (t.control.failStatus = new GrpcError(GrpcCode.NotFound, 'gone'))],
+    ['something else was done to it that nobody read', (t) => t.cache.beginMutation(UID, 'started')(true)],
+  ];
+  for (const [when, arrange] of searched)
+    it(`is searched for when ${when}`, async () => {
+      const t = setup();
+      Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+      await t.cache.refresh(UID, forever);
+      Object.assign(t.world, { sandbox: 'notReady', container: ContainerState.CONTAINER_EXITED });
+      arrange(t);
+      await t.cache.refresh(UID, forever, 'stopped');
+      assert.equal(t.control.lists, 2);
+    });
+});
+
 describe('a pod that somebody has in hand', () => {
+  it('is not read when something ends in it that a read shows before it is let go, and is when none does', async () => {
+    for (const seen of [true, false]) {
+      const t = setup();
+      Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+      await t.cache.refresh(UID, forever);
+      const endMutation = t.cache.beginMutation(UID, 'stopped');
+      assert.ok(!t.cache.recordNews(UID, 'c', 'started'), 'not foreseen');
+      Object.assign(t.world, { sandbox: 'notReady', container: ContainerState.CONTAINER_EXITED });
+      assert.ok(t.cache.recordNews(UID, 'c', 'stopped'));
+      if (seen) await t.cache.refresh(UID, forever, 'stopped');
+      endMutation(false);
+      await t.settle();
+      assert.deepEqual([t.control.lists, t.cache.stateOf('c')], [seen ? 1 : 2, 'exited']);
+    }
+  });
+
   it('is not read when something starts in it that a read shows before it is let go', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const endMutation = t.cache.beginMutation(UID);
-    assert.ok(t.cache.recordStarted(UID, 'c'));
+    const endMutation = t.cache.beginMutation(UID, 'started');
+    assert.ok(t.cache.recordNews(UID, 'c', 'started'));
     await t.clock.advance(500);
     assert.equal(t.control.lists, 0);
     await t.cache.refresh(UID, forever);
-    assert.ok(t.cache.recordStarted(UID, 'c'), 'told once more, late');
+    assert.ok(t.cache.recordNews(UID, 'c', 'started'), 'told once more, late');
     endMutation(false);
     await t.clock.advance(5000);
     assert.deepEqual([t.control.lists, t.clock.pending], [1, 0]);
-    assert.ok(!t.cache.recordStarted(UID, 'c'), 'nobody has it in hand any more');
+    assert.ok(!t.cache.recordNews(UID, 'c', 'started'), 'nobody has it in hand any more');
   });
 
   it('is read when it is let go unread', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const endMutation = t.cache.beginMutation(UID);
-    const again = t.cache.beginMutation(UID);
-    assert.ok(t.cache.recordStarted(UID, 'c'));
+    const endMutation = t.cache.beginMutation(UID, 'started');
+    const again = t.cache.beginMutation(UID, 'started');
+    assert.ok(t.cache.recordNews(UID, 'c', 'started'));
     endMutation(false);
     await t.settle();
     assert.equal(t.control.lists, 0, 'one still has it');
@@ -147,8 +192,8 @@ describe('a pod that somebody has in hand', () => {
   it('is read after a second, however long it stays in hand', async () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    const endMutation = t.cache.beginMutation(UID);
-    assert.ok(t.cache.recordStarted(UID, 'c'));
+    const endMutation = t.cache.beginMutation(UID, 'started');
+    assert.ok(t.cache.recordNews(UID, 'c', 'started'));
     await t.clock.advance(1000);
     assert.equal(t.cache.stateOf('c'), 'running');
     endMutation(false);
@@ -160,18 +205,18 @@ describe('a pod that somebody has in hand', () => {
     const t = setup();
     Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
     const early = t.cache.refresh(UID, forever);
-    t.cache.beginMutation(UID)(true);
+    t.cache.beginMutation(UID, 'started')(true);
     await early;
     assert.ok(t.cache.isOutdated(UID), 'that read may have been before the change');
     await t.cache.refresh(UID, forever);
     assert.ok(!t.cache.isOutdated(UID));
-    t.cache.beginMutation(UID)(false);
+    t.cache.beginMutation(UID, 'started')(false);
     assert.ok(!t.cache.isOutdated(UID), 'who did it has read it');
   });
 
   it('is read by the next relist while it is outdated', async () => {
     const t = setup();
-    t.cache.beginMutation(UID)(true);
+    t.cache.beginMutation(UID, 'started')(true);
     await t.cache.relist(forever);
     assert.ok(!t.cache.isOutdated(UID));
   });

@@ -2,14 +2,14 @@
 // during a read causes exactly one more; a pod whose read hangs is set aside by name and hurts nobody else.
 import type { CriRuntime } from '../cri/services.ts';
 import type { PodUid } from '../core/ids.ts';
-import { emptySnapshot, type MadePod, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
+import { emptySnapshot, type JustDone, type ObservedState, type PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
-import { readMadePod, readPod } from './read-pod.ts';
+import { readMadePod, readPod, readStoppedPod } from './read-pod.ts';
 import { listAll } from './list-all.ts';
 import { groupByPod, listedSnapshot, listingDiffers, type ListedPod, type Listing } from './listing.ts';
 import { assembleSnapshot, type PodRead } from './snapshot-of.ts';
@@ -41,11 +41,16 @@ type Trouble = { -readonly [K in keyof UnreadablePod]: UnreadablePod[K] } & {
   retryAt: number;
   timer: Timer | undefined;
 };
-type Mutation = { holders: number; timer: Timer | undefined; readonly started: Set<string> };
+type News = 'started' | 'stopped';
+type Mutation = {
+  readonly foreseen: readonly News[];
+  timer: Timer | undefined;
+  readonly news: Map<string, News>;
+};
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
 
-/** A container that runs is shown soon even if the next one takes minutes to start. */
-const UNREAD_START_WAIT_MS = 1000;
+/** A container that runs or has ended is shown soon even if the next one takes minutes. */
+const UNREAD_NEWS_WAIT_MS = 1000;
 
 export class PodCache {
   readonly #deps: PodCacheDeps;
@@ -57,7 +62,7 @@ export class PodCache {
   readonly #listeners = new Set<PodChange>();
   readonly #slots: Semaphore;
   /** Pods that somebody is changing and will read afterwards; whether news of them came that no read has seen. */
-  readonly #mutations = new Map<PodUid, Mutation>();
+  readonly #mutations = new Map<PodUid, Set<Mutation>>();
   /** Pods that were changed without a read afterwards, with the number of that change: what is shown of them is too old to act on. */
   readonly #outdated = new Map<PodUid, number>();
   #changes = 0;
@@ -129,27 +134,29 @@ export class PodCache {
 
   /**
    * A snapshot that was read entirely after this call. Rejects when the read fails; the cache then stays as it was. Of a
-   * pod that nobody has seen yet and the caller has just made, only the containers are read.
+   * pod that nobody has seen yet and the caller has just made, and of one he has just stopped, only the containers are read.
    */
-  async refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot> {
+  async refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot> {
     signal.throwIfAborted();
-    return await abortable(signal, this.#request(uid, made));
+    return await abortable(signal, this.#request(uid, done));
   }
 
   /**
-   * For somebody who starts things in this pod and refreshes it afterwards: what the runtime tells of starts meanwhile is
-   * not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one. Who could
+   * For somebody who starts or stops things in this pod and refreshes it afterwards: what the runtime tells of what he
+   * foresees is not read one by one. Returns the end of that. News that no read has seen then, or after a second, cause one. Who could
    * not read what he did says so (`unseen`): the pod is outdated until a later read.
    */
-  beginMutation(uid: PodUid): (unseen: boolean) => void {
-    const mutation: Mutation = this.#mutations.get(uid) ?? { holders: 0, timer: undefined, started: new Set() };
-    this.#mutations.set(uid, mutation);
-    mutation.holders++;
+  beginMutation(uid: PodUid, ...foreseen: readonly News[]): (unseen: boolean) => void {
+    const mutation: Mutation = { foreseen, timer: undefined, news: new Map() };
+    const ofPod = this.#mutations.get(uid) ?? new Set();
+    this.#mutations.set(uid, ofPod.add(mutation));
     return (unseen) => {
       if (unseen) this.#outdated.set(uid, ++this.#changes);
-      if (--mutation.holders > 0) return;
-      this.#mutations.delete(uid);
-      this.#readMissedStarts(uid, mutation);
+      ofPod.delete(mutation);
+      if (ofPod.size === 0) this.#mutations.delete(uid);
+      // Another one who foresees it will read it.
+      for (const [id, news] of mutation.news) if (this.recordNews(uid, id, news)) mutation.news.delete(id);
+      this.#readMissedNews(uid, mutation);
     };
   }
 
@@ -158,12 +165,12 @@ export class PodCache {
     return this.#outdated.has(uid);
   }
 
-  /** Records a start in this pod; true when the mutation under way will read it. */
-  recordStarted(uid: PodUid, startedId: string): boolean {
-    const mutation = this.#mutations.get(uid);
+  /** Records a start or an end in this pod; true when the mutation under way will read it. */
+  recordNews(uid: PodUid, id: string, news: News): boolean {
+    const mutation = [...(this.#mutations.get(uid) ?? [])].find((m) => m.foreseen.includes(news));
     if (mutation === undefined) return false;
-    mutation.started.add(startedId);
-    mutation.timer ??= this.#deps.clock.after(UNREAD_START_WAIT_MS, () => this.#readMissedStarts(uid, mutation));
+    mutation.news.set(id, news);
+    mutation.timer ??= this.#deps.clock.after(UNREAD_NEWS_WAIT_MS, () => this.#readMissedNews(uid, mutation));
     return true;
   }
 
@@ -188,7 +195,7 @@ export class PodCache {
   /** Gives up all reads under way; the cache answers from what it has. */
   close(): void {
     for (const { timer } of this.#troubled.values()) timer?.cancel();
-    for (const { timer } of this.#mutations.values()) timer?.cancel();
+    for (const ofPod of this.#mutations.values()) for (const { timer } of ofPod) timer?.cancel();
     this.#lifetime.abort(new KubeletError('cancelled', 'the pod cache is closed'));
   }
 
@@ -227,24 +234,27 @@ export class PodCache {
     this.#store(listedSnapshot(uid, listed, ++this.#version), known);
   }
 
-  #request(uid: PodUid, made?: MadePod): Promise<PodSnapshot> {
+  #request(uid: PodUid, done?: JustDone): Promise<PodSnapshot> {
     const reads = this.#reads.get(uid);
-    if (reads === undefined) return this.#begin(uid, made);
+    if (reads === undefined) return this.#begin(uid, done);
     const again = (): Promise<PodSnapshot> => this.#begin(uid);
     reads.next ??= reads.current.then(again, again);
     return reads.next;
   }
 
-  #readMissedStarts(uid: PodUid, mutation: Mutation): void {
+  #readMissedNews(uid: PodUid, mutation: Mutation): void {
     mutation.timer?.cancel();
     mutation.timer = undefined;
-    const unseen = [...mutation.started].some((id) => (this.stateOf(id) ?? 'created') === 'created');
-    mutation.started.clear();
+    const unseen = [...mutation.news].some(([id, news]) => {
+      const state = this.stateOf(id) ?? 'created';
+      return news === 'started' ? state === 'created' : state !== 'exited';
+    });
+    mutation.news.clear();
     if (unseen) void this.#request(uid).catch(() => undefined); // #failed records it
   }
 
-  #begin(uid: PodUid, made?: MadePod): Promise<PodSnapshot> {
-    const current = this.#read(uid, made).finally(() => {
+  #begin(uid: PodUid, done?: JustDone): Promise<PodSnapshot> {
+    const current = this.#read(uid, done).finally(() => {
       const reads = this.#reads.get(uid);
       if (reads?.next === undefined) this.#reads.delete(uid);
     });
@@ -252,14 +262,14 @@ export class PodCache {
     return current;
   }
 
-  async #read(uid: PodUid, made: MadePod | undefined): Promise<PodSnapshot> {
+  async #read(uid: PodUid, done: JustDone | undefined): Promise<PodSnapshot> {
     const { clock } = this.#deps;
     const previous = this.#pods.get(uid);
     const begun = clock.monotonic();
     const change = this.#outdated.get(uid);
     try {
       const read = await withDeadline(clock, this.#lifetime.signal, this.#o.readDeadlineMs, (signal) =>
-        abortable(signal, this.#ask(uid, previous, made, signal)),
+        abortable(signal, this.#ask(uid, previous, change === undefined ? done : undefined, signal)),
       );
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
@@ -274,14 +284,27 @@ export class PodCache {
   async #ask(
     uid: PodUid,
     previous: PodSnapshot | undefined,
-    made: MadePod | undefined,
+    done: JustDone | undefined,
     signal: AbortSignal,
   ): Promise<PodRead> {
     const { runtime } = this.#deps;
     const unlabelled = this.#unlabelled.get(uid) ?? [];
-    const isNew = previous === undefined && unlabelled.length === 0;
-    const read = isNew && made !== undefined ? await readMadePod(runtime, uid, made, signal) : undefined;
-    return read ?? readPod(runtime, uid, previous?.partial === true ? undefined : previous, unlabelled, signal);
+    const known = previous?.partial === true ? undefined : previous;
+    const search = (): Promise<PodRead> => readPod(runtime, uid, known, unlabelled, signal);
+    if (done === undefined || unlabelled.length > 0) return search();
+    return (await this.#askRest(uid, known, done, signal)) ?? search();
+  }
+
+  /** What is left to read after what was done; undefined when only a search tells. */
+  async #askRest(
+    uid: PodUid,
+    known: PodSnapshot | undefined,
+    done: JustDone,
+    signal: AbortSignal,
+  ): Promise<PodRead | undefined> {
+    const { runtime } = this.#deps;
+    if (done === 'stopped') return known && readStoppedPod(runtime, known, signal);
+    return this.#pods.has(uid) ? undefined : readMadePod(runtime, uid, done.made, signal);
   }
 
   #store(snapshot: PodSnapshot, previous: PodSnapshot | undefined): PodSnapshot {

@@ -62,6 +62,29 @@ export async function readMadePod(
   };
 }
 
+/**
+ * A pod whose containers and sandboxes were all stopped just now: only how its containers ended is left to read. Undefined
+ * when one of them has gone or still runs.
+ */
+export async function readStoppedPod(
+  runtime: PodReader,
+  previous: PodSnapshot,
+  signal: AbortSignal,
+): Promise<PodRead | undefined> {
+  const containers = await Promise.all(
+    previous.containers.map(async (known): Promise<ObservedContainer | undefined> => {
+      if (known.state === 'exited') return known;
+      const answer = await unlessGone(runtime.containerStatus({ containerId: known.id }, signal));
+      return answer?.status === undefined ? undefined : observedContainer(answer.status, known.sandboxId);
+    }),
+  );
+  const ended = containers.filter((c) => c !== undefined && c.state !== 'running');
+  if (ended.length < containers.length) return undefined;
+  const { uid, name, namespace } = previous;
+  const sandboxes = previous.sandboxes.map((s): ObservedSandbox => ({ ...s, ready: false, ips: [] }));
+  return { uid, name, namespace, sandboxes, containers: ended.filter((c) => c !== undefined) };
+}
+
 async function readSandboxes(
   runtime: PodReader,
   listed: readonly PodSandbox[],

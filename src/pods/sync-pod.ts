@@ -4,7 +4,13 @@ import type { PodUid } from '../core/ids.ts';
 import { hasEnded } from '../core/phase.ts';
 import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
-import { hasReadySandbox, hasRunningContainers, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
+import {
+  hasReadySandbox,
+  hasRunningContainers,
+  type JustDone,
+  type MadePod,
+  type PodSnapshot,
+} from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
@@ -27,9 +33,9 @@ export type RuntimeSyncResult = {
 export type SyncPodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
-    refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot | undefined>;
+    refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot | undefined>;
     /** Until the end that it returns, starts in this pod are seen by a refresh of ours; `unseen` when there was none. */
-    beginMutation(uid: PodUid): (unseen: boolean) => void;
+    beginMutation(uid: PodUid, foreseen: 'started'): (unseen: boolean) => void;
     /** Whether something was done to this pod that no read has seen. */
     isOutdated(uid: PodUid): boolean;
   };
@@ -199,7 +205,7 @@ export class SyncPod {
       if (turns.waiting === 0) status.sandboxReady(pod);
       else later.push(clock.after(CROWDED_SANDBOX_READY_MS, () => status.sandboxReady(pod)));
     };
-    const endMutation = observed.beginMutation(uid);
+    const endMutation = observed.beginMutation(uid, 'started');
     let result: RuntimeSyncResult;
     let unseen = true;
     try {
@@ -208,7 +214,7 @@ export class SyncPod {
         if (error === undefined) startErrors.clear(uid, container);
         else startErrors.set(uid, container, error);
       }
-      if (result.acted) await observed.refresh(uid, signal, result.made);
+      if (result.acted) await observed.refresh(uid, signal, result.made && { made: result.made });
       unseen = false;
     } finally {
       endMutation(unseen);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
+import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import { emptySnapshot } from '../core/snapshot.ts';
 import { TerminatePod, type TerminatePodDeps } from './terminate-pod.ts';
 
@@ -12,7 +13,12 @@ it('claims are unprepared when nothing runs any more, and before the final statu
   const done: string[] = [];
   let fails = true;
   const deps = {
-    observed: { get: () => undefined, refresh: async () => emptySnapshot(podUid('u'), 'p', 'n') },
+    observed: {
+      get: () => undefined,
+      refresh: async () => emptySnapshot(podUid('u'), 'p', 'n'),
+      beginMutation: () => () => undefined,
+      isOutdated: () => false,
+    },
     status: {
       write: async (_: Pod, __: unknown, options?: { terminal?: boolean }) =>
         void done.push(options?.terminal === true ? 'final status' : 'status'),
@@ -35,4 +41,30 @@ it('claims are unprepared when nothing runs any more, and before the final statu
   done.length = 0;
   await terminate.terminate({ uid: podUid('u'), pod }, state, signal);
   assert.deepEqual(done, ['status', 'stopped', 'unprepare', 'final status']);
+});
+
+it('a pod that is as last seen is stopped without reading it first; one that is not is read', async () => {
+  for (const outdated of [false, true]) {
+    const done: string[] = [];
+    const deps = {
+      observed: {
+        get: () => aliveSnapshot('u'),
+        refresh: async (_: unknown, __: unknown, what = 'all') => {
+          done.push(`read ${what}`);
+          return what === 'all' ? aliveSnapshot('u') : emptySnapshot(podUid('u'), 'p', 'n');
+        },
+        beginMutation: () => (unseen: boolean) => void done.push(unseen ? 'not seen' : 'seen'),
+        isOutdated: () => outdated,
+      },
+      status: { write: async () => undefined },
+      probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
+      runtime: { kill: async () => void done.push('kill') },
+      events: { pod: () => undefined, node: () => undefined },
+    } as unknown as TerminatePodDeps;
+    const state = { phase: 'terminating', since: 0, graceSeconds: 1 } as unknown as Parameters<
+      TerminatePod['terminate']
+    >[1];
+    await new TerminatePod(deps).terminate({ uid: podUid('u'), pod }, state, signal);
+    assert.deepEqual(done, [...(outdated ? ['read all'] : []), 'kill', 'read stopped', 'seen']);
+  }
 });

@@ -1,9 +1,8 @@
 // Stops a pod's containers, once, with the grace it was given, and says so. Repeated until nothing runs any more.
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
-import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
-import type { PodSnapshot } from '../core/snapshot.ts';
+import type { JustDone, PodSnapshot } from '../core/snapshot.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { WorkerTarget } from './pod-workers.ts';
@@ -12,7 +11,10 @@ import type { WorkerState } from './worker-state.ts';
 export type TerminatePodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
-    refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined>;
+    refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot | undefined>;
+    /** Until the end that it returns, what ends in this pod is seen by a refresh of ours; `unseen` when there was none. */
+    beginMutation(uid: PodUid, foreseen: 'stopped'): (unseen: boolean) => void;
+    isOutdated(uid: PodUid): boolean;
   };
   readonly status: PodStatusWriter;
   readonly probes: { stopLivenessAndStartup(uid: PodUid): void; removePod(uid: PodUid): void };
@@ -52,26 +54,14 @@ export class TerminatePod {
     state: WorkerState & { phase: 'terminating' },
     signal: AbortSignal,
   ): Promise<void> {
-    const { observed, status, probes, events } = this.#deps;
+    const { observed, status, probes } = this.#deps;
     const { uid, pod } = target;
     const adjust = state.status === undefined ? {} : { adjust: state.status };
     const tell = async (): Promise<unknown> => pod && status.write(pod, observed.get(uid), adjust);
     await tell();
     probes.stopLivenessAndStartup(uid);
-    const ending: Ending = { tell, reported: Promise.resolve() };
-    this.#ending.set(uid, ending);
-    try {
-      await this.#kill(target, await this.#asItIs(uid, signal), state.graceSeconds, signal);
-    } catch (err) {
-      if (pod !== undefined && !signal.aborted)
-        events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);
-      throw err;
-    } finally {
-      this.#ending.delete(uid);
-      await ending.reported;
-    }
+    const after = await this.#stop(target, state.graceSeconds, tell, signal);
     probes.removePod(uid);
-    const after = await observed.refresh(podUid(uid), signal);
     const running = after?.containers.filter((c) => c.state === 'running').map((c) => c.name) ?? [];
     if (running.length > 0)
       throw new KubeletError(
@@ -84,9 +74,40 @@ export class TerminatePod {
     await status.write(pod, after, { terminal: true, ...adjust });
   }
 
+  /** Returns what is left of the pod when nothing of it runs. */
+  async #stop(
+    target: WorkerTarget,
+    graceSeconds: number,
+    tell: Ending['tell'],
+    signal: AbortSignal,
+  ): Promise<PodSnapshot | undefined> {
+    const { observed, events } = this.#deps;
+    const { uid, pod } = target;
+    const ending: Ending = { tell, reported: Promise.resolve() };
+    this.#ending.set(uid, ending);
+    const snapshot = await this.#asItIs(uid, signal);
+    const endMutation = observed.beginMutation(uid, 'stopped');
+    let unseen = true;
+    try {
+      await this.#kill(target, snapshot, graceSeconds, signal).catch((err: unknown) => {
+        if (pod !== undefined && !signal.aborted)
+          events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);
+        throw err;
+      });
+      const after = await observed.refresh(uid, signal, 'stopped');
+      unseen = false;
+      return after;
+    } finally {
+      endMutation(unseen);
+      this.#ending.delete(uid);
+      await ending.reported;
+    }
+  }
+
   /** A sync that was called off may have made something a moment ago; a pod that cannot be read is taken as last seen. */
   async #asItIs(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot | undefined> {
     const { observed } = this.#deps;
+    if (!observed.isOutdated(uid)) return observed.get(uid);
     try {
       return await observed.refresh(uid, signal);
     } catch {

@@ -2,7 +2,7 @@
 import type { PodUid } from '../core/ids.ts';
 import { podUid } from '../core/ids.ts';
 import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
-import type { MadePod, PodSnapshot } from '../core/snapshot.ts';
+import type { JustDone, PodSnapshot } from '../core/snapshot.ts';
 import type { CallInterceptor } from '../cri/services.ts';
 import type { PodClient } from '../status/status-sync.ts';
 import type { WorkerSteps } from '../pods/pod-workers.ts';
@@ -71,16 +71,16 @@ export const tracedAdmission = <Verdict>(
 
 interface Observed {
   get(uid: PodUid): PodSnapshot | undefined;
-  beginMutation(uid: PodUid): (unseen: boolean) => void;
+  beginMutation(uid: PodUid, foreseen: 'started' | 'stopped'): (unseen: boolean) => void;
   isOutdated(uid: PodUid): boolean;
-  refresh(uid: PodUid, signal: AbortSignal, made?: MadePod): Promise<PodSnapshot>;
+  refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot>;
 }
 
 export const tracedObservation = (tracer: PodTracer, cache: Observed): Observed => ({
   get: (uid) => cache.get(uid),
-  beginMutation: (uid) => cache.beginMutation(uid),
+  beginMutation: (uid, foreseen) => cache.beginMutation(uid, foreseen),
   isOutdated: (uid) => cache.isOutdated(uid),
-  refresh: (uid, signal, made) => tracer.span('observe', () => cache.refresh(uid, signal, made)),
+  refresh: (uid, signal, done) => tracer.span('observe', () => cache.refresh(uid, signal, done)),
 });
 
 interface Images<Request, Answer> {
