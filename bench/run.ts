@@ -19,6 +19,8 @@ import { probes, volumes } from './scenarios/shapes.ts';
 import { startUp } from './scenarios/start-up.ts';
 import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
+import { countPods } from './counts/counts.ts';
+import { countsTable, record, recorded } from './counts/guard.ts';
 import { fleetCommand, fleetReport } from './fleet/command.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
 import type { Runtime } from './soak/soak-world.ts';
@@ -50,6 +52,7 @@ const HELP = `Usage: npm run bench [-- scenario… options]
 ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 
 On their own:
+  counts     calls, allocations and context switches per start and stop, on a runtime in memory
   fleet      many kubelets on one API server: what a node costs it, and what happens after an outage (--nodes N)
   soak       20,000 pods come and go on a runtime in memory (--containerd: 500 on containerd): nothing may be left
   readme     redraws the tables in README.md and history.svg from history.jsonl
@@ -62,11 +65,15 @@ On their own:
   --trace      where the time goes, from the kubelet's own waterfalls
   --pods N     how many for soak
   --nodes N    how many for fleet
+  --record WHY keep the counts as those to compare with, and say why they changed
   --json       only JSON on standard output
 `;
 
 type Options = {
   readonly soak: { readonly runtime: Runtime; readonly pods: number } | undefined;
+  readonly counts: boolean;
+  /** Why the counts on record change; undefined when they stay. */
+  readonly record: string | undefined;
   /** How many kubelets. */
   readonly fleet: number | undefined;
   readonly readme: boolean;
@@ -93,11 +100,12 @@ function readOptions(argv: readonly string[]): Options | undefined {
       containerd: { type: 'boolean' },
       pods: { type: 'string' },
       nodes: { type: 'string' },
+      record: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
   const [alone] =
-    positionals.length === 1 ? positionals.filter((name) => ['soak', 'fleet', 'readme'].includes(name)) : [];
+    positionals.length === 1 ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'readme'].includes(name)) : [];
   const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
   const quick = values.quick === true;
@@ -112,6 +120,8 @@ function readOptions(argv: readonly string[]): Options | undefined {
   const pods = Number(values.pods ?? (quick ? 600 : runtime === 'fake' ? 20_000 : 500));
   return {
     soak: alone === 'soak' ? { runtime, pods } : undefined,
+    counts: alone === 'counts',
+    record: values.record,
     fleet: alone === 'fleet' ? Number(values.nodes ?? (quick ? 2 : 5)) : undefined,
     readme: alone === 'readme',
     form,
@@ -152,7 +162,8 @@ async function main(): Promise<void> {
   if (options.readme) return redrawReadme();
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
-    if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
+    if (options.counts) await runCounts(options);
+    else if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
     else await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
   } finally {
     await rm(dist, { recursive: true, force: true });
@@ -182,6 +193,14 @@ async function runSoak(options: Options, what: { runtime: Runtime; pods: number 
     ? JSON.stringify({ machine, ...soaked }, undefined, 2)
     : `\n${soakReport(what.runtime, what.pods, soaked)}`;
   process.stdout.write(`${text}\n`);
+}
+
+/** On the source, as the test does: the bundle allocates less while it loads, and nothing else differs. */
+async function runCounts({ json, nodeOptions, record: why }: Options): Promise<void> {
+  const before = recorded();
+  const counted = await countPods({ ...programOf('source', ''), nodeOptions, pods: 60 });
+  if (why !== undefined) record(counted, why);
+  process.stdout.write(`${json ? JSON.stringify(counted, undefined, 2) : `\n${countsTable(counted, before)}`}\n`);
 }
 
 async function runFleet({ form, quick, json, nodeOptions }: Options, nodes: number, dist: string): Promise<void> {

@@ -16,7 +16,16 @@ import { Wire } from './wire.ts';
 
 const { signal } = new AbortController();
 
-export type FleetNode = { readonly name: string; readonly kubelet: Kubelet; readonly wire: Wire };
+export type FleetNode = {
+  readonly name: string;
+  readonly kubelet: Kubelet;
+  readonly wire: Wire;
+  readonly cri: FakeCri;
+};
+export type FleetOptions = WorldOptions & {
+  /** Keep what the kubelets ask their runtimes. */
+  readonly recordCalls?: boolean;
+};
 
 export interface FleetWorld {
   readonly api: TestApiServer;
@@ -25,7 +34,7 @@ export interface FleetWorld {
   stop(): Promise<void>;
 }
 
-export async function startFleet(count: number, options: WorldOptions): Promise<FleetWorld> {
+export async function startFleet(count: number, options: FleetOptions): Promise<FleetWorld> {
   const undo: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse()) await step();
@@ -40,7 +49,7 @@ export async function startFleet(count: number, options: WorldOptions): Promise<
 
 async function build(
   count: number,
-  options: WorldOptions,
+  options: FleetOptions,
   undo: (() => Promise<unknown>)[],
   stop: () => Promise<void>,
 ): Promise<FleetWorld> {
@@ -63,7 +72,7 @@ type Place = {
   readonly dir: string;
   readonly cgroupRoot: string;
   readonly api: TestApiServer;
-  readonly options: WorldOptions;
+  readonly options: FleetOptions;
   readonly undo: (() => Promise<unknown>)[];
 };
 
@@ -71,7 +80,7 @@ async function startOne(name: string, { dir, cgroupRoot, api, options, undo }: P
   const home = join(dir, name);
   const manifests = join(home, 'manifests');
   mkdirSync(manifests, { recursive: true });
-  const cri = new FakeCri({ recordCalls: false });
+  const cri = new FakeCri({ recordCalls: options.recordCalls === true });
   cri.state.addImage(BUSYBOX_IMAGE);
   await cri.start();
   undo.push(() => cri.stop());
@@ -91,7 +100,7 @@ async function startOne(name: string, { dir, cgroupRoot, api, options, undo }: P
   const kubelet = new Kubelet(home, { ...options, nodeName: name, kubeconfig });
   undo.push(() => kubelet.stop());
   await kubelet.start();
-  return { name, kubelet, wire };
+  return { name, kubelet, wire, cri };
 }
 
 async function ready(client: KubeClient, name: string, home: string): Promise<void> {

@@ -1,0 +1,148 @@
+// What a pod's start and stop cost in calls, allocations and context switches, on the runtime in memory: figures that are the
+// same on every machine, where times are not.
+import type { ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PODS } from '../../src/kube/resources.ts';
+import { isFault } from '../../src/lib/errors.ts';
+import { startFleet, type FleetNode, type FleetWorld } from '../fleet/fleet-world.ts';
+import { benchPod, NAMESPACE } from '../pods.ts';
+import { interrupted } from '../statistics.ts';
+import type { WorldOptions } from '../world.ts';
+
+const { signal } = new AbortController();
+
+/** Per pod. */
+export type Counts = {
+  readonly criCalls: number;
+  readonly apiRequests: number;
+  readonly allocatedKb: number;
+  readonly contextSwitches: number;
+  /** CRI calls by name. */
+  readonly calls: Readonly<Record<string, number>>;
+};
+export type Counted = { readonly start: Counts; readonly stop: Counts };
+
+export type CountsOptions = WorldOptions & { readonly pods: number };
+
+/** Ends at once when asked to. */
+const SERVE = ['/bin/sh', '-c', "trap 'exit 0' TERM; sleep 86400 & wait"];
+const PROBE = `--import=${join(import.meta.dirname, 'allocations-probe.ts')}`;
+/** Cold code allocates more: these come and go first. */
+const WARM_UP = 10;
+const WITHIN_MS = 60_000;
+/** What is asked whether pods come or go. */
+const BACKGROUND: ReadonlySet<string> = new Set(['Status', 'ImageFsInfo', 'ListImages', 'Version', 'RuntimeConfig']);
+
+export async function countPods(options: CountsOptions): Promise<Counted> {
+  const nodeOptions = [...(options.nodeOptions ?? []), PROBE];
+  const world = await startFleet(1, { ...options, nodeOptions, channel: true, recordCalls: true });
+  try {
+    return await Promise.race([count(world, options.pods), interrupted()]);
+  } finally {
+    await world.stop();
+  }
+}
+
+async function count(world: FleetWorld, pods: number): Promise<Counted> {
+  const [node] = world.nodes;
+  if (node === undefined) throw new Error('no node was started');
+  const names = (prefix: string, n: number): string[] => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
+  for (const name of names('warm', WARM_UP)) await start(world, node, name);
+  for (const name of names('warm', WARM_UP)) await stop(world, node, name);
+  const counted = names('counted', pods);
+  const started = await between(world, node, pods, async () => {
+    for (const name of counted) await start(world, node, name);
+  });
+  const stopped = await between(world, node, pods, async () => {
+    for (const name of counted) await stop(world, node, name);
+  });
+  return { start: started, stop: stopped };
+}
+
+async function start({ client }: FleetWorld, { name: nodeName, cri }: FleetNode, name: string): Promise<void> {
+  const pod = benchPod(name, { spec: { nodeName }, container: { command: SERVE } });
+  await client.create(PODS, { namespace: NAMESPACE }, pod, signal);
+  await until(`${name} is ready`, async () => {
+    const seen = await client.get(PODS, { namespace: NAMESPACE, name }, signal);
+    return seen.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
+  });
+  if (cri.calls.length === 0) throw new Error('no call was recorded');
+}
+
+/** Until the API server and the runtime have nothing of it any more but a sandbox that is no longer ready. */
+async function stop({ client }: FleetWorld, { cri }: FleetNode, name: string): Promise<void> {
+  await client.delete(PODS, { namespace: NAMESPACE, name }, {}, signal);
+  await until(`${name} is gone`, async () => {
+    try {
+      await client.get(PODS, { namespace: NAMESPACE, name }, signal);
+      return false;
+    } catch (err) {
+      if (!isFault(err, 'notFound')) throw err;
+      return ![...cri.state.containers.values()].some((c) => c.config.labels?.['io.kubernetes.pod.name'] === name);
+    }
+  });
+}
+
+async function between(world: FleetWorld, node: FleetNode, pods: number, work: () => Promise<void>): Promise<Counts> {
+  const before = await figures(world, node);
+  await work();
+  const after = await figures(world, node);
+  const calls: Record<string, number> = {};
+  for (const { verb } of node.cri.calls.slice(before.calls))
+    if (!BACKGROUND.has(verb)) calls[verb] = (calls[verb] ?? 0) + 1;
+  const each = (total: number): number => Math.round((total / pods) * 10) / 10;
+  return {
+    criCalls: each(Object.values(calls).reduce((sum, n) => sum + n, 0)),
+    apiRequests: each(after.requests - before.requests),
+    allocatedKb: Math.round((after.allocated - before.allocated) / pods / 1000),
+    contextSwitches: each(after.switches - before.switches),
+    calls: Object.fromEntries(Object.entries(calls).map(([verb, n]) => [verb, each(n)])),
+  };
+}
+
+type Figures = {
+  readonly calls: number;
+  readonly requests: number;
+  readonly allocated: number;
+  readonly switches: number;
+};
+
+async function figures({ api }: FleetWorld, { kubelet, cri }: FleetNode): Promise<Figures> {
+  const served = await api.served();
+  return {
+    calls: cri.calls.length,
+    requests: served.filter((r) => r.user.startsWith('system:node:') && !isHeartbeat(r.url)).length,
+    allocated: await allocatedBytes(kubelet.process),
+    switches: contextSwitches(kubelet.pid),
+  };
+}
+
+const isHeartbeat = (url: string): boolean => /\/(leases|nodes)\//.test(url);
+
+const allocatedBytes = (child: ChildProcess): Promise<number> =>
+  new Promise((resolve) => {
+    child.once('message', (answer) => resolve((answer as { bytes: number }).bytes));
+    child.send('allocated');
+  });
+
+/** Of all threads of a process: those it waited for and those forced on it. */
+function contextSwitches(pid: number): number {
+  let sum = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const status = readFileSync(`/proc/${pid}/task/${task}/status`, 'utf8');
+    for (const [, n] of status.matchAll(/ctxt_switches:\s+(\d+)/g)) sum += Number(n);
+  }
+  return sum;
+}
+
+const LOOK_EVERY_MS = 20;
+
+async function until(what: string, done: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + WITHIN_MS;
+  while (!(await done())) {
+    if (performance.now() > end) throw new Error(`not within ${WITHIN_MS / 1000} s: ${what}`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}
