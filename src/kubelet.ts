@@ -2,23 +2,17 @@
 import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
-import { buildContainerManagers } from './assembly/container-managers.ts';
-import { buildDeviceManagers } from './assembly/device-managers.ts';
 import { buildEviction } from './assembly/eviction.ts';
 import { buildExplainer } from './assembly/explainer.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
-import { buildImages } from './assembly/images.ts';
-import { buildPodsFeed } from './assembly/local-apis.ts';
-import { buildPlugins } from './assembly/plugins.ts';
-import { buildPodLife, type PodLife } from './assembly/pod-life.ts';
+import { createPlugins } from './plugins/create.ts';
+import { buildManagers } from './assembly/managers.ts';
+import { buildPodLife } from './assembly/pod-life.ts';
 import { buildPodRuntime } from './assembly/pod-runtime.ts';
-import { buildCgroupTree, buildPodCgroups } from './assembly/pod-cgroups.ts';
-import { buildProbes } from './assembly/probes.ts';
 import { buildResizing } from './assembly/resizing.ts';
 import { buildRuntimeEdge, type RuntimeEdge } from './assembly/runtime-edge.ts';
 import { buildServer } from './assembly/server.ts';
-import { buildShutdown } from './assembly/shutdown.ts';
-import { buildSources, type Sources } from './assembly/sources.ts';
+import { createSources, type Sources } from './sources/create.ts';
 import { buildStats } from './assembly/stats.ts';
 import { buildStandalone } from './assembly/standalone.ts';
 import { isPodReady } from './trace/traced-ports.ts';
@@ -34,20 +28,24 @@ import type { LogLevels } from './host/process/log-levels.ts';
 import type { LogOutput } from './host/process/log-output.ts';
 import type { Systemd } from './host/process/sd-notify.ts';
 import { Watchdog } from './host/process/watchdog.ts';
-import { readMachineTopology } from './host/topology/read.ts';
 import { aborted, childScope } from './lib/abort.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/logger.ts';
 import { supervise, type Runnable } from './lib/supervise.ts';
 import { fileTail } from './host/mounts/file-tail.ts';
+import { createImages } from './images/create.ts';
 import { lastLines } from './logs/last-lines.ts';
+import type { PodLife } from './pods/create.ts';
 import { PodStore } from './pods/pod-store.ts';
 import { waitForPods } from './pods/run-once.ts';
-import { mayHaveRunningContainers } from './pods/worker-state.ts';
+import { createProbes } from './probes/create.ts';
+import { createCgroupTree } from './resources/create.ts';
 import type { CgroupTree } from './resources/cgroup-tree.ts';
-import { ContainerManagerHooks } from './resources/container-manager-hook.ts';
-import type { PodsFeed } from './server/pods-feed.ts';
+import type { PodChange } from './sources/merge.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
+import { createPodsFeed } from './server/local-apis.ts';
+import type { PodsFeed } from './server/pods-feed.ts';
+import { createShutdown } from './shutdown/create.ts';
 import { PodMetrics } from './pods/pod-metrics.ts';
 import { StatusStore } from './status/status-store.ts';
 import { TerminationMessages } from './status/termination-messages.ts';
@@ -139,12 +137,8 @@ async function buildNode(
   signal: AbortSignal,
 ): Promise<NodeParts> {
   const { clock, log } = base;
-  const store = new PodStore();
-  const podMetrics = new PodMetrics(clock, base.registry);
-  const objects = new LocalObjectStore();
-  const feed = buildPodsFeed(base, store, () => statuses);
-  const statuses: StatusStore = buildStatuses(base, podMetrics, feed, () => cluster);
-  const made = { store, statuses, objects, podMetrics };
+  const made = buildStores(base, () => cluster);
+  const { store, statuses, objects, podMetrics, feed } = made;
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
   const late: Late = {
     ...made,
@@ -152,80 +146,84 @@ async function buildNode(
     volumes: () => volumes,
     life: () => life,
     sources: () => sources,
-    devicesForgotten: () => devices.devices.isForgotten,
+    devicesForgotten: () => managers.devices.isForgotten,
   };
   const cluster: ClusterPort = await buildClusterPort(base, edge, late, signal);
   const active = (): readonly Pod[] => life.changes.active();
   const volumes = buildVolumes(base, cluster, edge.resources, statuses);
-  const images = await buildImages(base, edge.cri, cluster, statuses.setWaitingMessage.bind(statuses), signal);
+  const { events, objects: podObjects } = cluster;
+  const onWaiting = statuses.setWaitingMessage.bind(statuses);
+  const images = await createImages(base, { cri: edge.cri, events, tokens: podObjects.tokens, onWaiting }, signal);
   const wake = (uid: PodUid): void => life.workers.wake(uid);
   const sourcesReady = (): boolean => sources.merged.sourcesReady();
-  const unfinished = (): readonly Pod[] => life.changes.unfinished();
   const nodeChanged = (): void => cluster.nodeChanged();
-  const machine = await readMachineTopology();
-  const sharedDeps = { cluster, machine, alive: unfinished, sourcesReady, wake, nodeChanged };
-  const devices = await buildDeviceManagers(base, edge, sharedDeps);
-  const providers = [devices.devices];
-  const managers = await buildContainerManagers({ base, edge, machine, providers, holders: unfinished, sourcesReady });
-  const hooks = new ContainerManagerHooks([...devices.hooks, managers.hook]);
-  const cgroups = buildPodCgroups(base, edge, hooks);
-  const resizing = await buildResizing({ base, edge, cluster, cgroups, active, wake });
-  const { claims } = devices;
-  const runtimeDeps = { cluster, volumes, images, cgroups, hooks, claims, resize: resizing.records, podMetrics };
+  const sharedDeps = { cluster, alive: () => life.changes.unfinished(), sourcesReady, wake, nodeChanged };
+  const managers = await buildManagers(base, edge, sharedDeps);
+  const resizing = await buildResizing({ base, edge, cluster, cgroups: managers.cgroups, active, wake });
+  const runtimeDeps = { cluster, volumes, images, managers, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
-  const probes = buildProbes(base, edge, { cluster, store, statuses, probed: (uid) => life.probed(uid) });
+  const probes = createProbes(base, {
+    runtime: edge.cri.runtime,
+    desired: store,
+    statuses,
+    observed: edge.observer.cache,
+    events,
+    probeRegistry: base.probeRegistry,
+    probed: (uid) => life.probed(uid),
+  });
   const admission = await buildAdmission(base, edge, {
     cluster,
-    hooks,
-    workers: () => life.workers,
+    hooks: managers.hooks,
+    lifecycles: () => life.lifecycles,
     ...condition,
-    allocatedDevices: (pod) => devices.devices.allocatedTo(pod),
+    allocatedDevices: (pod) => managers.devices.allocatedTo(pod),
+  });
+  const messages = terminationMessages(base, volumes, signal);
+  const known = { base, edge, cluster, store, statuses, feed, volumes, images, managers, podMetrics, sourcesReady };
+  const upkeep = await buildUpkeep({
+    ...known,
+    records: [statuses, messages, probes, base.tracer, resizing.pods, userns],
+    life: () => life,
   });
   const life: PodLife = buildPodLife({
-    base,
-    edge,
-    cluster,
-    volumes,
-    images,
-    cgroups,
+    ...known,
     runtime,
-    userns,
     probes,
-    statuses,
-    store,
-    messages: terminationMessages(base, volumes, signal),
+    messages,
     admission,
-    sourcesReady,
     tiers: () => tree,
-    deviceHealth: devices.health,
-    claims,
-    collector: () => upkeep.collector,
+    leftovers: upkeep.leftovers,
     resizing,
-    podMetrics,
   });
-  const upkeep = await buildUpkeep({ base, edge, cluster, images, hooks, store, life: () => life, sourcesReady });
-  const sources: Sources = buildSources(base, cluster, {
+  edge.observer.cache.onChange((uid, events) => upkeep.pruner.observed(uid, events));
+  const sourcesDeps = {
     ...(base.flags.kubeconfig === '' ? { objects } : {}),
+    events,
     observed: edge.observer.cache,
-    onChange: (change) => {
-      podMetrics.changed(change.op, change.pods);
-      void life.changes.handle(change);
+    onChange: (change: PodChange) => {
+      life.changed(change);
       feed?.allChanged(change.pods);
-      // With the last source heard, whatever nobody named is an orphan.
-      if (sourcesReady() && !life.housekeeping.synced) life.housekeeping.wake();
     },
-  });
-  const stats = await buildStats({ base, edge, volumes, store, statuses, life });
-  const eviction = buildEviction({ base, edge, cluster, active, life, volumes, upkeep, stats: stats.provider });
-  const shutdown = buildShutdown({ base, cluster, active, life, volumes });
-  const assigned = { ...devices.assigned, cpus: managers.cpu, memory: managers.memory };
-  const explainer = buildExplainer({ base, edge, cluster, store, statuses, life, volumes, images, probes });
-  const known = { base, edge, cluster, store, statuses, sources, active, assigned, explainer };
-  const server = await buildServer({ ...known, feed, process: options, statistics: stats.statistics });
-  const tree = buildCgroupTree(base, edge, { cluster, active });
-  const plugins = buildPlugins(base, [...volumes.handlers, ...devices.pluginHandlers]);
+  };
+  const sources: Sources = createSources(base, sourcesDeps, cluster.sources);
+  const stats = await buildStats({ ...known, life });
+  const { lifecycles } = life;
+  const eviction = buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
+  const ending = { active, end: lifecycles.end.bind(lifecycles) };
+  const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
+  const explainer = buildExplainer({ ...known, life, probes });
+  const server = await buildServer({ ...known, sources, active, explainer, process: options, stats: stats.provider });
+  const tree = createCgroupTree(base, edge, { pods: { active }, events });
+  const plugins = createPlugins(base, [...volumes.handlers, ...managers.pluginHandlers]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
-  const afterRelist = [...life.parts, ...resizing.parts, ...upkeep.parts, eviction, ...sources.parts, ...devices.parts];
+  const afterRelist = [
+    ...managers.parts,
+    ...life.parts,
+    ...resizing.parts,
+    ...upkeep.parts,
+    eviction,
+    ...sources.parts,
+  ];
   const parts = [
     ...cluster.parts,
     edge.observer,
@@ -237,35 +235,42 @@ async function buildNode(
     probes,
     ...stats.parts,
     ...shutdown.parts,
-    ...server.parts,
+    ...server,
   ];
   return {
     prepare: (stop) => prepareNode(edge, { cluster, tree, volumes }, stop),
     allStarted: (stop) => waitForPods({ sourcesReady, pods: () => store.all(), statusOf, clock, log }, stop),
-    run: (ready, stop) =>
-      supervise([...parts, pods(base, edge, [...managers.parts, ...afterRelist], ready)], base, stop),
+    run: (ready, stop) => supervise([...parts, pods(base, edge, afterRelist, ready)], base, stop),
   };
 }
 
-function buildStatuses(
-  base: Foundation,
-  podMetrics: PodMetrics,
-  feed: PodsFeed | undefined,
-  cluster: () => ClusterPort,
-): StatusStore {
-  const statuses = new StatusStore({
-    clock: base.clock,
-    log: base.log.child({ component: 'status' }),
+type Stores = {
+  readonly store: PodStore;
+  readonly statuses: StatusStore;
+  readonly objects: LocalObjectStore;
+  readonly podMetrics: PodMetrics;
+  readonly feed: PodsFeed | undefined;
+};
+
+/** What is desired and what is said of it, with whoever wants to hear of a change. */
+function buildStores(base: Foundation, cluster: () => ClusterPort): Stores {
+  const { clock, log, memory, registry } = base;
+  const store = new PodStore();
+  const podMetrics = new PodMetrics(clock, registry);
+  const feed = createPodsFeed(base, { pods: store, statuses: { get: (uid) => statuses.get(uid) } });
+  const statuses: StatusStore = new StatusStore({
+    clock,
+    log: log.child({ component: 'status' }),
     onChange: (uid) => {
       cluster().statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
       feed?.changed(uid);
-      base.memory.touch();
+      memory.touch();
       if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },
     shown: (pod) => cluster().mirrorStatus(pod),
   });
-  return statuses;
+  return { store, statuses, objects: new LocalObjectStore(), podMetrics, feed };
 }
 
 /** What is done before the first part runs. */
@@ -280,14 +285,10 @@ async function prepareNode(
   await cluster.prepare(signal);
 }
 
-type Late = {
-  readonly store: PodStore;
-  readonly podMetrics: PodMetrics;
-  readonly statuses: StatusStore;
+type Late = Stores & {
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
   readonly devicesForgotten: () => boolean;
-  readonly objects: LocalObjectStore;
   readonly volumes: () => Volumes;
   readonly life: () => PodLife;
   readonly sources: () => Sources;
@@ -312,8 +313,7 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
       starts: { crowded: () => late.life().crowded(), quiet: (stop) => late.life().quiet(stop) },
       onPodCertificates: (uid) => late.volumes().manager.podCertificatesChanged(uid),
       onTrustBundles: () => late.volumes().manager.trustBundlesChanged(),
-      mayBeRunning: (uid) =>
-        mayHaveRunningContainers(late.life().workers.stateOf(uid), late.life().housekeeping.synced),
+      mayBeRunning: (uid) => late.life().lifecycles.mayBeRunning(uid),
       volumesInUse: () => late.volumes().manager.volumesInUse(),
       onNode: (node) => late.volumes().nodeSeen(node),
       onStatusSynced: (uid) => late.podMetrics.statusSynced(uid),

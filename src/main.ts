@@ -5,7 +5,7 @@ import { toVersionedJson } from './config/convert.ts';
 import { helpText } from './config/help.ts';
 import { maskConfig } from './config/mask.ts';
 import { ConfigUpdates } from './config/updates.ts';
-import { KUBELET_VERSION, versionText } from './config/version.ts';
+import { KUBELET_VERSION, versionText } from './lib/version.ts';
 import { quantity, toNumber } from './core/quantity.ts';
 import { acquireLockFile, lockContended } from './host/process/lock-file.ts';
 import { LogLevels } from './host/process/log-levels.ts';
@@ -70,8 +70,8 @@ const loadKubelet: LoadKubelet = async (signal) => {
   await systemClock.sleep(8, signal);
   for (const slice of [
     () => import('./assembly/runtime-edge.ts'),
-    () => import('./assembly/images.ts'),
-    () => import('./assembly/sources.ts'),
+    () => import('./images/create.ts'),
+    () => import('./sources/create.ts'),
     () => import('./assembly/volumes.ts'),
     () => import('./assembly/pod-life.ts'),
   ]) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { environmentOf } from '../config/environment.fixture.ts';
 import type { Node } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
-import { checkResize, type ResizeOptions } from './resize-check.ts';
+import { checkResize, configuredResizeChecks, type ResizeOptions } from './resize-check.ts';
 
 const NODE: Node = { metadata: { name: 'n' }, status: { allocatable: { cpu: '4', memory: '4Gi', pods: '10' } } };
 const OPTIONS: ResizeOptions = {
@@ -91,6 +92,25 @@ test('resources of the pod as a whole', () => {
   ];
   for (const [wanted, options, expected] of rows) {
     const verdict = checkResize(whole(wanted), whole(full), [pod({ cpu: '2' })], NODE, { ...OPTIONS, ...options });
+    assert.equal(verdict.ok ? 'ok' : `${verdict.reason} ${verdict.message}`, expected);
+  }
+});
+
+test('the managers and gates that are configured count', () => {
+  const rows: [Parameters<typeof environmentOf>[0], Node | undefined, string][] = [
+    [{}, NODE, 'ok'],
+    [{}, undefined, 'Deferred the node is not known yet'],
+    [
+      { config: { cpuManagerPolicy: 'static' }, gates: { InPlacePodVerticalScalingExclusiveCPUs: false } },
+      NODE,
+      'Infeasible Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+    ],
+    [{ config: { cpuManagerPolicy: 'static' }, gates: { InPlacePodVerticalScalingExclusiveCPUs: true } }, NODE, 'ok'],
+  ];
+  const granted = pod({ cpu: '2', memory: '1Gi' }, { cpu: '2', memory: '1Gi' });
+  for (const [otherwise, node, expected] of rows) {
+    const known = { node: () => node, allocated: () => granted, usesSwap: () => false };
+    const verdict = configuredResizeChecks(environmentOf(otherwise), known)(pod(full, full), []);
     assert.equal(verdict.ok ? 'ok' : `${verdict.reason} ${verdict.message}`, expected);
   }
 });

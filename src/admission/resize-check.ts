@@ -1,4 +1,5 @@
 // Whether a pod's new resources can be had: now, later, or never on this node.
+import type { Environment } from '../config/environment.ts';
 import type { Node } from '../core/node.ts';
 import type { Container, Pod } from '../core/pod.ts';
 import { differingResources, podRequests, resourcesOf } from '../core/pod-resources.ts';
@@ -44,7 +45,7 @@ export function checkResize(
 }
 
 /** The check for every pod of this node; before the node is known resizes wait. */
-export const resizeChecks =
+const resizeChecks =
   (
     known: { readonly node: () => Node | undefined; readonly allocated: (pod: Pod) => Pod },
     options: ResizeOptions,
@@ -54,6 +55,20 @@ export const resizeChecks =
     if (node === undefined) return { ok: false, reason: 'Deferred', message: 'the node is not known yet' };
     return checkResize(pod, known.allocated(pod), others, node, options);
   };
+
+/** By the configured managers and gates. */
+export const configuredResizeChecks = (
+  { config, gates }: Pick<Environment, 'config' | 'gates'>,
+  known: Parameters<typeof resizeChecks>[0] & Pick<ResizeOptions, 'usesSwap'>,
+): ReturnType<typeof resizeChecks> =>
+  resizeChecks(known, {
+    cpuManagerPolicy: config.cpuManagerPolicy,
+    memoryManagerPolicy: config.memoryManagerPolicy,
+    resizeExclusiveCpus: gates.enabled('InPlacePodVerticalScalingExclusiveCPUs'),
+    resizeExclusiveMemory: gates.enabled('InPlacePodVerticalScalingExclusiveMemory'),
+    usesSwap: known.usesSwap,
+    podLevel: gates.enabled('InPlacePodLevelResourcesVerticalScaling'),
+  });
 
 type Impossible = { readonly message: string; readonly detail?: string };
 

@@ -1,15 +1,34 @@
 // What the node needs from a cluster, in one shape: `cluster.ts` gives it with an API server, `standalone.ts` without.
 import type { EventRecorder, EventType } from '../core/events.ts';
-import type { KubeObject } from '../core/meta.ts';
 import type { PodUid } from '../core/ids.ts';
-import type { ConfigMap, Node, Secret, Service } from '../core/node.ts';
+import type { KubeObject } from '../core/meta.ts';
+import type { ConfigMap, KubeEvent, Node, Secret, Service } from '../core/node.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
-import type { KubeEvent } from '../core/node.ts';
 import type { ApiConnection } from '../kube/connect.ts';
-import type { ServiceAccountIdentity } from '../images/provider-plugin.ts';
+import type { PodTokens } from '../kube/pod-tokens.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { PodCertificateSource } from '../volumes/plugins/sources.ts';
 import type { TrustBundleLister } from '../volumes/plugins/trust-bundles.ts';
-import type { PodCertificateSource, TokenSource } from '../volumes/plugins/sources.ts';
+
+/** The objects that pods use. */
+export interface PodObjects {
+  /** Rejects with `notFound` and the API server's text. */
+  configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
+  secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
+  /** Undefined until they were read once. */
+  services(): readonly Service[] | undefined;
+  /** Rejects when there is no such class. */
+  runtimeHandler(className: string, signal: AbortSignal): Promise<string>;
+  /** Keeps the objects a pod refers to at hand until `unregister`. */
+  register(pod: Pod): void;
+  unregister(pod: Pod): void;
+  /** Service account tokens on behalf of pods. */
+  readonly tokens?: Pick<PodTokens, 'token' | 'identityOf'> | undefined;
+  /** Where the gate allows them: the cluster's bundles of trust anchors. */
+  readonly trustBundles?: TrustBundleLister | undefined;
+  /** Where the gate allows them: certificates that signers in the cluster issue to pods. */
+  readonly podCertificates?: PodCertificateSource | undefined;
+}
 
 export interface ClusterPort {
   /** Absent without an API server. */
@@ -18,35 +37,13 @@ export interface ClusterPort {
     claim(claim: KubeObject, type: EventType, reason: string, message: string): void;
     readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
   };
+  readonly objects: PodObjects;
   /** Before the first part runs. */
   prepare(signal: AbortSignal): Promise<void>;
   /** Long-lived parts, in start order. */
   readonly parts: readonly Runnable[];
   /** Sources this brings along beside file and HTTP (`api`). */
   readonly sources: readonly string[];
-  readonly tokens?: TokenSource;
-  /** Tokens that CSI drivers ask for on behalf of a pod. */
-  driverToken?(
-    pod: Pod,
-    request: { readonly audience: string; readonly expirationSeconds?: number },
-    signal: AbortSignal,
-  ): Promise<{ readonly token: string; readonly expirationTimestamp: string }>;
-  /** Where the gate allows them: the cluster's bundles of trust anchors. */
-  readonly trustBundles?: TrustBundleLister;
-  /** Where the gate allows them: certificates that signers in the cluster issue to pods. */
-  readonly podCertificates?: PodCertificateSource;
-  /** Rejects with `notFound` and the API server's text. */
-  configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
-  secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
-  /** Whom a credential provider may ask for on behalf of the pod; undefined where there is no API server. */
-  serviceAccountOf(pod: Pod, signal: AbortSignal): Promise<ServiceAccountIdentity | undefined>;
-  /** Undefined until they were read once. */
-  services(): readonly Service[] | undefined;
-  /** Rejects when there is no such class. */
-  runtimeHandler(className: string, signal: AbortSignal): Promise<string>;
-  /** Keeps the objects a pod refers to at hand until `unregister`. */
-  register(pod: Pod): void;
-  unregister(pod: Pod): void;
   /** This node as last seen, or as it would be registered. */
   node(): Node | undefined;
   freshNode(signal: AbortSignal): Promise<Node | undefined>;

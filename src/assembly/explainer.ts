@@ -5,8 +5,8 @@ import type { StatusStore } from '../status/status-store.ts';
 import { PodExplainer } from '../why/pod-facts.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
-import type { Images } from './images.ts';
-import type { PodLife } from './pod-life.ts';
+import type { Images } from '../images/create.ts';
+import type { PodLife } from '../pods/create.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 import type { Volumes } from './volumes.ts';
 

@@ -8,14 +8,14 @@ import {
   type RuntimeVersion,
 } from '../cri/connection.ts';
 import { criMetrics } from '../cri/metrics.ts';
-import { tryParseCpuSet } from '../core/cpuset.ts';
 import type { Cgroups } from '../host/cgroups/cgroups.ts';
-import { openCgroups, type CgroupDriver } from '../host/cgroups/open.ts';
-import { readMachine } from '../host/machine.ts';
+import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
+import { openCgroups } from '../host/cgroups/open.ts';
 import { PodCidr } from '../node/pod-cidr.ts';
 import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
-import { NodeResources } from '../resources/node-resources.ts';
+import { createNodeResources } from '../resources/create.ts';
+import type { NodeResources } from '../resources/node-resources.ts';
 import type { Foundation } from './foundation.ts';
 import { nodeChecks } from '../server/kubelet-health.ts';
 import { tracedCalls } from '../trace/traced-ports.ts';
@@ -34,7 +34,7 @@ export type RuntimeEdge = {
 };
 
 export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): Promise<RuntimeEdge> {
-  const { config, clock, log, registry, flags } = base;
+  const { config, clock, log, registry } = base;
   const cri = openCri(clock, {
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
@@ -58,20 +58,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     },
     { onStream: () => health.checkSoon() },
   );
-  const resources = new NodeResources(
-    { machine: () => readMachine() },
-    {
-      rootDir: flags.rootDir,
-      maxPods: config.maxPods,
-      podsPerCore: config.podsPerCore,
-      kubeReserved: config.kubeReserved,
-      systemReserved: config.systemReserved,
-      reservedCpus: [...(tryParseCpuSet(config.reservedSystemCPUs) ?? [])],
-      evictionHard: config.evictionHard,
-      ignoreEviction: flags.experimentalAllocatableIgnoreEviction,
-      reportEphemeralStorage: config.localStorageCapacityIsolation,
-    },
-  );
+  const resources = createNodeResources(base);
   const [cgroups] = await Promise.all([openCgroups(clock, cgroupDriver, base.systemBus.units), resources.refresh()]);
   const health = new RuntimeHealth({
     runtime: cri.runtime,

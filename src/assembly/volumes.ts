@@ -7,12 +7,12 @@ import type { PluginHandler } from '../plugins/plugin-handler.ts';
 import type { NodeResources } from '../resources/node-resources.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import { createVolumes, type Volumes as CreatedVolumes } from '../volumes/create.ts';
+import { createStorage, type Storage } from '../volumes/create-storage.ts';
 import { CSI_PLUGIN } from '../volumes/csi/csi-layout.ts';
 import { VolumeMetrics } from '../volumes/metrics.ts';
 import { TrustBundles } from '../volumes/plugins/trust-bundles.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
-import { buildStorage } from './storage.ts';
 
 export type Volumes = CreatedVolumes & {
   /** Long-lived parts, in start order. */
@@ -20,7 +20,7 @@ export type Volumes = CreatedVolumes & {
   /** Kinds of plugins that bring volumes. */
   readonly handlers: readonly PluginHandler[];
   /** Our own Node object changed, or was answered by the server. */
-  nodeSeen(node: Node): void;
+  nodeSeen(node: Node | undefined): void;
 };
 
 export function buildVolumes(
@@ -29,7 +29,9 @@ export function buildVolumes(
   resources: NodeResources,
   statuses: StatusStore,
 ): Volumes {
-  const storage = buildStorage(base, cluster, () => created.manager.retry(CSI_PLUGIN));
+  const { objects, events } = cluster;
+  const { tokens, trustBundles, podCertificates } = objects;
+  const storage = storageOf(base, cluster, () => created.manager.retry(CSI_PLUGIN));
   const facts = {
     factsOf: (pod: Pod) => ({
       podIPs: (statuses.statusOf(uidOf(pod))?.podIPs ?? []).map((p) => p.ip),
@@ -39,15 +41,13 @@ export function buildVolumes(
   };
   const created = createVolumes(
     {
-      objects: cluster,
+      objects,
       facts,
-      ...(cluster.tokens === undefined ? {} : { tokens: cluster.tokens }),
-      ...(cluster.trustBundles === undefined
-        ? {}
-        : { trustBundles: new TrustBundles(cluster.trustBundles, randomUUID()) }),
-      ...(cluster.podCertificates === undefined ? {} : { podCertificates: cluster.podCertificates }),
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(trustBundles === undefined ? {} : { trustBundles: new TrustBundles(trustBundles, randomUUID()) }),
+      ...(podCertificates === undefined ? {} : { podCertificates }),
       ...(storage === undefined ? {} : { storage: storage.deps }),
-      events: cluster.events,
+      events,
       clock: base.clock,
       log: base.log,
       metrics: new VolumeMetrics(base.registry),
@@ -61,3 +61,16 @@ export function buildVolumes(
     nodeSeen: (node) => storage?.attachments.nodeSeen(node),
   };
 }
+
+/** Claims and drivers are an API server's. */
+const storageOf = (base: Foundation, cluster: ClusterPort, onDriver: () => void): Storage | undefined =>
+  cluster.api &&
+  createStorage(base, {
+    client: cluster.api.main,
+    secret: (namespace, name, signal) => cluster.objects.secret(namespace, name, signal),
+    tokens: cluster.objects.tokens,
+    node: () => cluster.node(),
+    onVolumesInUse: () => cluster.nodeChanged(),
+    events: cluster.events,
+    onDriver,
+  });

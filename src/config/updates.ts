@@ -34,6 +34,12 @@ export class ConfigUpdates {
     return () => void this.#listeners.delete(fn);
   }
 
+  /** Options that read the configuration in force at every use, so that they follow a change of `fields`. */
+  live<T>(fields: readonly string[], read: (updates: Pick<ConfigUpdates, 'current'>) => T): T {
+    this.subscribe(fields, () => undefined);
+    return read(this);
+  }
+
   /** Takes over what somebody follows and says what else differs. */
   offer(next: KubeletConfig): ConfigDiff {
     const followed = new Set([...this.#listeners.values()].flat());

@@ -436,7 +436,7 @@ export type VolumeMountStatus = {
 // ---- questions ----
 
 export const uidOf = (pod: Pod): PodUid => podUid(pod.metadata.uid ?? '');
-export const namespaceOf = (pod: Pod): string => pod.metadata.namespace ?? 'default';
+export const namespaceOf = (pod: Pick<Pod, 'metadata'>): string => pod.metadata.namespace ?? 'default';
 
 /** `name_namespace(uid)`, upstream's way to name a pod in messages. */
 export const podRef = (pod: Pod): string => `${pod.metadata.name}_${namespaceOf(pod)}(${pod.metadata.uid ?? ''})`;
@@ -445,7 +445,7 @@ export const podRef = (pod: Pod): string => `${pod.metadata.name}_${namespaceOf(
 export const podKey = (pod: Pod): string => `${namespaceOf(pod)}/${pod.metadata.name}`;
 
 /** `name_namespace`: what a static pod and its mirror share. */
-export const fullName = (pod: Pod): string => `${pod.metadata.name}_${namespaceOf(pod)}`;
+export const fullName = (pod: Pick<Pod, 'metadata'>): string => `${pod.metadata.name}_${namespaceOf(pod)}`;
 
 export const CONFIG_SOURCE = 'kubernetes.io/config.source';
 export const CONFIG_SEEN = 'kubernetes.io/config.seen';

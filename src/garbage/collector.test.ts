@@ -11,6 +11,7 @@ import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { GarbageCollector, type CollectorDeps } from './collector.ts';
+import { ContainerRemover } from './container-remover.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
 import { DEFAULT_POLICY, type GcContainer, type GcSandbox } from './plan.ts';
 
@@ -79,13 +80,15 @@ function setup(gone: readonly string[] = [], more: Partial<CollectorDeps> = {}, 
       log: silentLogger,
       runtime,
       pods: { contentRemovable: (uid) => gone.includes(uid), runtimeRemovable: (uid) => uid.startsWith('done') },
-      logFiles: {
-        removeLogs: (path) => Promise.resolve(void logs.push(path)),
-        linkName: (of) => `${of.podName}_${of.namespace}_${of.container}-${of.containerId}.log`,
-        linkOwner: (name) => /-([^-]*)\.log$/.exec(name)?.[1],
-      },
+      remover: new ContainerRemover(
+        {
+          runtime,
+          removeLogs: (path) => Promise.resolve(void logs.push(path)),
+          postStop: (uid, name, id) => void stopped.push(`${uid} ${name} ${id}`),
+        },
+        places,
+      ),
       sourcesReady: () => true,
-      postStop: (uid, name, id) => void stopped.push(`${uid} ${name} ${id}`),
       ...more,
     },
     { policy: DEFAULT_POLICY, everyMs: 60_000, ...places, ...limits },

@@ -1,12 +1,14 @@
 // Does what the plan says, a bounded amount at a time. What cannot be removed is logged and tried again next time.
 import { join } from 'node:path';
 import type { ContainerId, PodUid } from '../core/ids.ts';
+import { containerIdOf } from '../core/log-links.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { QuietWait, type Quiet } from '../lib/quiet-wait.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { ContainerRemover } from './container-remover.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
 import { deadLinks, namesIn, removeFile, removeTree } from './log-places.ts';
 import {
@@ -26,27 +28,15 @@ export interface PodLifecycles {
   runtimeRemovable(uid: PodUid): boolean;
 }
 
-/** Files of a container's log, by whoever owns their layout. */
-export interface ContainerLogFiles {
-  /** The log and everything it was rotated into. */
-  removeLogs(logPath: string): Promise<void>;
-  /** Name of the link in the links' directory. */
-  linkName(of: { podName: string; namespace: string; container: string; containerId: string }): string;
-  /** The container a link is of, if its name still says so. */
-  linkOwner(name: string): string | undefined;
-}
-
 export type CollectorDeps = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly runtime: GarbageRuntime;
   readonly pods: PodLifecycles;
-  readonly logFiles: ContainerLogFiles;
+  readonly remover: Pick<ContainerRemover, 'removeContainer'>;
   readonly sourcesReady: () => boolean;
   /** Resolves when no pods are starting: they come first, regular passes wait for a while. */
   readonly quiet?: Quiet;
-  /** Told before a container goes, so that its exclusive resources are freed. */
-  readonly postStop: (podUid: PodUid, container: string, id: ContainerId) => void;
 };
 export type CollectorOptions = {
   readonly policy: GcPolicy;
@@ -58,8 +48,6 @@ export type CollectorOptions = {
   readonly maxPerPass?: number;
   readonly concurrency?: number;
 };
-
-type ToRemove = { readonly id: ContainerId; podUid: PodUid; podName: string; namespace: string; name: string };
 
 export type Collected = { readonly removed: number; readonly failed: number; readonly left: number };
 
@@ -88,8 +76,6 @@ export class GarbageCollector implements Runnable {
   /** One pass at a time, whoever asks for it. */
   readonly #turn = new Semaphore(1);
   readonly #stuck = new Set<string>();
-  /** A container that is being removed is not asked for twice: prunes, finished pods and regular passes overlap. */
-  readonly #removing = new Map<ContainerId, Promise<void>>();
 
   constructor(deps: CollectorDeps, opts: CollectorOptions) {
     this.#deps = deps;
@@ -172,7 +158,7 @@ export class GarbageCollector implements Runnable {
     return this.#each(
       ids,
       (id) =>
-        this.#removeContainer(
+        this.#deps.remover.removeContainer(
           {
             id,
             podUid: snapshot.uid,
@@ -180,6 +166,7 @@ export class GarbageCollector implements Runnable {
             namespace: snapshot.namespace,
             name: nameOf.get(id) ?? '',
           },
+          false,
           signal,
         ),
       AT_ONCE,
@@ -195,7 +182,7 @@ export class GarbageCollector implements Runnable {
       async (container) => {
         // Nobody knows whether it runs.
         if (container.state === 'unknown') await this.#deps.runtime.kill(container.id, signal);
-        await this.#removeContainer(container, signal);
+        await this.#deps.remover.removeContainer(container, false, signal);
       },
       before,
       signal,
@@ -222,31 +209,11 @@ export class GarbageCollector implements Runnable {
 
   /** A log that is being rotated is gone for a moment; the link of a container that is not dead stays. */
   async #removeLink(name: string, signal: AbortSignal): Promise<void> {
-    const owner = this.#deps.logFiles.linkOwner(name);
+    const owner = containerIdOf(name);
     const container =
       owner === undefined ? undefined : await this.#deps.runtime.container(owner as ContainerId, signal);
     if (container !== undefined && container.state !== 'exited') return;
     await removeFile(join(this.#opts.containerLogs, name));
-  }
-
-  #removeContainer(container: ToRemove, signal: AbortSignal): Promise<void> {
-    const { id } = container;
-    const underWay = this.#removing.get(id);
-    if (underWay !== undefined) return underWay;
-    const removal = this.#remove(container, signal).finally(() => this.#removing.delete(id));
-    this.#removing.set(id, removal);
-    return removal;
-  }
-
-  async #remove(container: ToRemove, signal: AbortSignal): Promise<void> {
-    const { runtime, logFiles } = this.#deps;
-    const { id, podUid, podName, namespace, name } = container;
-    this.#deps.postStop(podUid, name, id);
-    const status = await runtime.container(id, signal);
-    if (status?.logPath) await logFiles.removeLogs(status.logPath);
-    const link = logFiles.linkName({ podName, namespace, container: name, containerId: id });
-    await removeFile(join(this.#opts.containerLogs, link));
-    await runtime.removeContainer(id, signal);
   }
 
   /** As many as a pass may, some at a time, each after `before`; a failure is counted and does not stop the others. */

@@ -18,10 +18,10 @@ function setup(keep: number, removable: boolean, fails = false) {
     {
       observed: { get: (uid) => (uid === 'gone' ? undefined : aliveSnapshot(uid)) },
       contentRemovable: () => removable,
-      collector: () => ({
+      collector: {
         prune: ({ uid }, n) => act(`prune ${uid} to ${n}`),
         removeContainersOf: ({ uid }) => act(`remove ${uid}`),
-      }),
+      },
       log: silentLogger,
     },
     keep,

@@ -12,7 +12,7 @@ export type ContainerPrunerDeps = {
   readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
   /** Whether nothing of the pod is needed any more; false for a pod that nobody knows. */
   readonly contentRemovable: (uid: PodUid) => boolean;
-  readonly collector: () => Pick<GarbageCollector, 'prune' | 'removeContainersOf'>;
+  readonly collector: Pick<GarbageCollector, 'prune' | 'removeContainersOf'>;
   readonly log: Logger;
 };
 
@@ -47,8 +47,8 @@ export class ContainerPruner implements Runnable {
     const signal = this.#signal;
     if (snapshot === undefined || signal === undefined || signal.aborted) return;
     try {
-      if (contentRemovable(uid)) await collector().removeContainersOf(snapshot, signal);
-      else await collector().prune(snapshot, this.#keep, signal);
+      if (contentRemovable(uid)) await collector.removeContainersOf(snapshot, signal);
+      else await collector.prune(snapshot, this.#keep, signal);
     } catch (err) {
       log.debug('dead containers stay for now', { uid, err });
     }

@@ -112,8 +112,9 @@ export class PodCheckpoint implements Runnable {
     this.#pods.replace(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
   }
 
-  nodeChanged(node: Node): void {
-    this.#node.set(this.#o.nodeName, node);
+  /** A node that is gone stays as it was last known. */
+  nodeChanged(node: Node | undefined): void {
+    if (node !== undefined) this.#node.set(this.#o.nodeName, node);
   }
 
   servicesChanged(services: Iterable<Service>): void {

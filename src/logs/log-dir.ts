@@ -59,6 +59,11 @@ export class LogDir {
     return link(this.#dir.at(basename(from)), this.#dir.at(basename(to)));
   }
 
+  /** Whatever carries the name, directories too. */
+  removeTree(path: string): Promise<void> {
+    return this.#dir.removeTree(basename(path));
+  }
+
   /** Gone is success. */
   remove(path: string): Promise<void> {
     return this.#dir.unlink(basename(path));

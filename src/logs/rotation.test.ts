@@ -203,7 +203,7 @@ describe('rotation', () => {
     await make(join(elsewhere, '0.log'), 'long enough to rotate');
     symlinkSync(elsewhere, join(directory, 'c'));
     await rotation.pass(signal);
-    await assert.rejects(removeContainerLogs(logPath), /ELOOP|ENOTDIR/);
+    await removeContainerLogs(logPath);
     assert.deepEqual(readdirSync(elsewhere), ['0.log']);
   });
 
@@ -220,6 +220,7 @@ describe('rotation', () => {
     const { logPath, files } = setup();
     await make(logPath, 'x');
     for (const end of ['.20260101-000000.gz', '.20260101-000001', '.tmp']) writeFileSync(logPath + end, 'x');
+    mkdirSync(`${logPath}.directory`);
     writeFileSync(join(logPath, '..', '10.log'), 'other');
     await removeContainerLogs(logPath);
     assert.deepEqual(files(), ['10.log']);

@@ -188,15 +188,18 @@ const compressFile = (path: string, signal: AbortSignal): Promise<void> =>
     await dir.remove(path);
   });
 
-/** Everything that carries a log's name: for a container that is removed. */
+/** What a pod with a hostPath there can put in the place of a directory. */
+const NO_DIRECTORY = ['ENOENT', 'ENOTDIR', 'ELOOP'];
+
+/** Everything that carries a log's name: for a container that is removed. Where there is no directory there is no log. */
 export async function removeContainerLogs(logPath: string): Promise<void> {
   try {
     await LogDir.using(logPath, async (dir) => {
-      await dir.remove(logPath);
+      await dir.removeTree(logPath);
       for (let left = await dir.siblings(logPath); left.length > 0; left = await dir.siblings(logPath))
-        for (const path of left) await dir.remove(path);
+        for (const path of left) await dir.removeTree(path);
     });
   } catch (err) {
-    if (errnoOf(err) !== 'ENOENT') throw err;
+    if (!NO_DIRECTORY.includes(errnoOf(err) ?? '')) throw err;
   }
 }

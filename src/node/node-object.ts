@@ -6,7 +6,7 @@ import { isExtendedResource } from '../core/resource-names.ts';
 import { apiTime } from '../core/time.ts';
 import { NODE_MERGE_KEYS, plain, sameJson, strategicMergeDiff, type JsonObject } from '../kube/patch.ts';
 import { nodeConditions, type Pressure } from './conditions.ts';
-import type { HostFacts } from './host-facts.ts';
+import type { HostFacts } from '../host/host-facts.ts';
 
 export type NodeOptions = {
   readonly nodeName: string;

@@ -19,7 +19,7 @@ import {
   qosName,
   type CgroupDriver,
   type CgroupName,
-} from './cgroup-names.ts';
+} from '../host/cgroups/cgroup-names.ts';
 import { MIN_SHARES } from './formulas.ts';
 import { settingsOfResources } from './pod-config.ts';
 import { qosTierSettings, requestedMemory, type QosTierOptions } from './qos-tiers.ts';

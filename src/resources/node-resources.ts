@@ -3,7 +3,7 @@
 import { statfs } from 'node:fs/promises';
 import type { ResourceList } from '../core/pod.ts';
 import { resourceListOf, type Resources } from '../core/pod-resources.ts';
-import { fromUnits, type Quantity } from '../core/quantity.ts';
+import { fromUnits, quantity, toNumber, type Quantity } from '../core/quantity.ts';
 import type { MachineFacts } from '../host/machine.ts';
 import { KubeletError } from '../lib/errors.ts';
 import {
@@ -83,6 +83,11 @@ export class NodeResources {
 
   allocatable(): Resources {
     return merged(nodeAllocatable(this.#capacity, this.#reservations), counts(this.#devices?.().allocatable));
+  }
+
+  /** Zero where the node has none. */
+  allocatableBytes(resource: 'memory'): number {
+    return toNumber(this.allocatable().get(resource) ?? quantity('0'));
   }
 
   /** As node status wants them. */

@@ -15,6 +15,7 @@ for (const [what, made, want] of [
     const did: string[] = [];
     const life = new PodCgroupLife({
       cgroups: {
+        exists: async () => false,
         ensure: async () => {
           did.push('ensure');
           return made;

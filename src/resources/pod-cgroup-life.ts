@@ -4,6 +4,7 @@ import type { Pod } from '../core/pod.ts';
 
 export type PodCgroupLifeDeps = {
   readonly cgroups: {
+    exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
     ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
     destroy(uid: PodUid, signal: AbortSignal): Promise<void>;
   };
@@ -18,6 +19,10 @@ export class PodCgroupLife {
 
   constructor(deps: PodCgroupLifeDeps) {
     this.#deps = deps;
+  }
+
+  exists(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    return this.#deps.cgroups.exists(pod, signal);
   }
 
   async ensure(pod: Pod, signal: AbortSignal): Promise<void> {

@@ -14,7 +14,7 @@ import {
   parseCgroupName,
   type CgroupDriver,
   type CgroupName,
-} from './cgroup-names.ts';
+} from '../host/cgroups/cgroup-names.ts';
 import { MIN_SHARES } from './formulas.ts';
 import { podCgroupSettings, type PodConfigOptions } from './pod-config.ts';
 

@@ -31,6 +31,7 @@ function setup(known: { granted?: boolean; actuated?: boolean; resized?: boolean
       failed: (_pod, error) => void did.push(`failed ${error}`),
       forget: () => void did.push('forget'),
       offer: () => void did.push('offer'),
+      retry: (why) => void did.push(`retry ${why}`),
       progress: (_pod, inProgress) => void did.push(`progress ${inProgress}`),
       retain: () => void did.push('retain'),
     },

@@ -20,7 +20,7 @@ export interface ActuatedRecords {
 export type PodResizingDeps = {
   readonly allocations: Pick<AllocationState, 'allocated' | 'grant' | 'has' | 'retain'>;
   readonly actuated: ActuatedRecords;
-  readonly resizes: Pick<Resizes, 'conditionsOf' | 'failed' | 'forget' | 'offer' | 'progress' | 'retain'>;
+  readonly resizes: Pick<Resizes, 'conditionsOf' | 'failed' | 'forget' | 'offer' | 'progress' | 'retain' | 'retry'>;
   /** The rules of the runtime's plan: which containers can be resized, and whether one still has to be. */
   readonly plan: {
     containers(pod: Pod): readonly { readonly name: string; readonly resources?: ResourceRequirements }[];
@@ -55,6 +55,11 @@ export class PodResizing {
     const problem = before === undefined ? undefined : updateProblem(before, pod);
     if (problem !== undefined) events.pod(pod, 'Warning', 'FailedNodeDeclaredFeaturesCheck', problem);
     resizes.offer(pod, before);
+  }
+
+  /** Room was made: resizes that wait may go on. */
+  retry(why: Parameters<Resizes['retry']>[0]): void {
+    this.#deps.resizes.retry(why);
   }
 
   /** The pod's cgroup was made, with what the pod was granted: later grants must be brought into it. */

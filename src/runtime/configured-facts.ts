@@ -1,6 +1,71 @@
 // Facts that follow from the configuration and the machine by a rule. Pure.
+import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
+import { CONTAINER_LOGS } from '../core/log-links.ts';
+import type { MemoryQosFacts } from './memory-qos.ts';
 import type { CrashBackoffOptions } from './crash-backoff.ts';
 import type { RuntimeFacts } from './facts.ts';
+
+/** What of the machine and the kubelet's start matters to containers. */
+export type HostOfContainers = {
+  readonly cgroupVersion: 1 | 2;
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  readonly hugePages: readonly { readonly sizeBytes: number }[];
+  /** The node's memory for pods, which may change. */
+  readonly allocatableBytes: () => number;
+  readonly extraMaskedPaths: readonly string[];
+  readonly selinux: boolean;
+};
+
+export function configuredFacts(env: Environment, host: HostOfContainers): RuntimeFacts {
+  const { config, flags, gates } = env;
+  const memoryQos = memoryQosOf(env, host);
+  return env.updates.live(['clusterDNS', 'clusterDomain'], (now) => ({
+    cpuCfsQuota: config.cpuCFSQuota,
+    cpuCfsPeriodUs: Math.round(config.cpuCFSQuotaPeriodMs * 1000),
+    memoryCapacityBytes: host.memoryBytes,
+    swapCapacityBytes: host.swapBytes,
+    ...swapFactsOf({ swapBehavior: config.memorySwap.swapBehavior, ...host }),
+    singleProcessOomKill: config.singleProcessOOMKill ?? host.cgroupVersion === 1,
+    hugePageSizes: host.hugePages.map((pool) => pageSizeName(pool.sizeBytes)),
+    ...(memoryQos === undefined ? {} : { memoryQos }),
+    podLogsDir: config.podLogsDir,
+    get clusterDomain() {
+      return now.current.clusterDomain;
+    },
+    get clusterDns() {
+      return now.current.clusterDNS;
+    },
+    seccompDefault: config.seccompDefault || flags.seccompDefault,
+    seccompDir: join(flags.rootDir, 'seccomp'),
+    extraMaskedPaths: host.extraMaskedPaths,
+    stopSignals: gates.enabled('ContainerStopSignals'),
+    rootDir: flags.rootDir,
+    containerLogsDir: CONTAINER_LOGS,
+    resolvConf: config.resolvConf,
+    nodeHostsFile: '/etc/hosts',
+    selinux: host.selinux,
+    crashBackoff: crashBackoffOf(
+      gates.enabled('ReduceDefaultCrashLoopBackOffDecay'),
+      config.crashLoopBackOff.maxContainerRestartPeriodMs,
+    ),
+    kubernetesVersion: '1.36',
+  }));
+}
+
+/** Memory QoS needs cgroup v2. */
+export const memoryQosOf = (
+  { config, gates }: Pick<Environment, 'config' | 'gates'>,
+  host: Pick<HostOfContainers, 'cgroupVersion' | 'allocatableBytes'>,
+): MemoryQosFacts | undefined =>
+  gates.enabled('MemoryQoS') && host.cgroupVersion === 2
+    ? {
+        throttlingFactor: config.memoryThrottlingFactor ?? 1,
+        tiered: config.memoryReservationPolicy === 'TieredReservation',
+        allocatableBytes: host.allocatableBytes,
+      }
+    : undefined;
 
 /** What decides whether containers may swap. */
 export const swapFactsOf = (given: {

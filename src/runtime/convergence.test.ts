@@ -9,7 +9,14 @@ import fc from 'fast-check';
 import { isSidecar, type Pod } from '../core/pod.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { facts, fakeCluster, fakeInfra, mountsFromSpec, recordingEvents } from '../../test/golden/fixture.ts';
+import {
+  facts,
+  fakeCluster,
+  fakeInfra,
+  mountsFromSpec,
+  recordingEvents,
+  removerOn,
+} from '../../test/golden/fixture.ts';
 import { randomPod } from '../../test/golden/random-pods.ts';
 import { ScriptedRuntime } from '../../test/golden/scripted-runtime.ts';
 import { PodRuntime } from './pod-runtime.ts';
@@ -66,6 +73,7 @@ async function converge({ pod, exits }: Case): Promise<void> {
       images: { ensure: async () => ({ imageRef: 'sha' }) },
       volumes: mountsFromSpec(root, pod),
       resources: { cgroupParentOf: () => '/x' },
+      remover: removerOn(scripted.cri, root),
       cluster: fakeCluster(),
       events: recordingEvents([]),
       infra: fakeInfra(clock, root),

@@ -20,6 +20,7 @@ import {
   fakeResizeRecords,
   mountsFromSpec,
   recordingEvents,
+  removerOn,
   type SeenEvent,
 } from '../../test/golden/fixture.ts';
 
@@ -79,6 +80,7 @@ class Run {
           cgroupParentOf: (pod) => cgroupParent(pod),
           resize: fakeResizeRecords(this.writes),
         },
+        remover: removerOn(this.runtime.cri, root),
         cluster: fakeCluster(seen.calls.some((c) => JSON.stringify(c.request).includes('MY_SVC_'))),
         events: recordingEvents(this.events),
         infra: fakeInfra(this.clock, root),

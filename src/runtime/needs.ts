@@ -4,6 +4,7 @@ import type { PodUid } from '../core/ids.ts';
 import type { ConfigMap, Secret, Service } from '../core/node.ts';
 import type { Container, Pod, ResourceList, ResourceRequirements } from '../core/pod.ts';
 import type { Actuated } from '../core/pod-resources.ts';
+import type { ObservedContainer } from '../core/snapshot.ts';
 import type { WaitingReason } from '../core/reasons.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -56,10 +57,14 @@ export interface ResourceManager {
   readonly resize?: ResizeRecords;
 }
 
+/** Removes an ended container, with its logs unless they are to be kept. Gone is success. */
+export interface ContainerRemover {
+  remove(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void>;
+}
+
 export interface ContainerHooks {
   preCreate(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerAdditions>;
   preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
-  postStop(uid: PodUid, container: string, containerId: string): void;
   /** Whether some container of the pod owns its CPUs. */
   hasExclusiveCpus(uid: PodUid): boolean;
   /** Whether this container does. */

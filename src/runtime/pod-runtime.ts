@@ -4,13 +4,12 @@ import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
 import { withPodLimits, type Actuated } from '../core/pod-resources.ts';
-import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
-import { ContainerRemover } from './container-remover.ts';
+import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import { CrashBackoff } from './crash-backoff.ts';
 import { EnvReader } from './env-reader.ts';
 import type { RuntimeFacts } from './facts.ts';
 import { HookRunner } from './hooks.ts';
-import type { ClusterView, ImageEnsurer, Infra, ResourceManager, VolumeProvider } from './needs.ts';
+import type { ClusterView, ContainerRemover, ImageEnsurer, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { planPod } from './plan.ts';
 import type { ProbeResults } from './plan-steps.ts';
 import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
@@ -28,6 +27,7 @@ export type PodRuntimeDeps = {
   readonly images: ImageEnsurer;
   readonly volumes: VolumeProvider;
   readonly resources: ResourceManager;
+  readonly remover: ContainerRemover;
   readonly cluster: ClusterView;
   readonly events: EventRecorder;
   readonly infra: Infra & { readonly userns: UserNamespaces };
@@ -67,7 +67,7 @@ export class PodRuntime {
         ),
         stopper,
         podStopper: new PodStopper({ cri, stopper }),
-        remover: new ContainerRemover({ cri, resources }, facts),
+        remover: deps.remover,
         resizer: new Resizer({ cri, resources }, facts),
         backoff: new CrashBackoff(facts.crashBackoff),
       },
@@ -103,11 +103,6 @@ export class PodRuntime {
     const error = aggregate(await this.#parts.executors.podStopper.stop(request, signal));
     signal.throwIfAborted();
     if (error !== undefined) throw error;
-  }
-
-  /** Removes an ended container, with its logs unless they are to be kept. */
-  removeContainer(container: ObservedContainer, keepLogs: boolean, signal: AbortSignal): Promise<void> {
-    return this.#parts.executors.remover.remove(container, keepLogs, signal);
   }
 
   /** Drops what is remembered of a pod that is gone for good. */

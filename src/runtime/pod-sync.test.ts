@@ -17,6 +17,7 @@ import {
   fakeInfra,
   mountsFromSpec,
   recordingEvents,
+  removerOn,
   type SeenEvent,
 } from '../../test/golden/fixture.ts';
 import type { ImageRequest, ResourceManager } from './needs.ts';
@@ -59,9 +60,10 @@ class Bench {
   ) {
     this.scripted = new ScriptedRuntime({ podIp: '10.0.0.1', ...options.script }, this.clock);
     const fails = Object.entries(options.fail ?? {}).map(([verb, err]) => [verb, () => Promise.reject(err)]);
+    const cri = { ...this.scripted.cri, ...Object.fromEntries(fails) } as CriRuntime;
     this.runtime = new PodRuntime(
       {
-        cri: { ...this.scripted.cri, ...Object.fromEntries(fails) } as CriRuntime,
+        cri,
         images: {
           ensure: (request, signal) => {
             this.ensured.push(request);
@@ -70,6 +72,7 @@ class Bench {
         },
         volumes: mountsFromSpec(root, pod),
         resources: { cgroupParentOf: () => '/x', ...options.resources },
+        remover: removerOn(cri, root),
         cluster: { ...fakeCluster(), ...options.cluster },
         events: recordingEvents(this.events),
         infra: fakeInfra(this.clock, root),
@@ -94,7 +97,6 @@ describe('a container that cannot start', () => {
     hooks: {
       preCreate: async () => (name === 'preCreate' ? Promise.reject(new Error('no CPUs')) : {}),
       preStart: async () => Promise.reject(new Error('no devices')),
-      postStop: () => undefined,
       hasExclusiveCpus: () => false,
       ownsCpus: () => false,
     },
@@ -466,9 +468,7 @@ describe('a sync', () => {
     const probes = { liveness: () => undefined, startup: () => undefined };
     const request = { pod: podOf(), snapshot: created, pullSecrets: [], probes };
 
-    const stuck = new Bench(podOf(), {
-      fail: { removeContainer: new GrpcError(GrpcCode.Unknown, 'in starting state') },
-    });
+    const stuck = new Bench(podOf(), { fail: { removeContainer: broken } });
     const waits = await stuck.runtime.syncPod(request, new AbortController().signal);
     assert.deepEqual(stuck.scripted.calls, []);
     assert.deepEqual([stuck.reported, waits.startErrors.size, waits.acted], [[], 0, true]);

@@ -217,7 +217,6 @@ function bench(options: {
   const hooks: ContainerHooks = {
     preCreate: () => assert.fail('no container is made'),
     preStart: () => assert.fail('no container is started'),
-    postStop: () => assert.fail('no container is stopped'),
     hasExclusiveCpus: () => false,
     ownsCpus: (_pod, { name }) => name === options.owner,
   };

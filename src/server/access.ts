@@ -1,4 +1,5 @@
 // From the configuration's words to a guard: which credentials count, and who decides what they may do.
+import type { Environment } from '../config/environment.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { bearerToken, clientCertificate, type TokenAuthority } from './authenticators.ts';
 import { Guard, type Authenticator, type Authorizer } from './guard.ts';
@@ -22,6 +23,19 @@ export type AccessDeps = {
   /** How long the certificate of each caller that shows one is still good. */
   readonly onCertificateLifetime?: (leftMs: number) => void;
 };
+
+export const accessOptions = ({
+  config,
+  flags,
+  nodeName,
+}: Pick<Environment, 'config' | 'flags' | 'nodeName'>): AccessOptions => ({
+  nodeName,
+  clientCa: config.authentication.x509.clientCAFile !== '',
+  webhookAuthentication: config.authentication.webhook.enabled,
+  anonymous: config.authentication.anonymous.enabled,
+  mode: config.authorization.mode,
+  strictStreams: flags.strictStreamAuthorization,
+});
 
 /** Rejects configurations with which nobody could be let in, in upstream's words. */
 export function buildGuard(deps: AccessDeps, o: AccessOptions): Guard {

@@ -1,6 +1,6 @@
 // What the routes ask about pods, and how a request's words become a pod, a container or a sandbox.
-import type { PodUid } from '../core/ids.ts';
-import type { Pod } from '../core/pod.ts';
+import { podUid, type PodUid } from '../core/ids.ts';
+import { fullName, type Pod, type PodStatus } from '../core/pod.ts';
 import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import { KubeletError } from '../lib/errors.ts';
 
@@ -17,6 +17,42 @@ export interface ObservedPods {
   all(): readonly PodSnapshot[];
   /** Read anew, after this call. */
   refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
+}
+
+export type KnownPodsDeps = {
+  readonly store: {
+    all(): readonly Pod[];
+    byFullName(name: string): Pod | undefined;
+    translate(uid: PodUid): PodUid;
+  };
+  readonly statuses: { statusOf(uid: PodUid): PodStatus | undefined };
+};
+
+/** The pods the kubelet knows. One without a status of ours is shown as it came. */
+export class KnownPods implements PodsView {
+  readonly #deps: KnownPodsDeps;
+
+  constructor(deps: KnownPodsDeps) {
+    this.#deps = deps;
+  }
+
+  all(): readonly Pod[] {
+    return this.#deps.store.all().map((pod) => this.#withStatus(pod));
+  }
+
+  byName(namespace: string, name: string): Pod | undefined {
+    const found = this.#deps.store.byFullName(fullName({ metadata: { name, namespace } }));
+    return found === undefined ? undefined : this.#withStatus(found);
+  }
+
+  translate(uid: string): PodUid {
+    return this.#deps.store.translate(podUid(uid));
+  }
+
+  #withStatus(pod: Pod): Pod {
+    const status = this.#deps.statuses.statusOf(podUid(pod.metadata.uid ?? ''));
+    return status === undefined ? pod : { ...pod, status };
+  }
 }
 
 export class PodFinder {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { podUid } from '../core/ids.ts';
-import { podUidOfDir } from '../resources/cgroup-names.ts';
+import { podUidOfDir } from '../host/cgroups/cgroup-names.ts';
 import { memberIdOf, takeCensus } from './census.ts';
 
 const ID = '1080f683940f9f49460e4b1520a3f89b205c9f5ffa2423f24e080774525be162';

@@ -5,10 +5,20 @@ import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
 import type { JustDone, PodSnapshot } from '../core/snapshot.ts';
 import type { CallInterceptor } from '../cri/services.ts';
 import type { PodClient } from '../status/status-sync.ts';
+import type { PodTracing } from '../pods/create.ts';
 import type { WorkerSteps } from '../pods/pod-workers.ts';
 import type { PodPrerequisites, Turns } from '../pods/sync-pod.ts';
 import type { PodTracer } from './pod-tracer.ts';
 import type { Kind } from './waterfall.ts';
+
+/** Where the time of a pod's start and stop goes, for the parts of its life. */
+export const podTracing = (tracer: PodTracer): PodTracing => ({
+  steps: (inner) => tracedSteps(tracer, inner),
+  turns: (inner) => tracedTurns(tracer, inner),
+  prerequisites: (inner) => tracedPrerequisites(tracer, inner),
+  observed: (inner) => tracedObservation(tracer, inner),
+  admission: (runsAlready, inner) => tracedAdmission(tracer, runsAlready, inner),
+});
 
 /** CRI calls under their own names. */
 export const tracedCalls =
@@ -19,14 +29,14 @@ export const tracedCalls =
 const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
   tracer.begin(kind, { uid: uidOf(pod), namespace: namespaceOf(pod), name: pod.metadata.name });
 
-export const tracedPrerequisites = (tracer: PodTracer, inner: PodPrerequisites): PodPrerequisites => ({
+const tracedPrerequisites = (tracer: PodTracer, inner: PodPrerequisites): PodPrerequisites => ({
   ...inner,
   ensureCgroup: (pod, signal) => tracer.span('cgroup', () => inner.ensureCgroup(pod, signal)),
   ensureDirectories: (pod) => tracer.span('directories', () => inner.ensureDirectories(pod)),
   mountVolumes: (pod, signal) => tracer.span('volumes', () => inner.mountVolumes(pod, signal)),
 });
 
-export const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
+const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
   get waiting(): number {
     return turns.waiting;
   },
@@ -43,7 +53,7 @@ export const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
 });
 
 /** Everything a worker does for a pod belongs to that pod; its first step towards an end begins the trace of its stop. */
-export const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({
+const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({
   sync: (pod, signal) => tracer.during(uidOf(pod), () => steps.sync(pod, signal)),
   terminate: (target, state, signal) => {
     if (target.pod !== undefined) beginTrace(tracer, 'stop', target.pod);
@@ -58,7 +68,7 @@ interface Admission<Verdict> {
 }
 
 /** The start of a pod begins with its admission, but not that of one that ran before this agent. */
-export const tracedAdmission = <Verdict>(
+const tracedAdmission = <Verdict>(
   tracer: PodTracer,
   runsAlready: (pod: Pod) => boolean,
   inner: Admission<Verdict>,
@@ -73,10 +83,10 @@ interface Observed {
   get(uid: PodUid): PodSnapshot | undefined;
   beginMutation(uid: PodUid, foreseen: 'started' | 'stopped'): (unseen: boolean) => void;
   isOutdated(uid: PodUid): boolean;
-  refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot>;
+  refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot | undefined>;
 }
 
-export const tracedObservation = (tracer: PodTracer, cache: Observed): Observed => ({
+const tracedObservation = (tracer: PodTracer, cache: Observed): Observed => ({
   get: (uid) => cache.get(uid),
   beginMutation: (uid, foreseen) => cache.beginMutation(uid, foreseen),
   isOutdated: (uid) => cache.isOutdated(uid),

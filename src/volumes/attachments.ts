@@ -9,8 +9,9 @@ export class Attachments {
   readonly #waiters = new Set<Waiter>();
   #node: Node | undefined;
 
-  /** From the watch and from answers to our own reports, in any order. */
-  nodeSeen(node: Node): void {
+  /** From the watch and from answers to our own reports, in any order; undefined while there is none. */
+  nodeSeen(node: Node | undefined): void {
+    if (node === undefined) return;
     const before = this.#node;
     if (before?.metadata.uid === node.metadata.uid && versionOf(before) > versionOf(node)) return;
     this.#node = node;

@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import type { EventRecorder, EventType } from '../../src/core/events.ts';
 import type { Service } from '../../src/core/node.ts';
 import type { Pod, ResourceRequirements, Volume } from '../../src/core/pod.ts';
+import type { CriRuntime } from '../../src/cri/services.ts';
+import { ContainerRemover } from '../../src/garbage/container-remover.ts';
+import { criGarbage } from '../../src/garbage/cri-garbage.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Logger } from '../../src/lib/logger.ts';
+import { removeContainerLogs } from '../../src/logs/rotation.ts';
 import type { RuntimeFacts } from '../../src/runtime/facts.ts';
 import type { MountedVolume } from '../../src/runtime/mounts.ts';
 import type { ClusterView, Infra, ResizeRecords, VolumeProvider } from '../../src/runtime/needs.ts';
@@ -29,6 +33,12 @@ export const recordingEvents = (into: SeenEvent[]): EventRecorder => ({
     }),
   node: (type, reason, message) => void into.push({ pod: undefined, type, reason, message }),
 });
+
+export const removerOn = (cri: CriRuntime, root: string): ContainerRemover =>
+  new ContainerRemover(
+    { runtime: criGarbage(cri), removeLogs: removeContainerLogs, postStop: () => undefined },
+    { containerLogs: join(root, 'containers') },
+  );
 
 export const silentLog: Logger = {
   error: () => undefined,

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { containerId, podUid } from '../../src/core/ids.ts';
 import { GarbageCollector } from '../../src/garbage/collector.ts';
+import { ContainerRemover } from '../../src/garbage/container-remover.ts';
 import { criGarbage } from '../../src/garbage/cri-garbage.ts';
 import { DEFAULT_POLICY } from '../../src/garbage/plan.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { readLogs } from '../../src/logs/read-logs.ts';
 import { LogRotation, removeContainerLogs } from '../../src/logs/rotation.ts';
-import { containerIdOf, logLinkName } from '../../src/core/log-links.ts';
 import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
 
@@ -83,16 +83,14 @@ describe('logs and garbage on containerd', () => {
     symlinkSync(logPath, join(containerLogs, `x-${dead.containerId}.log`));
     const collector = new GarbageCollector(
       {
-        postStop: () => undefined,
         clock: systemClock,
         log: silentLogger,
         runtime: criGarbage(containerd.runtime),
         pods: { contentRemovable: (uid) => uid !== podUid(alive.uid), runtimeRemovable: () => false },
-        logFiles: {
-          removeLogs: removeContainerLogs,
-          linkName: (of) => logLinkName(of.podName, of.namespace, of.container, of.containerId),
-          linkOwner: containerIdOf,
-        },
+        remover: new ContainerRemover(
+          { runtime: criGarbage(containerd.runtime), removeLogs: removeContainerLogs, postStop: () => undefined },
+          { containerLogs },
+        ),
         sourcesReady: () => true,
       },
       { policy: DEFAULT_POLICY, everyMs: 60_000, podLogs, containerLogs },

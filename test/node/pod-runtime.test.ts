@@ -20,6 +20,7 @@ import {
   fakeResizeRecords,
   mountsFromSpec,
   recordingEvents,
+  removerOn,
   type SeenEvent,
 } from '../golden/fixture.ts';
 
@@ -101,6 +102,7 @@ async function snapshotOf(pod: Pod): Promise<PodSnapshot> {
 class Node {
   readonly events: SeenEvent[] = [];
   readonly writes: [string, number][] = [];
+  readonly remover = removerOn(containerd.runtime, root);
   readonly runtime: PodRuntime;
 
   constructor(pod: Pod) {
@@ -118,6 +120,7 @@ class Node {
           cgroupParentOf: (p) => `${CGROUP}/pod${uidOf(p)}`,
           resize: fakeResizeRecords(this.writes),
         },
+        remover: this.remover,
         cluster: fakeCluster(),
         events: recordingEvents(this.events),
         infra: fakeInfra(systemClock, root),
@@ -140,7 +143,7 @@ class Node {
     const left = await snapshotOf(pod);
     assert.ok(left.containers.every((c) => c.state === 'exited' || c.state === 'created'));
     assert.ok(left.sandboxes.every((s) => !s.ready));
-    for (const container of left.containers) await this.runtime.removeContainer(container, false, signal);
+    for (const container of left.containers) await this.remover.remove(container, false, signal);
     for (const { id } of left.sandboxes) await containerd.runtime.removePodSandbox({ podSandboxId: id }, signal);
   }
 }

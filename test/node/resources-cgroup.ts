@@ -4,10 +4,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { detectCgroups, type CgroupLayout } from '../../src/host/cgroups/layout.ts';
-import { openCgroups, type CgroupDriver } from '../../src/host/cgroups/open.ts';
 import { systemBus } from '../../src/host/systemd/system-bus.ts';
+import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { cgroupPath } from '../../src/resources/cgroup-names.ts';
+import { cgroupPath, type CgroupDriver } from '../../src/host/cgroups/cgroup-names.ts';
 
 export type TestCgroup = {
   readonly layout: CgroupLayout;

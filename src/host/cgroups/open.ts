@@ -1,12 +1,11 @@
 // Picks the cgroup access for this machine and the configured driver.
 import type { Clock } from '../../lib/clock.ts';
+import type { CgroupDriver } from './cgroup-names.ts';
 import { CgroupV1 } from './cgroup-v1.ts';
 import { CgroupV2 } from './cgroup-v2.ts';
 import type { Cgroups } from './cgroups.ts';
 import { detectCgroups } from './layout.ts';
 import { SystemdSlices, type Units } from './systemd-slices.ts';
-
-export type CgroupDriver = 'cgroupfs' | 'systemd';
 
 /** `units` is systemd's manager for the systemd driver. */
 export async function openCgroups(clock: Clock, driver: 'cgroupfs'): Promise<Cgroups>;

@@ -5,7 +5,7 @@ import type { Endpoint } from '../router.ts';
 
 export interface SummarySource {
   /** The Summary; `onlyCpuAndMemory` gives the reduced form. */
-  summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<object>;
+  summary(options: { readonly onlyCpuAndMemory: boolean }, signal: AbortSignal): Promise<object>;
 }
 
 export const statsRoutes = (source: SummarySource | undefined): Endpoint => ({
@@ -20,7 +20,7 @@ export const statsRoutes = (source: SummarySource | undefined): Endpoint => ({
         const reduced = ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(query.get('only_cpu_and_memory') ?? '');
         let summary: object;
         try {
-          summary = await source.summary(reduced, signal);
+          summary = await source.summary({ onlyCpuAndMemory: reduced }, signal);
         } catch (err) {
           if (signal.aborted) throw err;
           return reply(response, 500, `Internal Error: ${messageOf(err)}`);

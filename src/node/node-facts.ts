@@ -1,0 +1,114 @@
+// Reads everything a status report says about the node, from the parts that know it.
+import type { NodeAddress, RuntimeHandlerStatus } from '../core/node.ts';
+import type { ResourceList } from '../core/pod.ts';
+import type { HostFacts } from '../host/host-facts.ts';
+import type { Logger } from '../lib/logger.ts';
+import { addressesOrNone, type AddressOptions, type HostNetwork } from './addresses.ts';
+import type { Pressure } from './conditions.ts';
+import { CSI_NOT_READY } from './csi-node.ts';
+import type { KnownNode } from './known-node.ts';
+import type { NodeFacts, RuntimeFacts } from './node-object.ts';
+
+/** How the runtime is. */
+export type RuntimeState = {
+  readonly runtimeErrors: readonly string[];
+  readonly networkErrors: readonly string[];
+  readonly handlers: readonly ({ readonly name: string } & NonNullable<RuntimeHandlerStatus['features']>)[];
+  readonly features: { readonly supplementalGroupsPolicy: boolean };
+};
+
+export type NodeFactsDeps = {
+  readonly known: Pick<KnownNode, 'get'>;
+  readonly network: (signal: AbortSignal) => Promise<HostNetwork>;
+  readonly resources: { capacityList(): ResourceList; allocatableList(): ResourceList };
+  readonly health: { state(): RuntimeState };
+  readonly images: { read(signal: AbortSignal): Promise<NonNullable<NodeFacts['images']>> };
+  readonly csi: { readonly ready: boolean };
+  /** What the node is short of, as conditions. */
+  readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
+  readonly volumesInUse: () => readonly string[];
+  readonly log: Logger;
+};
+
+export type NodeFactsOptions = {
+  readonly host: HostFacts;
+  readonly addresses: AddressOptions;
+  readonly runtime: Pick<RuntimeFacts, 'name' | 'version'>;
+  readonly declaredFeatures: readonly string[];
+};
+
+export class NodeFactsReader {
+  readonly #deps: NodeFactsDeps;
+  readonly #o: NodeFactsOptions;
+  #latest: NodeFacts | undefined;
+
+  constructor(deps: NodeFactsDeps, options: NodeFactsOptions) {
+    this.#deps = deps;
+    this.#o = options;
+  }
+
+  /** As last read. */
+  get latest(): NodeFacts | undefined {
+    return this.#latest;
+  }
+
+  async read(signal: AbortSignal): Promise<NodeFacts> {
+    const { resources, health, images, pressures, volumesInUse } = this.#deps;
+    const { host, runtime, declaredFeatures } = this.#o;
+    const network = await this.#deps.network(signal);
+    const state = health.state();
+    this.#latest = {
+      host,
+      capacity: resources.capacityList(),
+      allocatable: resources.allocatableList(),
+      ...this.#addresses(network),
+      runtime: {
+        ...runtime,
+        handlers: state.handlers.map(({ name, ...features }) => ({ name, features })),
+        supplementalGroupsPolicy: state.features.supplementalGroupsPolicy,
+      },
+      images: await images.read(signal),
+      pressure: pressureOf(pressures()),
+      notReady: notReadyReasons(state, this.#deps.csi.ready, this.#deps.shuttingDown()),
+      volumesInUse: volumesInUse(),
+      declaredFeatures,
+    };
+    return this.#latest;
+  }
+
+  nodeIps(): readonly string[] {
+    return internalIps(this.#latest?.addresses);
+  }
+
+  #addresses(network: HostNetwork): Pick<NodeFacts, 'addresses'> {
+    const { known, log } = this.#deps;
+    return addressesOrNone(
+      (err) => log.error('the addresses of this node are not known', { err }),
+      this.#o.addresses,
+      network,
+      known.get()?.status?.addresses ?? [],
+    );
+  }
+}
+
+export const internalIps = (addresses: readonly NodeAddress[] = []): readonly string[] =>
+  addresses.filter((a) => a.type === 'InternalIP').map((a) => a.address);
+
+export const pressureOf = (shown: readonly string[]): Pressure => ({
+  memory: shown.includes('MemoryPressure'),
+  disk: shown.includes('DiskPressure'),
+  pid: shown.includes('PIDPressure'),
+});
+
+/** Every reason against readiness, in upstream's order and words. */
+export const notReadyReasons = (
+  { runtimeErrors, networkErrors }: Pick<RuntimeState, 'runtimeErrors' | 'networkErrors'>,
+  csiReady: boolean,
+  shuttingDown: boolean,
+): readonly string[] => [
+  ...runtimeErrors,
+  ...networkErrors,
+  ...(csiReady ? [] : [CSI_NOT_READY]),
+  ...(shuttingDown ? ['node is shutting down'] : []),
+];

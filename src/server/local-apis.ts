@@ -1,0 +1,38 @@
+// What the kubelet tells agents of this node on unix sockets: the pod resources API and, where it is on, the pods API.
+import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
+import type { Runnable } from '../lib/supervise.ts';
+import { PodResourcesServer, type PodResourcesDeps } from './pod-resources.ts';
+import { PodsApiServer } from './pods-api.ts';
+import { PodsFeed, type PodsFeedDeps } from './pods-feed.ts';
+
+/** What watchers of the pods API are told; undefined where nobody may watch. */
+export function createPodsFeed(
+  { gates, registry }: Pick<Environment, 'gates' | 'registry'>,
+  deps: Pick<PodsFeedDeps, 'pods' | 'statuses'>,
+): PodsFeed | undefined {
+  if (!gates.enabled('PodsAPI')) return undefined;
+  const dropped = registry.counter(
+    'kubelet_pod_watch_events_dropped_total',
+    'Cumulative number of pod watch events dropped.',
+  );
+  return new PodsFeed({ ...deps, dropped });
+}
+
+export type LocalApisDeps = Pick<PodResourcesDeps, 'active' | 'all' | 'assigned'> & {
+  /** Absent without the gate `PodsAPI`. */
+  readonly feed: PodsFeed | undefined;
+};
+
+export function createLocalApis(
+  { clock, flags, gates, registry }: Pick<Environment, 'clock' | 'flags' | 'gates' | 'registry'>,
+  { active, all, assigned, feed }: LocalApisDeps,
+): readonly Runnable[] {
+  const listsActiveOnly = gates.enabled('KubeletPodResourcesListUseActivePods');
+  const resources = new PodResourcesServer(
+    { clock, registry, active, all, assigned, listsActiveOnly },
+    join(flags.rootDir, 'pod-resources', 'kubelet.sock'),
+  );
+  if (feed === undefined) return [resources];
+  return [resources, new PodsApiServer({ clock, feed }, join(flags.rootDir, 'pods-api', 'pods-api.sock'))];
+}
