@@ -8,12 +8,12 @@ import { PODS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { startFleet, type FleetNode, type FleetWorld } from '../fleet/fleet-world.ts';
 import { benchPod, NAMESPACE } from '../pods.ts';
-import { interrupted } from '../statistics.ts';
+import { interrupted, median, percentile } from '../statistics.ts';
 import type { WorldOptions } from '../world.ts';
 
 const { signal } = new AbortController();
 
-/** Per pod. */
+/** Medians per pod. */
 export type Counts = {
   readonly criCalls: number;
   readonly apiRequests: number;
@@ -32,6 +32,8 @@ const PROBE = `--import=${join(import.meta.dirname, 'allocations-probe.ts')}`;
 /** Cold code allocates more: these come and go first. */
 const WARM_UP = 10;
 const WITHIN_MS = 60_000;
+/** Allocations grow with the time a pod takes: of those, what the quickest tenth needed. */
+const LEAST = 0.1;
 /** What is asked whether pods come or go. */
 const BACKGROUND: ReadonlySet<string> = new Set(['Status', 'ImageFsInfo', 'ListImages', 'Version', 'RuntimeConfig']);
 
@@ -52,13 +54,10 @@ async function count(world: FleetWorld, pods: number): Promise<Counted> {
   for (const name of names('warm', WARM_UP)) await start(world, node, name);
   for (const name of names('warm', WARM_UP)) await stop(world, node, name);
   const counted = names('counted', pods);
-  const started = await between(world, node, pods, async () => {
-    for (const name of counted) await start(world, node, name);
-  });
-  const stopped = await between(world, node, pods, async () => {
-    for (const name of counted) await stop(world, node, name);
-  });
-  return { start: started, stop: stopped };
+  return {
+    start: await each(world, node, counted, (name) => start(world, node, name)),
+    stop: await each(world, node, counted, (name) => stop(world, node, name)),
+  };
 }
 
 async function start({ client }: FleetWorld, { name: nodeName, cri }: FleetNode, name: string): Promise<void> {
@@ -85,20 +84,41 @@ async function stop({ client }: FleetWorld, { cri }: FleetNode, name: string): P
   });
 }
 
-async function between(world: FleetWorld, node: FleetNode, pods: number, work: () => Promise<void>): Promise<Counts> {
-  const before = await figures(world, node);
-  await work();
-  const after = await figures(world, node);
-  const calls: Record<string, number> = {};
-  for (const { verb } of node.cri.calls.slice(before.calls))
-    if (!BACKGROUND.has(verb)) calls[verb] = (calls[verb] ?? 0) + 1;
-  const each = (total: number): number => Math.round((total / pods) * 10) / 10;
+/** Of the pods one after the other, the median: now and then a relist comes in between, or the machine is busy. */
+async function each(
+  world: FleetWorld,
+  node: FleetNode,
+  names: readonly string[],
+  work: (name: string) => Promise<void>,
+): Promise<Counts> {
+  const samples: (Omit<Figures, 'calls'> & { readonly calls: readonly string[] })[] = [];
+  let before = await figures(world, node);
+  for (const name of names) {
+    await work(name);
+    const after = await figures(world, node);
+    const calls = node.cri.calls.slice(before.calls, after.calls).map(({ verb }) => verb);
+    samples.push({
+      calls: calls.filter((verb) => !BACKGROUND.has(verb)),
+      requests: after.requests - before.requests,
+      allocated: after.allocated - before.allocated,
+      switches: after.switches - before.switches,
+    });
+    before = after;
+  }
+  const verbs = new Set(samples.flatMap(({ calls }) => calls));
+  const times = (verb: string): number => median(samples.map(({ calls }) => calls.filter((v) => v === verb).length));
+  const calls = [...verbs].map((verb) => [verb, times(verb)] as const).filter(([, n]) => n > 0);
   return {
-    criCalls: each(Object.values(calls).reduce((sum, n) => sum + n, 0)),
-    apiRequests: each(after.requests - before.requests),
-    allocatedKb: Math.round((after.allocated - before.allocated) / pods / 1000),
-    contextSwitches: each(after.switches - before.switches),
-    calls: Object.fromEntries(Object.entries(calls).map(([verb, n]) => [verb, each(n)])),
+    criCalls: median(samples.map((s) => s.calls.length)),
+    apiRequests: median(samples.map((s) => s.requests)),
+    allocatedKb: Math.round(
+      percentile(
+        samples.map((s) => s.allocated),
+        LEAST,
+      ) / 1000,
+    ),
+    contextSwitches: median(samples.map((s) => s.switches)),
+    calls: Object.fromEntries(calls),
   };
 }
 

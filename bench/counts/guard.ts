@@ -7,10 +7,10 @@ import type { Counted, Counts } from './counts.ts';
 const FILE = join(import.meta.dirname, 'counts.json');
 const MORE = 1.1;
 
-/** Context switches, and what a stop allocates while it waits, depend on how busy the machine is: printed, not guarded. */
+/** Context switches depend on how busy the machine is: printed, not guarded. */
 const GUARDED: Readonly<Record<keyof Counted, readonly (keyof Omit<Counts, 'calls'>)[]>> = {
   start: ['criCalls', 'apiRequests', 'allocatedKb'],
-  stop: ['criCalls', 'apiRequests'],
+  stop: ['criCalls', 'apiRequests', 'allocatedKb'],
 };
 
 export type CountsRecord = Counted & { readonly note: string };
