@@ -12,6 +12,8 @@ type RuntimeStreams = Extract<keyof typeof RuntimeService, `stream${string}` | '
 type ImageStreams = Extract<keyof typeof ImageService, `stream${string}`>;
 
 export interface CriRuntime extends Verbs<typeof RuntimeService, RuntimeStreams> {
+  /** ExecSync for somebody who looks at the beginning of the output only: the rest is dropped as it comes. */
+  execSyncBriefly: Verb<typeof RuntimeService.execSync>;
   /** Resolves when the runtime ends the stream; rejects with `unimplemented` where it has no events. */
   containerEvents(onEvent: (event: ContainerEventResponse) => void, signal: AbortSignal): Promise<void>;
 }
@@ -34,6 +36,9 @@ const deadlines = (timeoutMs: number): Record<string, Deadline> => ({
 /** What a command printed comes whole, and a pod decides how much that is: as much as runtimes keep, and upstream takes. */
 const MAX_RECEIVE_BYTES: Readonly<Record<string, number>> = { execSync: 16 * 1024 * 1024 };
 
+/** As much as upstream keeps of what a probe printed. */
+const BRIEF_BYTES = 10 * 1024;
+
 const passThrough: CallInterceptor = (_verb, call) => call();
 
 export type ServiceOptions = { readonly timeoutMs: number; readonly intercept?: CallInterceptor };
@@ -45,22 +50,25 @@ function verbsOf<S extends Record<string, Rpc<unknown, unknown>>>(
 ): Record<string, unknown> {
   const limits = deadlines(options.timeoutMs);
   const intercept = options.intercept ?? passThrough;
-  const verbs: Record<string, unknown> = {};
-  for (const [verb, rpc] of Object.entries(service)) {
+  const caller = (verb: string, rpc: Rpc<unknown, unknown>, more: Partial<CallOptions> = {}): unknown => {
     const most = MAX_RECEIVE_BYTES[verb];
-    const bounds = most === undefined ? {} : { maxReceiveBytes: most };
+    const bounds = { ...(most === undefined ? {} : { maxReceiveBytes: most }), ...more };
     const limit = verb in limits ? limits[verb] : options.timeoutMs;
-    verbs[verb] = (request: { readonly timeout?: number }, signal: AbortSignal): Promise<unknown> => {
+    return (request: { readonly timeout?: number }, signal: AbortSignal): Promise<unknown> => {
       const deadlineMs = typeof limit === 'function' ? limit(request) : limit;
       const call: CallOptions = { signal, ...(deadlineMs === undefined ? {} : { deadlineMs }), ...bounds };
       return intercept(verb, () => channel.unary(rpc, request, call));
     };
-  }
+  };
+  const verbs: Record<string, unknown> = {};
+  for (const [verb, rpc] of Object.entries(service)) verbs[verb] = caller(verb, rpc);
+  const { execSync } = service;
+  if (execSync !== undefined) verbs['execSyncBriefly'] = caller('execSync', execSync, { keepFieldBytes: BRIEF_BYTES });
   return verbs;
 }
 
 export function criRuntime(channel: GrpcChannel, options: ServiceOptions): CriRuntime {
-  const verbs = verbsOf(channel, RuntimeService, options) as unknown as Verbs<typeof RuntimeService, RuntimeStreams>;
+  const verbs = verbsOf(channel, RuntimeService, options) as unknown as Omit<CriRuntime, 'containerEvents'>;
   const intercept = options.intercept ?? passThrough;
   return {
     ...verbs,

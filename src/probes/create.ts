@@ -12,7 +12,7 @@ import { ProbeMetrics } from './probe-metrics.ts';
 import { containerProber } from './probers.ts';
 
 export type ProbesDeps = {
-  readonly runtime: Pick<CriRuntime, 'execSync'>;
+  readonly runtime: Pick<CriRuntime, 'execSyncBriefly'>;
   readonly desired: { get(uid: PodUid): Pod | undefined };
   readonly statuses: { statusOf(uid: PodUid): PodStatus | undefined };
   readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
@@ -26,7 +26,7 @@ export type ProbesDeps = {
 export function createProbes({ clock, log }: Pick<Environment, 'clock' | 'log'>, deps: ProbesDeps): ProbeManager {
   const { runtime, desired, statuses, observed, events, probed } = deps;
   const prober = containerProber(clock, (containerId, cmd, timeoutSeconds, signal) =>
-    runtime.execSync({ containerId, cmd, timeout: timeoutSeconds }, signal),
+    runtime.execSyncBriefly({ containerId, cmd, timeout: timeoutSeconds }, signal),
   );
   return new ProbeManager({
     pods: {

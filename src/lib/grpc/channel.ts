@@ -37,6 +37,8 @@ export type CallOptions = {
   readonly maxReceiveBytes?: number;
   /** Headers that the service asks for. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Only so much of each field of the answer is kept: for answers whose length a stranger decides. */
+  readonly keepFieldBytes?: number;
 };
 
 const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
@@ -119,7 +121,8 @@ export class GrpcChannel {
     try {
       const session = await this.#connected(scope.signal);
       const stream = this.#open(session, rpc.path, options);
-      const reader = new FrameReader(options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE);
+      const most = options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE;
+      const reader = new FrameReader(most, options.keepFieldBytes);
       const ended = exchange(stream, rpc.path, scope.signal, (chunk) => {
         for (const message of reader.push(chunk)) onMessage(decode(rpc.response, message));
       });

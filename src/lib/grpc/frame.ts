@@ -1,5 +1,6 @@
 // gRPC's length-prefixed messages: one byte of flags (compression, never used here), four of length.
 import { GrpcCode, GrpcError } from './status.ts';
+import { TrimmedMessage } from './trimmed-message.ts';
 
 const HEADER_BYTES = 5;
 
@@ -14,17 +15,26 @@ export function frame(message: Buffer): Buffer {
 /** Cuts a byte stream into messages. */
 export class FrameReader {
   readonly #maxBytes: number;
+  readonly #keepFieldBytes: number | undefined;
   #chunks: Buffer[] = [];
   #size = 0;
   #want = -1;
+  #trimmed: TrimmedMessage | undefined;
 
-  constructor(maxBytes: number) {
+  /** With `keepFieldBytes` only the beginning of each field of a message is kept. */
+  constructor(maxBytes: number, keepFieldBytes?: number) {
     this.#maxBytes = maxBytes;
+    this.#keepFieldBytes = keepFieldBytes;
   }
 
   /** Whether the stream ended between two messages. */
   get clean(): boolean {
     return this.#size === 0 && this.#want < 0;
+  }
+
+  /** What has come of a message that is not complete, as far as it is kept in pieces. */
+  get heldBytes(): number {
+    return this.#size;
   }
 
   *push(chunk: Buffer): Iterable<Buffer> {
@@ -33,20 +43,35 @@ export class FrameReader {
     for (;;) {
       if (this.#want < 0) {
         if (this.#size < HEADER_BYTES) return;
-        const header = this.#take(HEADER_BYTES);
-        if (header[0] !== 0) throw new GrpcError(GrpcCode.Unimplemented, 'compressed messages are not supported');
-        this.#want = header.readUInt32BE(1);
-        if (this.#want > this.#maxBytes)
-          throw new GrpcError(
-            GrpcCode.ResourceExhausted,
-            `received message larger than max (${this.#want} vs. ${this.#maxBytes})`,
-          );
+        this.#begin(this.#take(HEADER_BYTES));
       }
+      this.#trim();
       if (this.#size < this.#want) return;
       const message = this.#take(this.#want);
       this.#want = -1;
-      yield message;
+      this.#trimmed?.push(message);
+      yield this.#trimmed?.end() ?? message;
     }
+  }
+
+  #begin(header: Buffer): void {
+    if (header[0] !== 0) throw new GrpcError(GrpcCode.Unimplemented, 'compressed messages are not supported');
+    this.#want = header.readUInt32BE(1);
+    if (this.#want > this.#maxBytes)
+      throw new GrpcError(
+        GrpcCode.ResourceExhausted,
+        `received message larger than max (${this.#want} vs. ${this.#maxBytes})`,
+      );
+    this.#trimmed = this.#keepFieldBytes === undefined ? undefined : new TrimmedMessage(this.#keepFieldBytes);
+  }
+
+  /** Hands on what has come of a message that is only kept in part. */
+  #trim(): void {
+    if (this.#trimmed === undefined || this.#size >= this.#want) return;
+    for (const piece of this.#chunks) this.#trimmed.push(piece);
+    this.#want -= this.#size;
+    this.#chunks = [];
+    this.#size = 0;
   }
 
   #take(size: number): Buffer {
