@@ -15,6 +15,17 @@ export class ReviewCache<V> {
     this.#ttlMs = ttlMs;
   }
 
+  /** How many questions have no answer yet. */
+  get asking(): number {
+    return this.#asking.size;
+  }
+
+  /** Whether an answer is known, or on its way. */
+  has(key: string): boolean {
+    const known = this.#answers.get(key);
+    return this.#asking.has(key) || (known !== undefined && this.#clock.monotonic() < known.until);
+  }
+
   /** Failures of `ask` are not kept. */
   async get(key: string, ask: () => Promise<V>): Promise<V> {
     const known = this.#answers.get(key);

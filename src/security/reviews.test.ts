@@ -42,6 +42,29 @@ describe('TokenReviewer', () => {
     assert.deepEqual(await reviewer.authenticate('t', signal), {});
   });
 
+  it('asks about a hundred tokens at a time, and answers what it knows meanwhile', async () => {
+    const answers: (() => void)[] = [];
+    const client = new RecordingClient((call) => {
+      const { token } = (call.body as { spec: { token: string } }).spec;
+      if (token === 'known') return { status: { authenticated: true, user: {} } };
+      return new Promise((resolve) => answers.push(() => resolve({ status: {} })));
+    });
+    const reviewer = new TokenReviewer({ client, clock: new ManualClock() }, { cacheTtlMs: 120_000 });
+    await reviewer.authenticate('known', signal);
+    const flood = Array.from({ length: 100 }, (_, i) => reviewer.authenticate(`made-up-${i}`, signal));
+    await assert.rejects(reviewer.authenticate('made-up-100', signal), { kind: 'exhausted' });
+    assert.deepEqual(await reviewer.authenticate('known', signal), {});
+    const joined = reviewer.authenticate('made-up-0', signal);
+    for (const answer of answers) answer();
+    assert.deepEqual(
+      await Promise.all([...flood, joined]),
+      Array.from({ length: 101 }, () => undefined),
+    );
+    assert.equal(client.calls.length, 101);
+    client.answer = () => ({ status: {} });
+    assert.equal(await reviewer.authenticate('made-up-100', signal), undefined);
+  });
+
   it('a refusal by the server is not repeated', async () => {
     const client = new RecordingClient(() => {
       throw new KubeletError('denied', 'no');

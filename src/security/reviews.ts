@@ -31,6 +31,8 @@ async function insist<T>({ clock }: ReviewDeps, signal: AbortSignal, ask: () => 
 }
 
 const CREATED = '201';
+/** Strangers can make up tokens faster than the API server may be asked about them: the rest is told to come back. */
+const MAX_TOKENS_ASKED = 100;
 
 type TokenAnswer = { readonly user?: UserInfo };
 
@@ -43,9 +45,11 @@ export class TokenReviewer {
     this.#cache = new ReviewCache(deps.clock, () => options.cacheTtlMs);
   }
 
-  /** The token's user; undefined when the API server does not know it. Fails when it cannot be asked. */
+  /** The token's user; undefined when the API server does not know it. Fails when it cannot be asked, or not now. */
   async authenticate(token: string, signal: AbortSignal): Promise<UserInfo | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
+    if (this.#cache.asking >= MAX_TOKENS_ASKED && !this.#cache.has(key))
+      throw new KubeletError('exhausted', 'too many tokens are being reviewed');
     const answer = await this.#cache.get(key, () => insist(this.#deps, signal, () => this.#ask(token, signal)));
     return answer.user;
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
+import { KubeletError } from '../lib/errors.ts';
 import { Guard, subresourcesOf, type AccessQuestion, type Authenticator, type GuardOptions } from './guard.ts';
 
 const never = new AbortController().signal;
@@ -13,12 +14,18 @@ const bad: Authenticator = async () => {
   throw new Error('refused');
 };
 
+const busy: Authenticator = async () => {
+  throw new KubeletError('exhausted', 'too many');
+};
+
 describe('who it is', () => {
-  const table: readonly (readonly [string, readonly Authenticator[], boolean, string | 401])[] = [
+  const table: readonly (readonly [string, readonly Authenticator[], boolean, string | 401 | 429])[] = [
     ['nobody', [notMine], false, 401],
     ['nobody, where that is enough', [notMine], true, 'system:anonymous'],
     ['a bad credential is not made good by that', [bad], true, 401],
     ['somebody', [notMine, known], false, 'alice'],
+    ['nobody can say now', [busy, notMine], true, 429],
+    ['nobody can say now, but another credential is good', [busy, known], true, 'alice'],
     ['a second credential may be good', [bad, known], false, 'alice'],
   ];
   for (const [what, authenticators, anonymous, want] of table)

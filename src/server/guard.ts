@@ -1,5 +1,6 @@
 // Who is it, and may they? Asked for everything below a registered path, before any route is looked at.
 import type { IncomingMessage } from 'node:http';
+import { isFault } from '../lib/errors.ts';
 import { ANONYMOUS, type UserInfo } from './user.ts';
 
 export interface Authenticator {
@@ -31,7 +32,7 @@ export type GuardOptions = {
 
 export type Decision =
   | { readonly ok: true; readonly user: UserInfo }
-  | { readonly ok: false; readonly status: 401 | 403 | 500; readonly body: string };
+  | { readonly ok: false; readonly status: 401 | 403 | 429 | 500; readonly body: string };
 
 const VERBS: Readonly<Record<string, string>> = {
   POST: 'create',
@@ -75,22 +76,26 @@ export class Guard {
 
   async decide(request: IncomingMessage, path: string, signal: AbortSignal): Promise<Decision> {
     const user = await this.#identify(request, signal);
+    if (user === 'busy') return { ok: false, status: 429, body: 'Too many requests, please try again later.\n' };
     if (user === undefined) return { ok: false, status: 401, body: 'Unauthorized' };
     return this.#authorize(user, request.method ?? '', path, signal);
   }
 
   /** Bad credentials are not made good by letting anonymous users in. */
-  async #identify(request: IncomingMessage, signal: AbortSignal): Promise<UserInfo | undefined> {
+  async #identify(request: IncomingMessage, signal: AbortSignal): Promise<UserInfo | 'busy' | undefined> {
     let bad = false;
+    let busy = false;
     for (const authenticate of this.#deps.authenticators) {
       try {
         const user = await authenticate(request, signal);
         if (user !== undefined) return authenticated(user);
-      } catch {
+      } catch (err) {
         // A refused or unverifiable credential: another may be good, and the caller is told no more than that.
         bad = true;
+        busy ||= isFault(err, 'exhausted');
       }
     }
+    if (busy) return 'busy';
     return this.#o.anonymous && !bad ? ANONYMOUS : undefined;
   }
 
