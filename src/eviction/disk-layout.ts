@@ -1,6 +1,6 @@
-// Which filesystems the runtime uses beside the kubelet's. A runtime that does not answer in time changes nothing: the
+// Which filesystems the runtime uses beside the kubelet's. A runtime or disk that does not answer in time changes nothing: the
 // layout is as it was last seen, so that memory is watched also while the runtime hangs.
-import { withDeadline } from '../lib/abort.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { DiskLayout } from './figures.ts';
@@ -37,7 +37,9 @@ export class DiskLayouts {
   async read(signal: AbortSignal): Promise<DiskLayout> {
     const { clock, log } = this.#deps;
     try {
-      this.#last = layoutOf(await withDeadline(clock, signal, PATIENCE_MS, (own) => this.#devices(own)));
+      this.#last = layoutOf(
+        await withDeadline(clock, signal, PATIENCE_MS, (own) => abortable(own, this.#devices(own))),
+      );
     } catch (err) {
       signal.throwIfAborted();
       log.warn('the filesystems of the runtime are not known, taken as they were', { layout: this.#last, err });

@@ -1,9 +1,11 @@
 // What the machine is made of: processors, memory, huge pages, swap, process ids. Read from /proc and /sys on demand;
 // nothing is cached, so a caller decides how fresh it wants its facts.
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tryParseCpuSet } from '../core/cpuset.ts';
 import { errnoOf } from '../lib/errors.ts';
+import { kernelFiles } from './kernel-files.ts';
 
 export type HugePagePool = { readonly sizeBytes: number; readonly pages: number };
 
@@ -25,7 +27,7 @@ export type MachineFacts = {
 export async function readMachine(root = '/'): Promise<MachineFacts> {
   const at = (path: string): string => join(root, path);
   const [meminfo, cpus, hugePages, swaps, pidMax, threadsMax, release] = await Promise.all([
-    readFile(at('proc/meminfo'), 'utf8'),
+    kernelFiles.text(at('proc/meminfo')),
     onlineCpus(root),
     hugePagePools(root),
     readIfAny(at('proc/swaps')),
@@ -57,10 +59,15 @@ async function onlineCpus(root: string): Promise<number> {
 
 async function hugePagePools(root: string): Promise<readonly HugePagePool[]> {
   const base = join(root, 'sys/kernel/mm/hugepages');
-  const names = await readdir(base).catch((err: unknown) => {
-    if (errnoOf(err) === 'ENOENT') return [];
-    throw err;
-  });
+  const names = await kernelFiles
+    .answer(
+      () => readdir(base),
+      () => readdirSync(base),
+    )
+    .catch((err: unknown) => {
+      if (errnoOf(err) === 'ENOENT') return [];
+      throw err;
+    });
   const pools = await Promise.all(
     names.map(async (name): Promise<HugePagePool | undefined> => {
       const kb = /^hugepages-(\d+)kB$/.exec(name)?.[1];
@@ -74,7 +81,7 @@ async function hugePagePools(root: string): Promise<readonly HugePagePool[]> {
 
 async function readIfAny(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await kernelFiles.text(path);
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return '';
     throw err;

@@ -1,8 +1,9 @@
 // What /proc says about processes, interfaces, disks and the machine's processors. Parsers are pure; readers take what
 // is gone for nothing, since processes end while one looks at them.
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { errnoOf } from '../lib/errors.ts';
 import { Semaphore } from '../lib/semaphore.ts';
+import { kernelFiles } from './kernel-files.ts';
 
 export type InterfaceCounters = {
   readonly name: string;
@@ -180,7 +181,7 @@ const ifGone =
   };
 
 const textOf = (path: string): Promise<string | undefined> =>
-  readFile(path, 'utf8').catch((err: unknown) => {
+  kernelFiles.text(path).catch((err: unknown) => {
     if (isGone(err)) return undefined;
     throw err;
   });

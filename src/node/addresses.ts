@@ -1,9 +1,9 @@
 // Which addresses the node has. The choice is pure; reading interfaces, routes and names is at the end.
 import { lookup } from 'node:dns/promises';
-import { readFile } from 'node:fs/promises';
 import { BlockList, isIP } from 'node:net';
 import type { NodeAddress } from '../core/node.ts';
 import { interfaceAddresses } from '../host/interface-addresses.ts';
+import { kernelFiles } from '../host/kernel-files.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -114,7 +114,8 @@ export function hostNetworkReader(clock: Clock, nodeName: string): (signal: Abor
   return async (signal) => {
     if (known !== undefined && clock.monotonic() - known.at < FRESH_MS) return known.network;
     const asked = withDeadline(clock, signal, LOOKUP_MS, (s) => abortable(s, resolveName(nodeName)));
-    const network = await hostNetwork(await asked.catch(() => []));
+    // No answer in time is no reason for the node to change its address.
+    const network = await hostNetwork(await asked.catch(() => known?.network.resolved ?? []));
     signal.throwIfAborted();
     known = { network, at: clock.monotonic() };
     return network;
@@ -138,8 +139,8 @@ async function hostNetwork(resolved: readonly string[]): Promise<HostNetwork> {
       .filter((entry) => entry.device === device)
       .map(({ address }) => address)
       .find((ip) => familyOf(ip) === family && whyNotNodeIp(ip, local) === undefined);
-  const v4 = addressOf(defaultDevice4(await readFile('/proc/net/route', 'utf8').catch(() => '')), 4);
-  const v6 = addressOf(defaultDevice6(await readFile('/proc/net/ipv6_route', 'utf8').catch(() => '')), 6);
+  const v4 = addressOf(defaultDevice4(await kernelFiles.text('/proc/net/route').catch(() => '')), 4);
+  const v6 = addressOf(defaultDevice6(await kernelFiles.text('/proc/net/ipv6_route').catch(() => '')), 6);
   return {
     local,
     resolved,

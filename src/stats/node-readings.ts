@@ -3,7 +3,7 @@ import type { FilesystemUsage, ImageFsInfoResponse } from '../cri/gen/cri.ts';
 import type { Detail } from '../host/cgroups/statistics.ts';
 import type { MachineFacts } from '../host/machine.ts';
 import type { InterfaceCounters } from '../host/proc.ts';
-import { withDeadline } from '../lib/abort.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { CgroupPlaces } from './census.ts';
@@ -88,20 +88,24 @@ export class NodeReadings {
    * With `onRuntimeFailure` the runtime's filesystems are left out when it does not tell in time; without, that is an
    * error.
    */
-  async full(rootFs: FsCapacity, signal: AbortSignal, onRuntimeFailure?: (err: unknown) => void): Promise<NodeFigures> {
+  async full(
+    rootFs: FsCapacity | undefined,
+    signal: AbortSignal,
+    onRuntimeFailure?: (err: unknown) => void,
+  ): Promise<NodeFigures> {
     const { host, clock } = this.#deps;
     const [base, network, runtime, machine, tasks] = await Promise.all([
       this.#base(true, signal),
       host.interfaces(INIT),
       onRuntimeFailure === undefined
         ? this.#runtimeFilesystems(signal)
-        : withDeadline(clock, signal, RUNTIME_PATIENCE_MS, (own) => this.#runtimeFilesystems(own)).catch(
-            (err: unknown) => {
-              signal.throwIfAborted();
-              onRuntimeFailure(err);
-              return undefined;
-            },
-          ),
+        : withDeadline(clock, signal, RUNTIME_PATIENCE_MS, (own) =>
+            abortable(own, this.#runtimeFilesystems(own)),
+          ).catch((err: unknown) => {
+            signal.throwIfAborted();
+            onRuntimeFailure(err);
+            return undefined;
+          }),
       host.machine(),
       host.tasks(),
     ]);
@@ -111,7 +115,7 @@ export class NodeReadings {
       ...rest,
       io: ioFigures(root, this.#o.psi),
       network: network === undefined ? undefined : networkFigures(root.atMs, network),
-      fs: wholeFs(rootFs),
+      fs: rootFs === undefined ? undefined : wholeFs(rootFs),
       runtime,
       rlimit: { time: new Moment(clock.now()), maxpid: machine.maxPids, curproc: tasks },
       swap,

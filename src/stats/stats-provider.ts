@@ -1,9 +1,9 @@
 // The door to all statistics. Whoever asks within a second of somebody else gets the same answer.
 import type { ContainerStats } from '../cri/gen/cri.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
-import { withDeadline } from '../lib/abort.ts';
+import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError, messageOf } from '../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { cadvisorMetricsText, type MachineReading } from './cadvisor-metrics.ts';
 import type { Census } from './census.ts';
@@ -12,6 +12,7 @@ import type { Disks } from './filesystems.ts';
 import type { NodeReadings } from './node-readings.ts';
 import { shownPods, type PodReadings } from './pod-readings.ts';
 import { resourceMetricsText } from './resource-metrics.ts';
+import { wholeFs, type FsCapacity } from './summary.ts';
 import { SharedAnswer, type SharedAnswerOptions } from './shared-answer.ts';
 import type { NodeFigures, PodFigures, Summary } from './summary-types.ts';
 
@@ -35,8 +36,8 @@ export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
 
 /** How long the page of the process' own metrics waits for fresh figures of pods. */
 const FRESH_MS = 5000;
-/** How long those who can do without the runtime wait for it. */
-const RUNTIME_PATIENCE_MS = 5000;
+/** How long those who can do without the runtime, or without a disk, wait for it. */
+const PATIENCE_MS = 5000;
 const SHARED: SharedAnswerOptions = { maxAgeMs: 1000, deadlineMs: 30_000 };
 
 export class StatsProvider {
@@ -105,24 +106,45 @@ export class StatsProvider {
 
   async #nodeAlone(signal: AbortSignal): Promise<NodeFigures> {
     const { node, log } = this.#deps;
-    return node.full(await node.rootFs(), signal, (err) =>
+    const fromDisk = this.#rootFs(signal);
+    const figures = await node.full(undefined, signal, (err) =>
       log.warn('the filesystems of the runtime are not known', { err }),
     );
+    const rootFs = await fromDisk;
+    return { ...figures, fs: rootFs && wholeFs(rootFs) };
   }
 
   async #podsAlone(signal: AbortSignal): Promise<readonly PodFigures[]> {
-    const { node, pods, sources, clock, log } = this.#deps;
-    const fromRuntime = withDeadline(clock, signal, RUNTIME_PATIENCE_MS, (own) => this.#reported(own)).catch(
-      (err: unknown) => {
-        signal.throwIfAborted();
-        log.warn('what the runtime says about containers is not known', { err });
-        return new Map<string, ContainerStats>();
-      },
-    );
-    const [rootFs, census, reported] = await Promise.all([node.rootFs(), sources.census(), fromRuntime]);
+    const { pods, sources, clock, log } = this.#deps;
+    const fromRuntime = withDeadline(clock, signal, PATIENCE_MS, (own) => this.#reported(own)).catch((err: unknown) => {
+      signal.throwIfAborted();
+      log.warn('what the runtime says about containers is not known', { err });
+      return new Map<string, ContainerStats>();
+    });
+    const [rootFs, census, reported] = await Promise.all([this.#rootFs(signal), sources.census(), fromRuntime]);
     return Promise.all(
-      shownPods(sources.snapshots()).map((pod) => pods.full(pod, { census, reported, rootFs }, signal)),
+      shownPods(sources.snapshots()).map(async (pod) => {
+        const full =
+          rootFs &&
+          this.#patiently(signal, pods.full(pod, { census, reported, rootFs }, signal), 'no full figures of a pod');
+        return (await full) ?? pods.reduced(pod, { census, reported }, signal);
+      }),
     );
+  }
+
+  #rootFs(signal: AbortSignal): Promise<FsCapacity | undefined> {
+    return this.#patiently(signal, this.#deps.node.rootFs(), 'the filesystem of the root directory does not answer');
+  }
+
+  /** Undefined when a disk does not answer in time. */
+  async #patiently<T>(signal: AbortSignal, answer: Promise<T>, otherwise: string): Promise<T | undefined> {
+    const { clock, log } = this.#deps;
+    return withDeadline(clock, signal, PATIENCE_MS, (own) => abortable(own, answer)).catch((err: unknown) => {
+      signal.throwIfAborted();
+      if (!isFault(err, 'deadline')) throw err;
+      log.warn(otherwise, { err });
+      return undefined;
+    });
   }
 
   async #fullSummary(signal: AbortSignal): Promise<Summary> {

@@ -1,7 +1,8 @@
 // Reads many small kernel files at little cost: one open, one read and one close each, one promise for all of them. A node
 // full of pods has thousands of these, and the comfortable ways of reading a file take several times as long.
-import { close, open, read } from 'node:fs';
+import { close, open, read, readFileSync } from 'node:fs';
 import { errnoOf } from '../../lib/errors.ts';
+import { kernelFiles } from '../kernel-files.ts';
 
 /** No single file read here is larger; what is behind would be left out. */
 const MAX_BYTES = 16 * 1024;
@@ -13,7 +14,25 @@ const MISSING = new Set(['ENOENT', 'ENODEV', 'ENOTDIR', 'EOPNOTSUPP', 'ENOTSUP']
 const spare: Buffer[] = [];
 
 /** The texts by path; files that are not there are left out. Rejects with the first other failure. */
-export function readFiles(paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export const readFiles = (paths: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  kernelFiles.answer(
+    () => readByThreads(paths),
+    () => readDirectly(paths),
+  );
+
+function readDirectly(paths: readonly string[]): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const path of paths) {
+    try {
+      texts.set(path, readFileSync(path, 'latin1'));
+    } catch (err) {
+      if (!MISSING.has(errnoOf(err) ?? '')) throw err;
+    }
+  }
+  return texts;
+}
+
+function readByThreads(paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
   return new Promise((resolve, reject) => {
     const texts = new Map<string, string>();
     let left = paths.length;

@@ -1,9 +1,10 @@
 // Removing a cgroup: directories bottom up, and the processes that hold them. Shared by v1 and v2.
-import { existsSync } from 'node:fs';
-import { readdir, readFile, rmdir } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { kernelFiles } from '../kernel-files.ts';
 
 const TRIES = 5;
 const FIRST_WAIT_MS = 5;
@@ -11,7 +12,10 @@ const FIRST_WAIT_MS = 5;
 /** Directories right below; empty when the cgroup is gone. */
 export async function childDirs(dir: string): Promise<string[]> {
   try {
-    const entries = await readdir(dir, { withFileTypes: true });
+    const entries = await kernelFiles.answer(
+      () => readdir(dir, { withFileTypes: true }),
+      () => readdirSync(dir, { withFileTypes: true }),
+    );
     return entries.filter((e) => e.isDirectory()).map((e) => e.name);
   } catch (err) {
     if (isGone(err)) return [];
@@ -28,7 +32,7 @@ export async function pidsBelow(dir: string): Promise<number[]> {
 
 async function procsOf(dir: string): Promise<number[]> {
   try {
-    const text = await readFile(join(dir, 'cgroup.procs'), 'utf8');
+    const text = await kernelFiles.text(join(dir, 'cgroup.procs'));
     return text.split('\n').filter(Boolean).map(Number);
   } catch (err) {
     if (isGone(err)) return [];

@@ -1,8 +1,10 @@
 // Reads a cgroup's statistics from the mounted hierarchies, a few cgroups at a time so that a node full of
 // pods does not keep the rest of the process from its disk.
-import { readFile, stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { kernelFiles } from '../kernel-files.ts';
 import type { CgroupLayout } from './layout.ts';
 import { readFiles } from './read-files.ts';
 import { childDirs, isGone } from './remove-tree.ts';
@@ -50,10 +52,15 @@ export class CgroupStatisticsReader {
     const dir = join(this.#accounting, path);
     const times = await Promise.all(
       [dir, join(dir, BIRTH_FILE[this.version])].map((file) =>
-        stat(file).then(
-          (found) => found.mtimeMs,
-          () => Infinity,
-        ),
+        kernelFiles
+          .answer(
+            () => stat(file),
+            () => statSync(file),
+          )
+          .then(
+            (found) => found.mtimeMs,
+            () => Infinity,
+          ),
       ),
     );
     const first = Math.min(...times);
@@ -70,7 +77,7 @@ export class CgroupStatisticsReader {
     const controller = this.version === 1 ? 'cpu' : UNIFIED;
     const mount = this.#mounts.get(controller);
     if (mount === undefined) return [];
-    const text = await this.#gate.run(signal, () => readFile(join(mount, path, 'cgroup.procs'), 'utf8').catch(ifGone));
+    const text = await this.#gate.run(signal, () => kernelFiles.text(join(mount, path, 'cgroup.procs')).catch(ifGone));
     return text.split('\n').filter(Boolean).map(Number);
   }
 

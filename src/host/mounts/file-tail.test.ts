@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { systemClock } from '../../lib/clock.ts';
+import { ManualClock } from '../../lib/manual-clock.ts';
 import { fileTail, tailByChild, tailInProcess } from './file-tail.ts';
 import type { MountTable } from './mount-table.ts';
 
@@ -35,6 +36,16 @@ describe('the end of a file', () => {
     for (const [how, tail] of Object.entries({ tailInProcess, tailByChild }))
       it(`${name}, ${how}`, async () =>
         assert.equal((await tail(join(dir, name), 4096, signal))?.toString('latin1'), expected));
+
+  it('on a disk that hangs is given up after five seconds', async () => {
+    const clock = new ManualClock();
+    const mounter = { table: () => Promise.reject(new Error('not asked')) };
+    const hangs = (): Promise<never> => new Promise(() => undefined);
+    const tail = fileTail({ clock, mounter, tail: hangs }, { rootDir: dir });
+    const reading = assert.rejects(tail(join(dir, 'pods/u/containers/c/abc'), 4096, signal), { kind: 'deadline' });
+    await clock.advance(5000);
+    await reading;
+  });
 
   it('in the directories of the kubelet is read without a look at the mounts', async () => {
     const asked: string[] = [];

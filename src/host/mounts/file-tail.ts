@@ -1,27 +1,38 @@
 // The end of a file that a pod may have put on a filesystem of its own choice: an NFS server that is gone would hold the
 // reading thread for ever. Files in the kubelet's own directories are read in process, others by a child with a deadline
 // where any mounted filesystem may be waiting for somebody.
-import { withDeadline } from '../../lib/abort.ts';
+import { abortable, withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
 import { openRegular } from '../files/open-regular.ts';
 import { runChild } from './child.ts';
 import type { Mounter } from './mounter.ts';
 
-export type FileTailDeps = { readonly clock: Clock; readonly mounter: Pick<Mounter, 'table'> };
+export type FileTailDeps = {
+  readonly clock: Clock;
+  readonly mounter: Pick<Mounter, 'table'>;
+  /** In this process; as it is but for tests. */
+  readonly tail?: typeof tailInProcess;
+};
 export type FileTailOptions = { readonly rootDir: string; readonly timeoutMs?: number };
 
 /** At most the last `maxBytes`; undefined when there is no regular file of that name. Links are not followed. */
 export type FileTail = (path: string, maxBytes: number, signal: AbortSignal) => Promise<Buffer | undefined>;
 
 const TIMEOUT_MS = 10_000;
+/** In the kubelet's own directories: a disk that hangs must not keep the pod's status from being told. */
+const OWN_TIMEOUT_MS = 5000;
 const S_IFMT = 0o170000;
 const S_IFREG = 0o100000;
 
 export const fileTail =
-  ({ clock, mounter }: FileTailDeps, { rootDir, timeoutMs = TIMEOUT_MS }: FileTailOptions): FileTail =>
+  (
+    { clock, mounter, tail = tailInProcess }: FileTailDeps,
+    { rootDir, timeoutMs = TIMEOUT_MS }: FileTailOptions,
+  ): FileTail =>
   async (path, maxBytes, signal) => {
-    if (isOwn(rootDir, path) || !(await mounter.table(signal)).hasForeign) return tailInProcess(path, maxBytes);
+    if (isOwn(rootDir, path) || !(await mounter.table(signal)).hasForeign)
+      return withDeadline(clock, signal, OWN_TIMEOUT_MS, (own) => abortable(own, tail(path, maxBytes)));
     return withDeadline(clock, signal, timeoutMs, (own) => tailByChild(path, maxBytes, own));
   };
 

@@ -105,7 +105,14 @@ export const ROWS: readonly Row[] = [
   {
     name: 'disk',
     pods: 'running',
-    bounds: { ...USUAL, 'pod deleted': within(10, 'thawed'), 'agent stopped': within(10, 'thawed') },
+    // More than there are file threads.
+    crowd: 20,
+    bounds: {
+      ...USUAL,
+      'pod deleted': within(10, 'thawed'),
+      'pod evicted': within(40),
+      'agent stopped': within(10, 'thawed'),
+    },
     open: openDisk,
   },
   {
