@@ -33,7 +33,7 @@ const running = (uid: string, more: Partial<PodSnapshot> = {}, source = 'file', 
 });
 const ended: PodSnapshot = { ...running('theirs'), containers: [] };
 
-const rows: [what: string, observed: PodSnapshot[], changedMs: number, uid: string][] = [
+const rows: [what: string, observed: PodSnapshot[], changedMs: number, uid: string, source?: 'http'][] = [
   ['nothing runs', [], 0, 'ours'],
   ['it runs under another UID and its manifest is older', [running('theirs')], SEEN_MS - 1, 'theirs'],
   ['its manifest was changed since', [running('theirs')], SEEN_MS + 1, 'ours'],
@@ -41,13 +41,16 @@ const rows: [what: string, observed: PodSnapshot[], changedMs: number, uid: stri
   ['another pod runs', [running('theirs', { name: 'other-n1' })], 0, 'ours'],
   ['a pod of the same name in another namespace runs', [running('theirs', { namespace: 'default' })], 0, 'ours'],
   ['a pod of the API server has the name', [running('theirs', {}, 'api')], 0, 'ours'],
+  ['a pod of a URL has the name', [running('theirs', {}, 'http')], 0, 'ours'],
+  ['it runs, from the same URL', [running('theirs', {}, 'http')], 0, 'theirs', 'http'],
+  ['a pod of a file has the name of one of a URL', [running('theirs')], 0, 'ours', 'http'],
   ['nobody knows when it was seen', [running('theirs', {}, 'file', '')], 1, 'ours'],
   ['it has ended', [{ ...ended, sandboxes: ended.sandboxes.map((s) => ({ ...s, ready: false })) }], 0, 'ours'],
 ];
 
-for (const [what, observed, changedMs, uid] of rows)
+for (const [what, observed, changedMs, uid, source = 'file'] of rows)
   test(`${what}: ${uid}`, () => {
-    const { metadata } = adoptStatic(pod, changedMs, observed);
+    const { metadata } = adoptStatic(pod, source, changedMs, observed);
     assert.equal(metadata.uid, uid);
     assert.equal(metadata.annotations?.[CONFIG_HASH], uid, 'the mirror pod is known by it');
   });

@@ -59,12 +59,10 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
     );
   if (own.includes('http'))
     parts.push(
-      new HttpSource(feeding('http'), {
-        url: config.staticPodURL,
-        headers: config.staticPodURLHeader,
-        nodeName,
-        pollMs: config.httpCheckFrequencyMs,
-      }),
+      new HttpSource(
+        { ...feeding('http'), observed: deps.observed },
+        { url: config.staticPodURL, headers: config.staticPodURLHeader, nodeName, pollMs: config.httpCheckFrequencyMs },
+      ),
     );
   if (!own.includes('manifests')) return { merged, problems, parts };
   const manifests = new ManifestStore(feeding('manifests'), {

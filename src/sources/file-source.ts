@@ -10,7 +10,7 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { adoptStatic, withUid } from './adopt-static.ts';
+import { AdoptedPods } from './adopt-static.ts';
 import type { Decoder } from './decoder.ts';
 import { isManifestName, listManifests, readManifestFile, type FileStamp, type Listing } from './file-entries.ts';
 import type { FoundProblem } from './problem.ts';
@@ -60,14 +60,14 @@ export class FileSource implements Runnable {
   readonly #ignored = new Set<string>();
   readonly #recreated = new RecreatedNames();
   #emitted: readonly Pod[] = [];
-  /** UIDs of manifests whose pods ran under another one when they were found. */
-  readonly #adopted = new Map<string, string>();
+  readonly #adopted: AdoptedPods;
   #watcher: { handle: FSWatcher; inode: string } | undefined;
   #wake: () => void = () => undefined;
 
   constructor(deps: FileSourceDeps, opts: FileSourceOptions) {
     this.#deps = deps;
     this.#opts = opts;
+    this.#adopted = new AdoptedPods({ log: deps.log, observed: () => this.#observed() }, 'file');
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -171,7 +171,7 @@ export class FileSource implements Runnable {
         signal,
       );
       if (!problems.some((p) => p.severity === 'error')) {
-        const pods = good.pods.map((pod) => this.#adopt(pod, modifiedMs));
+        const pods = good.pods.map((pod) => this.#adopted.adopt(pod, modifiedMs));
         return { stamp, modifiedMs, good: { ...good, pods }, problems };
       }
       return { stamp, modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning(problems, known) };
@@ -186,21 +186,6 @@ export class FileSource implements Runnable {
 
   #observed(): Iterable<PodSnapshot> {
     return this.#deps.observed?.all() ?? [];
-  }
-
-  /** Once adopted, the same manifest keeps the UID, also when its file is touched. */
-  #adopt(pod: Pod, changedMs: number): Pod {
-    const uid = pod.metadata.uid ?? '';
-    const known = this.#adopted.get(uid);
-    const adopted = known === undefined ? adoptStatic(pod, changedMs, this.#observed()) : withUid(pod, known);
-    if (known === undefined && adopted !== pod) {
-      this.#deps.log.info('static pod is adopted under the uid it runs with', {
-        pod: podKey(pod),
-        uid: adopted.metadata.uid,
-      });
-      this.#adopted.set(uid, adopted.metadata.uid ?? '');
-    }
-    return adopted;
   }
 
   #publish(): number {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import type { Pod } from '../core/pod.ts';
+import { CONFIG_SEEN, CONFIG_SOURCE, type Pod } from '../core/pod.ts';
+import { sandboxId } from '../core/ids.ts';
+import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { Decoder } from './decoder.ts';
@@ -19,12 +21,12 @@ const podText = (name: string): string =>
 
 describe('http source', () => {
   let server: Server;
-  let answer: { status: number; body: string } = { status: 200, body: '' };
+  let answer: { status: number; body: string; headers?: Record<string, string> } = { status: 200, body: '' };
   const headers: (string | string[] | undefined)[] = [];
   before(async () => {
     server = createServer((request, response) => {
       headers.push(request.headers['x-token']);
-      response.writeHead(answer.status).end(answer.body);
+      response.writeHead(answer.status, answer.headers).end(answer.body);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
@@ -138,6 +140,43 @@ describe('http source', () => {
     } finally {
       home.close();
       elsewhere.close();
+    }
+  });
+
+  it('adopts a pod that runs, where the answer is older than the pod', async () => {
+    const NOW = Date.UTC(2026, 0, 2);
+    for (const [age, uid] of [
+      [60, 'theirs'],
+      [0, 'computed'],
+      [undefined, 'computed'],
+    ] as const) {
+      const date = new Date(NOW + 3_600_000); // the server's clock is an hour ahead
+      const modified =
+        age === undefined ? {} : { 'last-modified': new Date(date.getTime() - age * 1000).toUTCString() };
+      answer = { status: 200, body: podText('web'), headers: { date: date.toUTCString(), ...modified } };
+      const emitted = Promise.withResolvers<readonly Pod[]>();
+      const seen = new Date(NOW - 30_000).toISOString();
+      const annotations = { [CONFIG_SOURCE]: 'http', [CONFIG_SEEN]: seen };
+      const running = { ...aliveSnapshot('theirs'), name: 'web-n1', namespace: 'default' };
+      const id = sandboxId('s');
+      const sandbox = { id, attempt: 0, ready: true, createdAt: 1n, hostNetwork: false, ips: [], runtimeHandler: '' };
+      const stopper = new AbortController();
+      const source = new HttpSource(
+        {
+          clock: { ...systemClock, now: () => NOW },
+          log: silentLogger,
+          decoder: new Decoder(systemClock),
+          emit: (pods) => emitted.resolve(pods),
+          report: () => undefined,
+          observed: { all: () => [{ ...running, sandboxes: [{ ...sandbox, annotations }] }] },
+        },
+        { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {}, nodeName: 'n1', pollMs: 10 },
+      );
+      const polling = source.run(stopper.signal);
+      const [pod] = await emitted.promise;
+      stopper.abort();
+      await polling;
+      assert.equal(pod?.metadata.uid === 'theirs' ? 'theirs' : 'computed', uid, `changed ${age} s ago`);
     }
   });
 });

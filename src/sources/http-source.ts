@@ -1,5 +1,6 @@
 // Pods from a URL, polled. A failed poll changes nothing; an empty answer means no pods. The URL is shown without what may
 // be a credential in it.
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { WholeRequest } from '../lib/http/exchange.ts';
@@ -10,6 +11,8 @@ import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Pod } from '../core/pod.ts';
+import type { PodSnapshot } from '../core/snapshot.ts';
+import { AdoptedPods } from './adopt-static.ts';
 import type { Decoder } from './decoder.ts';
 import { MAX_MANIFEST_BYTES } from './file-entries.ts';
 import type { FoundProblem } from './problem.ts';
@@ -21,6 +24,8 @@ export type HttpSourceDeps = {
   readonly decoder: Decoder;
   readonly emit: (pods: readonly Pod[]) => void;
   readonly report: (problems: readonly FoundProblem[]) => void;
+  /** What runs: tells which pods to adopt. */
+  readonly observed?: { all(): Iterable<PodSnapshot> };
 };
 export type HttpSourceOptions = {
   readonly url: string;
@@ -38,12 +43,14 @@ export class HttpSource implements Runnable {
   readonly name = 'http-source';
   readonly #deps: HttpSourceDeps;
   readonly #opts: HttpSourceOptions;
+  readonly #adopted: AdoptedPods;
   /** The answer in effect, and what was questionable about it. */
   #last: { readonly text: string; readonly problems: readonly FoundProblem[] } | undefined;
 
   constructor(deps: HttpSourceDeps, opts: HttpSourceOptions) {
     this.#deps = deps;
     this.#opts = opts;
+    this.#adopted = new AdoptedPods({ log: deps.log, observed: () => deps.observed?.all() ?? [] }, 'http');
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -53,13 +60,14 @@ export class HttpSource implements Runnable {
 
   async #poll(signal: AbortSignal): Promise<void> {
     const where = maskUrl(this.#opts.url);
-    let text: string;
+    let answer: Answer;
     try {
-      text = await this.#get(signal);
+      answer = await this.#get(signal);
     } catch (err) {
       if (signal.aborted) return;
       return this.#deps.report([{ where, severity: 'error', message: messageOf(err) }]);
     }
+    const { text, changedMs } = answer;
     // What went wrong in between is over.
     if (text === this.#last?.text) return this.#deps.report(this.#last.problems);
     if (text.trim() === '') {
@@ -69,7 +77,11 @@ export class HttpSource implements Runnable {
     const contents = await readManifest(text, { where, local: false }, options, this.#deps.decoder, signal);
     // One bad pod spoils the whole answer, as the rest could be half of something; the last good set stays.
     if (contents.problems.some((p) => p.severity === 'error')) return this.#deps.report(contents.problems);
-    this.#accept(text, contents.pods, contents.problems);
+    this.#accept(
+      text,
+      contents.pods.map((pod) => this.#adopted.adopt(pod, changedMs)),
+      contents.problems,
+    );
   }
 
   #accept(text: string, pods: readonly Pod[], problems: readonly FoundProblem[]): void {
@@ -78,14 +90,22 @@ export class HttpSource implements Runnable {
     this.#deps.emit(pods);
   }
 
-  async #get(signal: AbortSignal): Promise<string> {
+  async #get(signal: AbortSignal): Promise<Answer> {
     const asked = requestOf(this.#opts);
     const reply = await httpFollow(this.#deps.clock, asked, redirected, signal);
     if (reply.status !== 200)
       throw new KubeletError('unavailable', `answered ${reply.status} ${reply.statusText}`.trim());
     if (reply.cut) throw new KubeletError('invalid', `answer is larger than ${MAX_MANIFEST_BYTES / 1024 / 1024} MiB`);
-    return reply.body.toString('utf8');
+    return { text: reply.body.toString('utf8'), changedMs: lastChange(reply.headers, this.#deps.clock.now()) };
   }
+}
+
+type Answer = { readonly text: string; readonly changedMs: number };
+
+/** By our clock: the server's may be wrong, and it counts in whole seconds. Without a word of it, just now. */
+function lastChange(headers: IncomingHttpHeaders, nowMs: number): number {
+  const ageMs = Date.parse(headers.date ?? '') - Date.parse(headers['last-modified'] ?? '');
+  return ageMs >= 0 ? nowMs - ageMs + 1000 : Infinity;
 }
 
 function requestOf({ url, headers, timeoutMs }: HttpSourceOptions): WholeRequest {
