@@ -40,7 +40,7 @@ const NOTES: Readonly<Record<string, string>> = {
   'contention-profiling': 'accepted; there are no locks to profile',
   iptablesMasqueradeBit: 'accepted and checked; upstream uses it no more either',
   iptablesDropBit: 'accepted and checked; upstream uses it no more either',
-  kernelMemcgNotification: 'no effect on cgroup v2, as upstream; on v1 memory is read every ten seconds instead',
+  kernelMemcgNotification: 'same: on cgroup v1; upstream does nothing on v2 either',
   showHiddenMetricsForVersion: 'same; no metric is hidden in this version',
   // Read by the name of the format in use.
   'logging.options.text.splitStream': 'same',

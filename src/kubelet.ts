@@ -208,7 +208,7 @@ async function buildNode(
   const sources: Sources = createSources(base, sourcesDeps, cluster.sources);
   const stats = await buildStats({ ...known, life });
   const { lifecycles } = life;
-  const eviction = buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
+  const eviction = await buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
   const ending = { active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const explainer = buildExplainer({ ...known, life, probes });

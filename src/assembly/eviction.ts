@@ -19,7 +19,7 @@ export type EvictionParts = {
   readonly stats: StatsProvider;
 };
 
-export const buildEviction = (parts: EvictionParts): EvictionManager => {
+export const buildEviction = (parts: EvictionParts): Promise<EvictionManager> => {
   const { base, edge, cluster, active, lifecycles, upkeep, stats } = parts;
   return createEviction(base, {
     pods: {
@@ -28,6 +28,7 @@ export const buildEviction = (parts: EvictionParts): EvictionManager => {
       gone: (pod) => lifecycles.gone(pod),
     },
     figures: { node: (signal) => stats.node(signal), pods: (signal) => stats.pods(signal) },
+    cgroupDriver: edge.cgroupDriver,
     imageFsInfo: (signal) => edge.cri.images.imageFsInfo({}, signal),
     reclaim: {
       unusedContainers: async (signal) => void (await upkeep.collector.collect({ allUnused: true }, signal)),

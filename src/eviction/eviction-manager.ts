@@ -8,6 +8,7 @@ import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { DiskLayout, NodeFigures, PodFigures } from './figures.ts';
 import { hasStorageLimit, storageExcess } from './local-storage.ts';
+import type { MemoryNotifier } from './memory-notifier.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
 import { rankPods } from './ranking.ts';
@@ -51,6 +52,8 @@ export type EvictionDeps = {
   };
   readonly layout: (signal: AbortSignal) => Promise<DiskLayout>;
   readonly reclaim: Reclaim;
+  /** Ends a wait early; absent where figures are only read at every look. */
+  readonly notifier?: MemoryNotifier;
   readonly events: EventRecorder;
   /** Called when the node's pressures have changed. */
   readonly onPressure: (pressures: readonly Pressure[]) => void;
@@ -101,6 +104,7 @@ export class EvictionManager implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.infra;
+    const { notifier } = this.#deps;
     while (!signal.aborted) {
       try {
         const evicted = await this.lookOnce(signal);
@@ -110,11 +114,12 @@ export class EvictionManager implements Runnable {
           continue;
         }
       } catch (err) {
-        if (signal.aborted) return;
+        if (signal.aborted) break;
         log.error('eviction could not look at the node', { err });
       }
-      await clock.sleep(LOOK_EVERY_MS, signal);
+      await (notifier === undefined ? clock.sleep(LOOK_EVERY_MS, signal) : notifier.rest(LOOK_EVERY_MS, signal));
     }
+    notifier?.close();
   }
 
   /** One look and what follows from it. Returns the pods that were evicted. */
@@ -127,6 +132,7 @@ export class EvictionManager implements Runnable {
     const { state, pressures, urgent } = look(this.#state, thresholds, observations, now, this.#o.transitionMs);
     this.#state = state;
     this.#show(pressures);
+    await this.#deps.notifier?.update(thresholds, figures);
     const [first] = urgent;
     const isLimited = this.#o.localStorageLimits && this.#deps.pods.active().some(hasStorageLimit);
     if (first === undefined && !isLimited) return [];

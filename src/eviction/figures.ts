@@ -7,6 +7,7 @@ export type MemoryFigure = {
   readonly time: Moment;
   readonly availableBytes: Maybe<number>;
   readonly workingSetBytes: Maybe<number>;
+  readonly usageBytes?: Maybe<number>;
 };
 
 export type FsFigure = {

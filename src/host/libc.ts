@@ -18,6 +18,7 @@ const SIGNATURES = {
   mount: { arguments: ['buffer', 'buffer', 'buffer', 'u64', 'buffer'], return: 'i32' },
   umount2: { arguments: ['buffer', 'i32'], return: 'i32' },
   prlimit: { arguments: ['i32', 'i32', 'buffer', 'buffer'], return: 'i32' },
+  eventfd: { arguments: ['u32', 'i32'], return: 'i32' },
   madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -87,6 +88,12 @@ export function watchOpens(path: string): number {
   }
   return fd;
 }
+
+const EFD_NONBLOCK = 0x800;
+const EFD_CLOEXEC = 0x80000;
+
+/** A descriptor that the kernel can be told to report events on; reading it never blocks. */
+export const eventDescriptor = (): number => call('eventfd', 0, EFD_NONBLOCK | EFD_CLOEXEC);
 
 const RLIMIT_NOFILE = 7;
 

@@ -129,7 +129,7 @@ export function buildImage(driver: 'cgroupfs' | 'systemd', folder: string): stri
   archive.copy('/bin/busybox', '/usr/bin/busybox');
   for (const name of ['sh', 'mount', 'sleep', 'echo', 'cat', 'mkdir', 'ls']) archive.link(`usr/bin/${name}`, 'busybox');
   archive.program(process.execPath, '/usr/bin/node');
-  for (const file of globSync('{src,test/node}/**/*.ts', { cwd: PROJECT }))
+  for (const file of globSync(['{src,test/node}/**/*.ts', 'test/harness/until.ts'], { cwd: PROJECT }))
     if (statSync(join(PROJECT, file)).isFile()) archive.file(`project/${file}`, readFileSync(join(PROJECT, file)));
   archive.file('project/package.json', '{"type":"module"}');
   for (const dir of ['proc', 'sys', 'dev', 'tmp', 'run', 'var/lib']) archive.directory(dir);

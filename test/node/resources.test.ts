@@ -2,16 +2,19 @@
 // runs on cgroup v1 and v2.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventRecorder } from '../../src/core/events.ts';
 import { podUid } from '../../src/core/ids.ts';
+import { watchMemoryUse } from '../../src/host/cgroups/memory-crossing.ts';
 import type { Container, Pod, ResourceRequirements } from '../../src/core/pod.ts';
 import { resourcesOf } from '../../src/core/pod-resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { CgroupTree } from '../../src/resources/cgroup-tree.ts';
 import { PodCgroups } from '../../src/resources/pod-cgroups.ts';
+import { until } from '../harness/until.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
@@ -250,6 +253,29 @@ test('a process over the memory limit is killed', async () => {
   const [, signalCode] = (await once(hog, 'exit')) as [number | null, string | null];
   assert.equal(signalCode, 'SIGKILL');
   await pods.destroy(podUid('memory'), signal);
+});
+
+test('the kernel tells when memory use crosses a number of bytes, on cgroup v1', async () => {
+  const pod = podOf('crossing', [container('c', both({ cpu: '1', memory: '64Mi' }))]);
+  await pods.ensure(pod, signal);
+  const roots = box.layout.version === 1 ? box.layout.hierarchies : [{ controllers: ['memory'], mountPoint: '' }];
+  const root = roots.find(({ controllers }) => controllers.includes('memory'))?.mountPoint ?? '';
+  const watching = watchMemoryUse(join(root, pods.parentOf(pod)), 16 * 2 ** 20);
+  if (box.layout.version === 2) await assert.rejects(watching, { code: 'ENOENT' });
+  else {
+    const crossing = await watching;
+    assert.equal(crossing.crossed(), false);
+    const hog = await box.spawnIn(pods.parentOf(pod), [
+      '/bin/sh',
+      '-c',
+      'x=xxxxxxxxxxxxxxxx; i=0; while [ $i -lt 21 ]; do x=$x$x; i=$((i+1)); done; sleep 1000',
+    ]);
+    await until('it is told', () => crossing.crossed());
+    assert.equal(crossing.crossed(), false, 'once for each time');
+    hog.kill('SIGKILL');
+    crossing.close();
+  }
+  await pods.destroy(podUid('crossing'), signal);
 });
 
 test('making a pod cgroup takes a few milliseconds', async (t) => {
