@@ -50,6 +50,7 @@ export type PodSpec = {
   readonly hostUsers?: boolean;
   readonly schedulingGates?: readonly { readonly name: string }[];
   readonly resourceClaims?: readonly PodResourceClaim[];
+  readonly schedulingGroup?: { readonly podGroupName?: string };
   readonly resources?: ResourceRequirements;
   readonly hostnameOverride?: string;
 };

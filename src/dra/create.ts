@@ -65,6 +65,7 @@ export async function createDra(env: Environment, { client, alive, sourcesReady,
     {
       checkpoint: join(flags.rootDir, 'dra_manager_state'),
       extendedResources: gates.enabled('DRAExtendedResource'),
+      podGroups: gates.enabled('DRAWorkloadResourceClaims'),
       healthMessages: gates.enabled('ResourceHealthStatusMessage'),
     },
   );

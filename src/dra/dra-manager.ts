@@ -35,6 +35,8 @@ export type DraManagerDeps = {
 export type DraManagerOptions = {
   readonly checkpoint: string;
   readonly extendedResources: boolean;
+  /** Claims may belong to a pod's group (gate `DRAWorkloadResourceClaims`). */
+  readonly podGroups: boolean;
   /** Statuses carry the drivers' messages. */
   readonly healthMessages: boolean;
 };
@@ -150,7 +152,7 @@ export class DraManager implements Runnable {
     // All is checked before anything is recorded: a pod that fails here can be deleted without any driver.
     for (const podClaim of claims) {
       const claim = await this.#fetch(pod, podClaim, signal);
-      const drivers = driversOf(pod, podClaim, claim);
+      const drivers = driversOf(pod, podClaim, claim, this.#o.podGroups);
       for (const driver of drivers) this.#deps.drivers.get(driver);
       fetched.push({ podClaim, claim, drivers });
     }

@@ -87,8 +87,30 @@ describe('claims of a pod', () => {
     ],
   ] as const)
     it(`refuses a claim that is ${what}`, () => {
-      assert.throws(() => driversOf(pod('1', ['c']), podClaim, given), { message });
+      assert.throws(() => driversOf(pod('1', ['c']), podClaim, given, false), { message });
     });
+
+  it('takes a claim of the pod’s group where groups count', () => {
+    const bare = pod('1', ['c']);
+    const member: Pod = { ...bare, spec: { ...bare.spec, schedulingGroup: { podGroupName: 'g' } } };
+    const made = { ...own, mustOwn: true };
+    const shared = (group: string): ResourceClaim => {
+      const given = claim('c', []);
+      const owner = { apiVersion: 'scheduling.k8s.io/v1alpha2', kind: 'PodGroup', name: group, uid: 'x' };
+      const user = { apiGroup: 'scheduling.k8s.io', resource: 'podgroups', name: group, uid: 'x' };
+      return {
+        ...given,
+        metadata: { ...given.metadata, ownerReferences: [{ ...owner, controller: true }] },
+        status: { ...given.status, reservedFor: [user] },
+      };
+    };
+    assert.deepEqual(driversOf(member, made, shared('g'), true), [DRIVER]);
+    assert.throws(() => driversOf(member, made, shared('h'), true), {
+      message: 'ResourceClaim n/c was not created for Pod n/pod-1 (neither Pod nor PodGroup g is the owner)',
+    });
+    assert.throws(() => driversOf(member, made, shared('g'), false), /\(Pod is not owner\)/);
+    assert.throws(() => driversOf(member, own, shared('g'), false), /is not allowed to use/);
+  });
 
   it('containers use requests of claims and of extended resources', () => {
     const given: Pod = {
@@ -246,7 +268,7 @@ describe('DRA manager', () => {
         health,
         durations: registry.histogram('d', 'd', ['operation_name', 'is_error']),
       },
-      { checkpoint: join(dir, 'dra_manager_state'), extendedResources: true, healthMessages: true },
+      { checkpoint: join(dir, 'dra_manager_state'), extendedResources: true, podGroups: true, healthMessages: true },
     );
     await manager.load();
   };

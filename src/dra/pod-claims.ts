@@ -33,7 +33,7 @@ function nameOf(pod: Pod, entry: PodResourceClaim): PodClaim | undefined {
   if (entry.resourceClaimTemplateName === undefined)
     throw new KubeletError(
       'invalid',
-      `pod "${podKey(pod)}", spec.resourceClaim "${entry.name}": either ResourceClaimName or ResourceClaimTemplateName must be set`,
+      `pod "${podKey(pod)}", spec.resourceClaim "${entry.name}": none of the supported fields are set`,
     );
   const status = pod.status?.resourceClaimStatuses?.find((s) => s.name === entry.name);
   if (status === undefined) throw new KubeletError('notFound', `pod "${podKey(pod)}": ResourceClaim not created yet`);
@@ -41,15 +41,24 @@ function nameOf(pod: Pod, entry: PodResourceClaim): PodClaim | undefined {
   return { entry: entry.name, claimName: status.resourceClaimName, mustOwn: true };
 }
 
-/** The drivers whose devices the claim has. Throws when the pod may not use it, or nothing is allocated yet. */
-export function driversOf(pod: Pod, { claimName, mustOwn }: PodClaim, claim: ResourceClaim): readonly string[] {
+/**
+ * The drivers whose devices the claim has. Throws when the pod may not use it, or nothing is allocated yet. `podGroups`: a
+ * claim may also belong to the pod's group (gate `DRAWorkloadResourceClaims`).
+ */
+export function driversOf(
+  pod: Pod,
+  { claimName, mustOwn }: PodClaim,
+  claim: ResourceClaim,
+  podGroups: boolean,
+): readonly string[] {
   const { uid = '', name, namespace = '' } = claim.metadata;
-  if (mustOwn && !isOwner(pod, claim))
-    throw new KubeletError(
-      'denied',
-      `ResourceClaim ${namespace}/${name} was not created for Pod ${podKey(pod)} (Pod is not owner)`,
-    );
-  if (!(claim.status?.reservedFor ?? []).some((user) => user.uid === uidOf(pod)))
+  const group = podGroups ? pod.spec.schedulingGroup?.podGroupName : undefined;
+  if (mustOwn && !isOwner(pod, claim) && !isOfGroup(group, claim)) {
+    const owners = group === undefined ? 'Pod is not owner' : `neither Pod nor PodGroup ${group} is the owner`;
+    const text = `ResourceClaim ${namespace}/${name} was not created for Pod ${podKey(pod)} (${owners})`;
+    throw new KubeletError('denied', text);
+  }
+  if (!isReserved(pod, group, claim))
     throw new KubeletError(
       'denied',
       `pod ${pod.metadata.name} (${uidOf(pod)}) is not allowed to use ResourceClaim ${claimName} (${uid})`,
@@ -62,6 +71,23 @@ export function driversOf(pod: Pod, { claimName, mustOwn }: PodClaim, claim: Res
 const isOwner = (pod: Pod, { metadata }: ResourceClaim): boolean =>
   metadata.namespace === namespaceOf(pod) &&
   (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uidOf(pod));
+
+const SCHEDULING = 'scheduling.k8s.io';
+
+/** By name: a pod does not know the UID of its group. */
+const isOfGroup = (group: string | undefined, { metadata }: ResourceClaim): boolean =>
+  group !== undefined &&
+  (metadata.ownerReferences ?? []).some(
+    ({ controller, kind, name, apiVersion }) =>
+      controller === true && kind === 'PodGroup' && name === group && apiVersion.startsWith(`${SCHEDULING}/`),
+  );
+
+const isReserved = (pod: Pod, group: string | undefined, { status }: ResourceClaim): boolean =>
+  (status?.reservedFor ?? []).some(
+    ({ uid, apiGroup, resource, name }) =>
+      uid === uidOf(pod) ||
+      (group !== undefined && apiGroup === SCHEDULING && resource === 'podgroups' && name === group),
+  );
 
 export type ContainerRequest = {
   readonly claimName: string;

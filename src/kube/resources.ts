@@ -68,7 +68,12 @@ export interface CsiNode extends KubeObject {
 export interface ResourceClaim extends KubeObject {
   readonly status?: {
     readonly allocation?: { readonly devices?: { readonly results?: readonly { readonly driver: string }[] } };
-    readonly reservedFor?: readonly { readonly resource: string; readonly uid: string }[];
+    readonly reservedFor?: readonly {
+      readonly apiGroup?: string;
+      readonly resource: string;
+      readonly name?: string;
+      readonly uid: string;
+    }[];
   };
 }
 export interface TokenRequest extends KubeObject {
