@@ -52,7 +52,7 @@ export function buildVolumes(
       log: base.log,
       metrics: new VolumeMetrics(base.registry),
     },
-    { rootDir: base.flags.rootDir },
+    { rootDir: base.flags.rootDir, mounterPath: base.flags.experimentalMounterPath },
   );
   return {
     ...created,

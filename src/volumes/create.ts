@@ -73,6 +73,8 @@ export type VolumesDeps = {
 export type VolumesOpts = VolumeManagerOpts & {
   readonly rootDir: string;
   readonly subPath?: SubPathOpts;
+  /** `--experimental-mounter-path`. */
+  readonly mounterPath?: string;
   /** How long a host path on a filesystem that may be dead gets to answer. */
   readonly hostPathTimeoutMs?: number;
 };
@@ -92,7 +94,7 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const podDirs = new PodDirs(layout, mounter);
   const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
-  const plugins = pluginsOf(deps, hostFiles, layout, mounter);
+  const plugins = pluginsOf(deps, hostFiles, layout, mounter, opts.mounterPath ?? '');
   const { storage } = deps;
   const abilities = { podCertificates: deps.podCertificates !== undefined, claims: storage !== undefined };
   const claims =
@@ -129,6 +131,7 @@ function pluginsOf(
   hostFiles: HostFiles,
   layout: VolumeLayout,
   mounter: Mounter,
+  mounterPath: string,
 ): Record<string, VolumePlugin> {
   const { clock, objects, facts, tokens, trustBundles, podCertificates } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
@@ -164,6 +167,7 @@ function pluginsOf(
       events: deps.events,
       objects,
       log: deps.log,
+      mounterPath,
       ...commands,
     }),
   };

@@ -33,6 +33,8 @@ export type StorageDeps = {
   readonly events: EventRecorder;
   readonly objects: Pick<ObjectSource, 'secret'>;
   readonly log: Logger;
+  /** `--experimental-mounter-path`. */
+  readonly mounterPath?: string;
   /** A stand-in for tests. */
   readonly commands?: HostCommands;
 };
@@ -50,7 +52,8 @@ export function storagePlugins(deps: StorageDeps, host: StorageHost = {}): Recor
   const { clock, layout, mounter, files, owner, events } = deps;
   const limited = (timeoutMs: number): HostCommands => deps.commands ?? new ChildCommands({ clock }, { timeoutMs });
   const commands = limited(60_000);
-  const mounts = new ChildMounts({ commands: limited(MOUNT_MS), mounter });
+  const { mounterPath = '' } = deps;
+  const mounts = new ChildMounts({ commands: limited(MOUNT_MS), mounter }, { mounterPath });
   const disks = new Disks({ commands, patient: limited(FORMAT_MS) });
   const deviceMap = new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) });
   const binds = new PodBinds({ layout, mounter, mounts, owner, events });

@@ -12,11 +12,16 @@ export type ChildMountsDeps = {
   readonly mounter: { table(signal: AbortSignal): Promise<MountTable> };
 };
 
+/** File systems that a node may mount by a program of its own (`--experimental-mounter-path`). */
+const FOREIGN = ['nfs', 'glusterfs', 'ceph', 'cifs'];
+
 export class ChildMounts {
   readonly #deps: ChildMountsDeps;
+  readonly #mounterPath: string;
 
-  constructor(deps: ChildMountsDeps) {
+  constructor(deps: ChildMountsDeps, opts: { readonly mounterPath?: string } = {}) {
     this.#deps = deps;
+    this.#mounterPath = opts.mounterPath ?? '';
   }
 
   async mount(
@@ -27,7 +32,8 @@ export class ChildMounts {
     signal: AbortSignal,
   ): Promise<void> {
     const flags = ['-t', fsType, ...(options.length === 0 ? [] : ['-o', options.join(',')])];
-    await this.#run(flags, source, target, signal);
+    const isForeign = this.#mounterPath !== '' && FOREIGN.includes(fsType);
+    await this.#run(flags, source, target, signal, isForeign ? [this.#mounterPath, 'mount'] : ['mount']);
   }
 
   /** Binds a directory and gives the bind its own options. May be repeated after it was cut off between the two. */
@@ -43,9 +49,15 @@ export class ChildMounts {
   }
 
   /** A source is what users write: it must never be taken for an option. */
-  async #run(flags: readonly string[], source: string, target: string, signal: AbortSignal): Promise<void> {
-    const result = await this.#deps.commands.run('mount', [...flags, '--', source, target], signal);
-    if (result.code !== 0) throw mountFailure([...flags, source, target], result);
+  async #run(
+    flags: readonly string[],
+    source: string,
+    target: string,
+    signal: AbortSignal,
+    [command = 'mount', ...first]: readonly string[] = ['mount'],
+  ): Promise<void> {
+    const result = await this.#deps.commands.run(command, [...first, ...flags, '--', source, target], signal);
+    if (result.code !== 0) throw mountFailure([...first, ...flags, source, target], result, {}, command);
   }
 }
 
@@ -54,9 +66,10 @@ export const mountFailure = (
   args: readonly string[],
   { code, output }: ChildResult,
   detail: Readonly<Record<string, unknown>> = {},
+  command = 'mount',
 ): KubeletError =>
   new KubeletError(
     'unavailable',
-    `mount failed: exit status ${code}\nMounting command: mount\nMounting arguments: ${args.join(' ')}\nOutput: ${output}\n`,
+    `mount failed: exit status ${code}\nMounting command: ${command}\nMounting arguments: ${args.join(' ')}\nOutput: ${output}\n`,
     { detail },
   );
