@@ -1,6 +1,8 @@
 // A CSI driver of a few lines: answers every node call, makes and removes the directories a driver is to make, keeps a list
-// of its calls, and misbehaves on demand. Needs no root.
-import { mkdir, rmdir } from 'node:fs/promises';
+// of its calls, and misbehaves on demand. Needs no root, unless it is given devices.
+import { execFile } from 'node:child_process';
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { readable } from '../../src/devcluster/csi-hostpath/call-log.ts';
 import { Node, NodeRpcType } from '../../src/lib/csi-api/gen/csi.ts';
 import { GrpcServer } from '../../src/lib/grpc/server.ts';
@@ -8,6 +10,7 @@ import type { Rpc } from '../../src/lib/grpc/rpc.ts';
 
 export type DriverCall = { readonly call: string; readonly request: Record<string, unknown> };
 type NodeCall = keyof typeof Node;
+const run = promisify(execFile);
 
 export class ScriptedCsiDriver {
   readonly calls: DriverCall[] = [];
@@ -17,11 +20,14 @@ export class ScriptedCsiDriver {
     'SINGLE_NODE_MULTI_WRITER',
     'EXPAND_VOLUME',
   ];
+  /** By the id of a volume: what is published of it. */
+  readonly devices = new Map<string, string>();
   info = { nodeId: 'n1', maxVolumesPerNode: 100 };
   /** Runs before a call has any effect; a throw is the answer. */
   before: (call: NodeCall, request: Record<string, unknown>, signal: AbortSignal) => Promise<void> | void = () =>
     undefined;
   #server = new GrpcServer();
+  readonly #bound = new Set<string>();
 
   async listen(endpoint: string): Promise<void> {
     this.#server = new GrpcServer();
@@ -31,12 +37,17 @@ export class ScriptedCsiDriver {
     }));
     this.#add(Node.nodeStageVolume, 'nodeStageVolume', () => ({}));
     this.#add(Node.nodeUnstageVolume, 'nodeUnstageVolume', () => ({}));
-    this.#add(Node.nodePublishVolume, 'nodePublishVolume', async ({ targetPath }) => {
-      await mkdir(targetPath, { recursive: true });
+    this.#add(Node.nodePublishVolume, 'nodePublishVolume', async ({ volumeId, targetPath }) => {
+      const device = this.devices.get(volumeId);
+      if (device === undefined) await mkdir(targetPath, { recursive: true });
+      else if (!this.#bound.has(targetPath)) await this.#bind(device, targetPath);
       return {};
     });
     this.#add(Node.nodeUnpublishVolume, 'nodeUnpublishVolume', async ({ targetPath }) => {
-      await rmdir(targetPath).catch(() => undefined);
+      if (this.#bound.delete(targetPath)) {
+        await run('umount', [targetPath]);
+        await rm(targetPath);
+      } else await rmdir(targetPath).catch(() => undefined);
       return {};
     });
     this.#add(Node.nodeExpandVolume, 'nodeExpandVolume', () => ({ capacityBytes: 0 }));
@@ -56,6 +67,12 @@ export class ScriptedCsiDriver {
   /** The calls so far, without questions for capabilities, and an empty list from now on. */
   take(): DriverCall[] {
     return this.calls.splice(0).filter(({ call }) => call !== 'NodeGetCapabilities');
+  }
+
+  async #bind(device: string, target: string): Promise<void> {
+    await writeFile(target, '');
+    await run('mount', ['--bind', device, target]);
+    this.#bound.add(target);
   }
 
   #add<Req, Res>(rpc: Rpc<Req, Res>, name: NodeCall, answer: (request: Req) => Res | Promise<Res>): void {

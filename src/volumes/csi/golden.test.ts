@@ -1,16 +1,15 @@
 // Recorded scenarios of the Go kubelet with a real driver: same calls with the same fields in the same order, same files.
 // Questions for capabilities are left out: they are asked once per connection here.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { DriverCall } from '../../../test/fakes/scripted-csi-driver.ts';
+import { assertSameFiles, RECORDED_ROOT as ROOT } from '../../../test/golden/csi-files.ts';
 import { GrpcCode, GrpcError } from '../../lib/grpc/status.ts';
 
 const GOLDEN = join(import.meta.dirname, '..', '..', '..', 'test', 'golden', 'csi');
-const ROOT = '/var/lib/kubelet';
 const ATTRIBUTES = { 'storage.kubernetes.io/csiProvisionerIdentity': '1794778838418-6353-hostpath.csi.k8s.io' };
 const CSI = { volumeAttributes: ATTRIBUTES };
 
@@ -41,49 +40,8 @@ async function scene(t: TestContext): Promise<CsiScene> {
 const asked = (s: CsiScene): DriverCall[] =>
   JSON.parse(JSON.stringify(s.driver.take()).replaceAll(s.root, ROOT)) as DriverCall[];
 
-/** Lines of `find` as in the recording, without sizes of directories. */
-function listing(dir: string): string[] {
-  return execFileSync('find', ['.', '-printf', '%M %U:%G %s %y %p\n'], { cwd: dir, encoding: 'utf8' })
-    .trimEnd()
-    .split('\n')
-    .map(withoutSize)
-    .sort();
-}
-
-const withoutSize = (line: string): string => line.replace(/^(d\S+ \S+) \d+/, '$1 -');
-
-/** The lines of one section of `files.txt`, from the step on. */
-function section(scenario: string, step: string, heading: string): string[] {
-  const text = readFileSync(join(GOLDEN, scenario, 'files.txt'), 'utf8');
-  const from = text.indexOf(`## ${heading}`, text.indexOf(`# ${step}`));
-  const lines = text.slice(from).split('\n').slice(1);
-  return lines.slice(
-    0,
-    lines.findIndex((line) => line.startsWith('#') || line === ''),
-  );
-}
-
-const volumeLines = (lines: readonly string[], below: string): string[] =>
-  lines
-    .map(withoutSize)
-    .filter((line) => line.includes(` ${below}`) && !line.includes('/mount/'))
-    .map((line) => line.replace('drwxrwsr-x 0:2345', 'drwxr-xr-x 0:0'))
-    .sort();
-
-function hasSameFiles(s: CsiScene, scenario: string, step: string, uid: string): void {
-  const pod = `${ROOT}/pods/${uid}`;
-  const wanted = section(scenario, step, pod);
-  assert.deepEqual(
-    listing(join(s.root, 'pods', uid)).filter((line) => line.includes(' ./volumes')),
-    volumeLines(wanted, './volumes'),
-  );
-  const shared = section(scenario, step, `${ROOT}/plugins/kubernetes.io/csi`);
-  const own = join(s.root, 'plugins/kubernetes.io/csi');
-  assert.deepEqual(
-    existsSync(own) ? listing(own).filter((line) => line.includes('/hostpath')) : [],
-    volumeLines(shared, './hostpath'),
-  );
-}
+/** Names below a directory. */
+const namesBelow = (dir: string): string[] => readdirSync(dir, { recursive: true, encoding: 'utf8' }).sort();
 
 const claim = (claimName: string, readOnly?: boolean): Parameters<typeof podWith>[2] => [
   { name: 'data', persistentVolumeClaim: { claimName, ...(readOnly === undefined ? {} : { readOnly }) } },
@@ -97,24 +55,18 @@ test('pvc-fs: staged, published, unpublished, unstaged, and once more for anothe
   const first = podWith('pvc-fs', uid, claim('fs'));
   await s.mount(first);
   assert.deepEqual(asked(s), inPhase('pvc-fs', 'create'));
-  hasSameFiles(s, 'pvc-fs', 'pod running', uid);
-  for (const dir of [`pods/${uid}/volumes/kubernetes.io~csi/${pv}`, `plugins/kubernetes.io/csi/hostpath.csi.k8s.io`]) {
-    const file = section('pvc-fs', 'pod running', `${ROOT}/${dir}`).at(0);
-    const at = dir.startsWith('pods')
-      ? join(s.root, dir, 'vol_data.json')
-      : execFileSync('find', [join(s.root, dir), '-name', 'vol_data.json'], { encoding: 'utf8' }).trim();
-    assert.equal(readFileSync(at, 'utf8'), `${file}\n`);
-  }
+  assertSameFiles(s.root, 'pvc-fs', 'pod running');
   assert.equal(
     s.kubelet.manager.mountsOf(uid).get('data')?.hostPath,
     join(s.root, 'pods', uid, `volumes/kubernetes.io~csi/${pv}/mount`),
   );
   await s.unmount(first);
   assert.deepEqual(asked(s), inPhase('pvc-fs', 'delete'));
-  hasSameFiles(s, 'pvc-fs', 'pod deleted', uid);
+  assertSameFiles(s.root, 'pvc-fs', 'pod deleted');
   const second = podWith('pvc-fs-again', '2e39dc35-9e5a-4fbb-bfa4-98af0564179b', claim('fs'));
   await s.mount(second);
   assert.deepEqual(asked(s), inPhase('pvc-fs', 'create again'));
+  assertSameFiles(s.root, 'pvc-fs', 'second pod running');
   await s.unmount(second);
   assert.deepEqual(asked(s), inPhase('pvc-fs', 'delete again'));
   const name = `kubernetes.io/csi/hostpath.csi.k8s.io^${handle}`;
@@ -134,8 +86,10 @@ test('inline: published without a stage, one of two read-only', async (t) => {
   const byPath = (calls: DriverCall[]): DriverCall[] =>
     calls.sort((a, b) => (String(a.request['target_path']) < String(b.request['target_path']) ? -1 : 1));
   assert.deepEqual(byPath(asked(s)), byPath(inPhase('inline', 'create')));
+  assertSameFiles(s.root, 'inline', 'pod running', /none is shared/);
   await s.unmount(pod);
   assert.deepEqual(byPath(asked(s)), byPath(inPhase('inline', 'delete')));
+  assertSameFiles(s.root, 'inline', 'pod deleted', /none is shared/);
   assert.deepEqual(s.inUse, []);
 });
 
@@ -154,6 +108,7 @@ test('options: type, flags, secrets, one pod only, read-only', async (t) => {
   const pod = podWith('options', 'bcdc2411-d540-4444-b896-6da80012d0e2', claim('opt', true));
   await s.mount(pod);
   assert.deepEqual(asked(s), inPhase('options', 'create'));
+  assertSameFiles(s.root, 'options', 'pod running');
   assert.equal(s.kubelet.manager.mountsOf(pod.metadata.uid ?? '').get('data')?.readOnly, true);
   await s.unmount(pod);
   assert.deepEqual(asked(s), inPhase('options', 'delete'));
@@ -176,8 +131,10 @@ test('fsgroup: two pods on one claim, staged once, unstaged after the last', asy
   const renamed = { ...second, metadata: { ...second.metadata, name: named['csi.storage.k8s.io/pod.name'] ?? '' } };
   await s.mount(first);
   assert.deepEqual(asked(s), inPhase('fsgroup', phases[0] ?? ''));
+  assertSameFiles(s.root, 'fsgroup', 'first pod running');
   await s.mount(renamed);
   assert.deepEqual(asked(s), inPhase('fsgroup', phases[1] ?? ''));
+  assertSameFiles(s.root, 'fsgroup', 'second pod beside it');
   await s.unmount(first);
   assert.deepEqual(asked(s), inPhase('fsgroup', phases[2] ?? ''));
   await s.unmount(renamed);
@@ -213,10 +170,7 @@ test('restart: what still runs is staged and published again, what is gone goes'
   );
   await s.unmount(kept);
   assert.deepEqual(ordered(asked(s)), ordered(inPhase('restart', 'delete restart-keep')));
-  assert.deepEqual(
-    listing(join(s.root, 'plugins/kubernetes.io/csi')).map((line) => line.split(' ').at(-1)),
-    ['.', './hostpath.csi.k8s.io'],
-  );
+  assert.deepEqual(namesBelow(join(s.root, 'plugins/kubernetes.io/csi')), ['hostpath.csi.k8s.io']);
 });
 
 test('expand: under a running pod, and with the next pod', async (t) => {
@@ -227,11 +181,13 @@ test('expand: under a running pod, and with the next pod', async (t) => {
   const first = pod('16e24157-fa76-467b-bd17-87fe04f62bb8');
   await s.mount(first);
   assert.deepEqual(asked(s), inPhase('expand', 'create'));
+  assertSameFiles(s.root, 'expand', 'pod running');
   s.grow('grow', '8Mi', '16Mi');
   const expanded = s.claimChanged();
   await s.mount(first);
   await expanded;
   assert.deepEqual(asked(s), inPhase('expand', 'claim patched to 16Mi'));
+  assertSameFiles(s.root, 'expand', 'expanded');
   const told = `Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "${pv}" n1`;
   assert.deepEqual(s.events, [`expand ${told}`, `claim grow ${told}`]);
   assert.deepEqual(s.patches, [
@@ -309,7 +265,7 @@ test('what a killed run left staged is unstaged once all pods are known', async 
   );
   await s.mount(pod);
   await s.unmount(pod);
-  assert.deepEqual(listing(join(s.root, 'plugins/kubernetes.io/csi')).length, 2);
+  assert.deepEqual(namesBelow(join(s.root, 'plugins/kubernetes.io/csi')), ['hostpath.csi.k8s.io']);
 });
 
 test('after a restart, a refused stage for a new pod takes nothing away from the pod that runs', async (t) => {
@@ -324,7 +280,7 @@ test('after a restart, a refused stage for a new pod takes nothing away from the
   await s.register();
   s.kubelet.manager.setDesired(podWith('new', 'u2', claim('c')));
   await s.untilEvent();
-  const shared = listing(join(s.root, 'plugins/kubernetes.io/csi')).map((line) => line.split('/').at(-1));
+  const shared = namesBelow(join(s.root, 'plugins/kubernetes.io/csi')).map((name) => name.split('/').at(-1) ?? '');
   assert.deepEqual(
     ['globalmount', 'vol_data.json'].filter((name) => !shared.includes(name)),
     [],
