@@ -75,6 +75,11 @@ export class PodAdmission {
     return verdict;
   }
 
+  /** A pod that was admitted before was rejected after all. */
+  rejectedLater(reason: string): void {
+    this.#deps.rejections?.inc({ reason });
+  }
+
   async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const { nodeConditions, sysctls, shuttingDown, unsupportedVolume } = this.#deps;
     const unsupported = unsupportedVolume(pod);

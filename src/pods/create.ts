@@ -15,6 +15,7 @@ import type { PodMetrics } from './pod-metrics.ts';
 import { PodStatusWriter, type PodStatusWriterDeps } from './pod-status-writer.ts';
 import type { PodStore } from './pod-store.ts';
 import { PodWorkers, workerSteps, type WorkerSteps } from './pod-workers.ts';
+import type { RejectPodDeps } from './reject-pod.ts';
 import { RuntimePort, type RuntimePortDeps } from './runtime-port.ts';
 import { StartErrors } from './start-errors.ts';
 import { StartTurns } from './start-turns.ts';
@@ -45,7 +46,7 @@ export type PodLifeDeps = {
     readonly ready: boolean;
     onChange(fn: (uid: PodUid) => void): void;
   };
-  readonly admission: PodChangesDeps['admission'];
+  readonly admission: PodChangesDeps['admission'] & NonNullable<RejectPodDeps['counted']>;
   readonly runtime: RuntimePortDeps['runtime'] & { forget(uid: PodUid, pod: Pod | undefined): Promise<void> };
   readonly observedSandbox: RuntimePortDeps['observedSandbox'];
   readonly images: {
@@ -196,7 +197,7 @@ const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, onR
   });
 
 function stepsOf(
-  { clock }: Environment,
+  { clock, log }: Environment,
   deps: PodLifeDeps,
   turns: StartTurns,
 ): { readonly steps: WorkerSteps; readonly terminate: TerminatePod } {
@@ -220,6 +221,7 @@ function stepsOf(
     runtime,
     turns: tracing.turns(turns),
     events,
+    rejecting: { events, status: statuses, log, counted: deps.admission },
     clock,
   });
   const unprepareClaims: TerminatePodDeps['unprepareClaims'] = (pod, signal) => deps.claims.unprepare(pod, signal);

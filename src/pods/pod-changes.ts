@@ -4,7 +4,6 @@ import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { hasEnded } from '../core/phase.ts';
 import { isMirrorPod, podKey, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
-import { qosClassOf } from '../core/qos.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -12,6 +11,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import { AdmissionQueue, type AdmissionVerdict } from './admission-queue.ts';
 import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
+import { rejectPod } from './reject-pod.ts';
 
 export type PodChange = {
   readonly op: 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
@@ -166,17 +166,7 @@ export class PodChanges implements Runnable {
   }
 
   #reject(pod: Pod, reason: string, message: string): void {
-    const { events, status, log } = this.#deps;
-    log.info('pod rejected', { pod: podKey(pod), reason, message });
-    events.pod(pod, 'Warning', reason, message);
-    const generation = pod.metadata.generation ?? 0;
-    status.set(pod, {
-      ...(generation > 0 ? { observedGeneration: generation } : {}),
-      phase: 'Failed',
-      reason,
-      message: `Pod was rejected: ${message}`,
-      qosClass: qosClassOf(pod),
-    });
+    rejectPod(this.#deps, pod, reason, message);
   }
 
   #wakeStatic(mirror: Pod): void {

@@ -5,6 +5,8 @@ import type { PodUid } from '../core/ids.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
 import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { rejection } from '../core/rejection.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { StartErrors } from './start-errors.ts';
 import { SyncPod, type SyncPodDeps } from './sync-pod.ts';
@@ -20,6 +22,8 @@ class World {
   started = 0;
   broken = false;
   outdated = false;
+  mountVolumes: () => Promise<void> = () => Promise.resolve();
+  readonly told: string[] = [];
   #shown: PodSnapshot | undefined;
   readonly observed: SyncPodDeps['observed'] = {
     get: () => this.#shown,
@@ -46,7 +50,7 @@ class World {
         ensureCgroup: () => Promise.resolve(),
         keepMirror: () => undefined,
         ensureDirectories: () => Promise.resolve(),
-        mountVolumes: () => Promise.resolve(),
+        mountVolumes: () => this.mountVolumes(),
         addProbes: () => undefined,
       },
       runtime: {
@@ -57,7 +61,13 @@ class World {
         kill: () => Promise.resolve(),
       },
       turns: { waiting: 0, run: <T>(_signal: AbortSignal, start: () => Promise<T>) => start() },
-      events: { pod: () => undefined },
+      events: { pod: (_pod: Pod, _type: string, reason: string) => void this.told.push(reason) },
+      rejecting: {
+        events: { pod: () => undefined },
+        status: { set: (_pod: Pod, { phase, message }: PodStatus) => void this.told.push(`${phase}: ${message}`) },
+        log: silentLogger,
+        counted: { rejectedLater: (reason: string) => void this.told.push(reason) },
+      },
       clock: new ManualClock(),
     } as unknown as SyncPodDeps).sync(POD, signal);
   }
@@ -73,5 +83,22 @@ describe('a start that could not be read afterwards', () => {
     world.broken = false;
     await world.sync();
     assert.equal(world.started, 1);
+  });
+});
+
+describe('a pod that turns out to be impossible on this node', () => {
+  it('is rejected and ends, and nothing is started', async () => {
+    const world = new World();
+    world.mountVolumes = () => Promise.reject(rejection('VolumeAttachmentLimitExceeded', 'no more'));
+    assert.deepEqual(await world.sync(), { terminal: true });
+    assert.deepEqual(world.told, ['VolumeAttachmentLimitExceeded', 'Failed: Pod was rejected: no more']);
+    assert.equal(world.started, 0);
+  });
+
+  it('any other failure is told and tried again', async () => {
+    const world = new World();
+    world.mountVolumes = () => Promise.reject(new Error('not yet'));
+    await assert.rejects(world.sync(), /not yet/);
+    assert.deepEqual(world.told, ['FailedMount']);
   });
 });

@@ -11,10 +11,12 @@ import {
   type MadePod,
   type PodSnapshot,
 } from '../core/snapshot.ts';
+import { rejectedFor } from '../core/rejection.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
+import { rejectPod, type RejectPodDeps } from './reject-pod.ts';
 import type { StartErrors } from './start-errors.ts';
 
 export type RuntimeSyncResult = {
@@ -45,6 +47,8 @@ export type SyncPodDeps = {
   readonly runtime: PodRuntimePort;
   readonly turns: Turns;
   readonly events: EventRecorder;
+  /** For a pod that turned out to be impossible here. */
+  readonly rejecting: RejectPodDeps;
   readonly clock: Clock;
 };
 
@@ -114,10 +118,18 @@ export class SyncPod {
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
     const written = await status.write(pod, snapshot);
     if (hasEnded(written)) return { terminal: true };
-    const outcome = await this.#bringAbout({ pod, snapshot, restartingAll: isRestartingAll(written) }, signal);
+    const pass = { pod, snapshot, restartingAll: isRestartingAll(written) };
+    const outcome = await this.#bringAbout(pass, signal).catch((err: unknown) => this.#rejected(pod, err));
+    if (outcome === undefined) return { terminal: true };
     const deadline = this.#deadlineOf(pod, written);
     const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);
     return { terminal: false, ...(retryAt.length > 0 ? { retryAt: Math.min(...retryAt) } : {}) };
+  }
+
+  #rejected(pod: Pod, err: unknown): undefined {
+    const reason = rejectedFor(err);
+    if (reason === undefined) throw err;
+    rejectPod(this.#deps.rejecting, pod, reason, messageOf(err));
   }
 
   /** The monotonic moment at which `activeDeadlineSeconds` is over. */
@@ -192,6 +204,7 @@ export class SyncPod {
     try {
       await prerequisites.mountVolumes(pod, signal);
     } catch (err) {
+      if (rejectedFor(err) !== undefined) throw err;
       this.#explain(pod, signal, 'FailedMount', `Unable to attach or mount volumes: ${messageOf(err)}`);
       throw err;
     }

@@ -6,7 +6,7 @@ import type { CsiDriver } from '../core/storage.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '../kube/resources.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { notFound } from '../lib/errors.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { PluginHandler } from '../plugins/plugin-handler.ts';
 import { Attachments } from './attachments.ts';
@@ -64,7 +64,8 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
     driver: (name) => watched.store.byName(undefined, name),
     attachment: (name, signal) => client.get(VOLUME_ATTACHMENTS, { name }, signal),
     secret,
-    token: (pod, request, signal) => tokens?.token(pod, request, signal) ?? noTokens(namespaceOf(pod)),
+    token: (pod, request, signal) =>
+      tokens?.token(pod, request, signal) ?? notFound(`no tokens in ${namespaceOf(pod)}`),
   };
   return {
     deps: {
@@ -72,6 +73,7 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
       attachments,
       node,
       onVolumesInUse,
+      controllerAttaches: env.config.enableControllerAttachDetach,
       claims: {
         claim: (namespace, name, signal) => client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal),
         volume: (name, signal) => client.get(PERSISTENT_VOLUMES, { name }, signal),
@@ -90,6 +92,3 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
     parts: [watched, drivers, limits],
   };
 }
-
-const noTokens = (namespace: string): Promise<never> =>
-  Promise.reject(new KubeletError('unimplemented', `no service account tokens in ${namespace}`));

@@ -49,6 +49,8 @@ export type StorageDeps = {
   readonly attachments: Attachments;
   readonly node: () => Node | undefined;
   readonly onVolumesInUse: () => void;
+  /** `enableControllerAttachDetach`; true unless it says otherwise. */
+  readonly controllerAttaches?: boolean;
   readonly expander?: Expander;
   readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'>;
 };
@@ -119,10 +121,12 @@ const attachedParts = ({
   node,
   onVolumesInUse,
   expander,
-}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse' | 'expander'> => ({
+  controllerAttaches = true,
+}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse' | 'expander' | 'controllerAttaches'> => ({
   attachments,
   node,
   onVolumesInUse,
+  controllerAttaches,
   ...(expander === undefined ? {} : { expander }),
 });
 

@@ -18,7 +18,7 @@ import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumePlugin, VolumeResolver } from './plugin.ts';
-import { notMountedError } from './mount-messages.ts';
+import { attachLimitError, notMountedError } from './mount-messages.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
 import type { SubPaths } from './subpath.ts';
@@ -36,6 +36,7 @@ export type VolumeManagerDeps = {
   readonly metrics?: VolumeMetrics;
   /** Absent where nothing is ever attached. */
   readonly attachments?: Attachments;
+  readonly controllerAttaches?: boolean;
   readonly node?: () => Node | undefined;
   readonly expander?: Expander;
   /** What `volumesInUse` says changed: the node reports it at once. */
@@ -194,7 +195,9 @@ export class VolumeManager implements Runnable {
       await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      throw notMountedError(volumes.missingByCause(), volumes.complaints(), 'context deadline exceeded');
+      const missing = volumes.missingByCause();
+      if (await volumes.attachLimitReached(signal)) throw attachLimitError(missing, 'context deadline exceeded');
+      throw notMountedError(missing, volumes.complaints(), 'context deadline exceeded');
     }
     if (volumes.refused !== undefined) throw new KubeletError('unimplemented', volumes.refused);
     if (gone()) throw new KubeletError('cancelled', 'the pod was removed while its volumes were being mounted');
@@ -325,12 +328,14 @@ export class VolumeManager implements Runnable {
     let volumes = this.#pods.get(uid);
     if (volumes === undefined) {
       const { resolver, podDirs, subPaths, events, clock, log, metrics, attachments, node, expander } = this.#deps;
+      const { controllerAttaches = true } = this.#deps;
       volumes = new PodVolumes(
         uid,
         {
           resolver,
           events,
           clock,
+          controllerAttaches,
           log,
           ...(metrics === undefined ? {} : { metrics }),
           ...(attachments === undefined ? {} : { attachments }),

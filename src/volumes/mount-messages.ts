@@ -1,5 +1,6 @@
 // What people are told about volumes that are not mounted, in upstream's words plus what each one waits for. Pure.
 import { formatDurationMs } from '../core/duration.ts';
+import { rejection } from '../core/rejection.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 
 export type MountFailure = { readonly reason: string; readonly message: string; readonly unresolved: boolean };
@@ -44,6 +45,13 @@ export function notMountedError(missing: Missing, complaints: readonly string[],
     detail: { unmounted: [...missing.unmounted].sort() },
   });
 }
+
+/** The same for a pod that waits for a volume that the node cannot take. */
+export const attachLimitError = (missing: Missing, why: string): KubeletError =>
+  rejection(
+    'VolumeAttachmentLimitExceeded',
+    `Node has reached its volume attachment limit, rejecting pod. ${missingText(missing)}: ${why}`,
+  );
 
 export const ago = (now: number, sinceMs: number): string =>
   formatDurationMs(Math.max(0, Math.round((now - sinceMs) / 1000)) * 1000);

@@ -87,6 +87,10 @@ export interface VolumePlugin {
   references?(volume: Volume): readonly ObjectReference[];
   /** For kinds that a controller attaches to the node: the name under which it does. Undefined: not this volume. */
   attachedName?(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined;
+  /** The node itself can attach such volumes where no controller does. */
+  readonly attachesOnNode?: boolean;
+  /** Whether a volume waits in vain to be attached: the node can take no more of them. Tells the cluster so. */
+  attachLimitReached?(request: Pick<VolumeRequest, 'persistent'>, signal: AbortSignal): Promise<boolean>;
   /** What metrics call the kind of this volume, where that is not the plugin's name. */
   metricName?(request: Pick<VolumeRequest, 'volume' | 'persistent'>): string | undefined;
   /** For volumes that pods share: the same for two pods if and only if it is the same volume. */

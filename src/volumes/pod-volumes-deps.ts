@@ -20,6 +20,8 @@ export type PodVolumesDeps = {
   readonly metrics?: Pick<VolumeMetrics, 'observe'>;
   /** Absent where nothing is ever attached. */
   readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
+  /** False where volumes that must be attached are this node's own business. */
+  readonly controllerAttaches?: boolean;
   /** Our own node, whose labels decide about volumes with an affinity. */
   readonly node?: () => Node | undefined;
   readonly expander?: Pick<Expander, 'expand'>;

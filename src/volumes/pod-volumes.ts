@@ -4,6 +4,7 @@
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { attachVolume, waitsInVain, type AttachStepDeps } from './attach-step.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
 import { operationOf } from './metrics.ts';
 import { ago, mountFailure, type Missing } from './mount-messages.ts';
@@ -148,6 +149,11 @@ export class PodVolumes {
       unattached: names((entry) => entry.running?.awaitsAttach !== undefined),
       unresolved: names((entry) => entry.failure?.unresolved === true),
     };
+  }
+
+  /** A volume waits to be attached to a node that can take no more. */
+  attachLimitReached(signal: AbortSignal): Promise<boolean> {
+    return waitsInVain(this.#entries.values(), signal);
   }
 
   /** A kind of volume that can never be mounted here. */
@@ -332,7 +338,7 @@ export class PodVolumes {
     if (pod === undefined || volume === undefined) return;
     const resolved = await this.#bounded(entry, running, (signal) => this.#resolve(entry, pod, volume, signal));
     if (entry.sameAs !== undefined) return;
-    const attachedPath = await this.#attach(entry, running);
+    const attachedPath = await attachVolume(this.#attaching(), entry, running, { pod, resolved });
     const mounted = await this.#bounded(entry, running, async (signal) => {
       await this.#deps.ensurePodDirs(this.uid);
       const { actual } = entry;
@@ -355,22 +361,10 @@ export class PodVolumes {
     if (mounted.refreshAtMs !== undefined) this.#refreshAt(entry, mounted.refreshAtMs);
   }
 
-  /** Waits until a controller has attached the volume, however long that takes: nothing here can hurry it. */
-  async #attach(entry: VolumeEntry, running: Running): Promise<string> {
-    const name = entry.attachedName;
-    const { attachments } = this.#deps;
-    if (name === undefined || attachments === undefined) return '';
-    const before = running.doing;
-    running.awaitsAttach = name;
-    running.doing = 'waiting for a controller to attach it';
-    // The node says that it uses the volume as soon as it is told to look.
-    this.#opts.onChange();
-    try {
-      return await attachments.whenAttached(name, running.scope.signal);
-    } finally {
-      delete running.awaitsAttach;
-      running.doing = before;
-    }
+  #attaching(): AttachStepDeps {
+    const { attachments, events, controllerAttaches = true } = this.#deps;
+    const { onChange } = this.#opts;
+    return { events, onChange, controllerAttaches, ...(attachments === undefined ? {} : { attachments }) };
   }
 
   #check({ plugin, persistent }: ResolvedVolume, unique: string | undefined): void {

@@ -42,6 +42,11 @@ export class CsiScene {
   };
   readonly patches: ClaimPatch[] = [];
   metrics = new Registry();
+  /** Handles of volumes that the controller does not attach. */
+  readonly refused = new Set<string>();
+  controllerAttaches = true;
+  /** Drivers that were asked again how many volumes they can take. */
+  readonly limitsAsked: string[] = [];
   /** Every list of volumes in use that was reported. */
   readonly inUse: string[][] = [];
   drivers!: CsiDrivers;
@@ -75,7 +80,7 @@ export class CsiScene {
       nodeInfo: {
         install: async (driver, { nodeId }) => void this.installed.push(`${driver}=${nodeId}`),
         uninstall: async (driver) => void this.installed.push(`-${driver}`),
-        update: async () => undefined,
+        update: async (driver) => void this.limitsAsked.push(driver),
       },
       onChange: () => this.kubelet.manager.retry('kubernetes.io/csi'),
     });
@@ -98,6 +103,7 @@ export class CsiScene {
           attachments: this.#attachments,
           node: () => ({ metadata: { name: NODE } }),
           onVolumesInUse: () => this.#report(),
+          controllerAttaches: this.controllerAttaches,
           claims: {
             claim: (ns, name) => found(this.claims, `${ns}/${name}`, 'persistentvolumeclaims'),
             volume: (name) => found(this.volumes, name, 'persistentvolumes'),
@@ -241,7 +247,9 @@ export class CsiScene {
     const inUse = this.kubelet.manager.volumesInUse();
     if (inUse.join() !== (this.inUse.at(-1) ?? []).join()) this.inUse.push(inUse);
     const volumesAttached = [...this.volumes.values()].flatMap(({ spec: { csi } }) =>
-      csi === undefined ? [] : [{ name: uniqueNameOf(csi.driver, csi.volumeHandle), devicePath: '' }],
+      csi === undefined || this.refused.has(csi.volumeHandle)
+        ? []
+        : [{ name: uniqueNameOf(csi.driver, csi.volumeHandle), devicePath: '' }],
     );
     const node: Node = {
       metadata: { name: NODE, uid: 'node-uid', resourceVersion: String(++this.#version) },

@@ -54,7 +54,9 @@ const asked = (): DriverCall[] =>
 
 /** Volumes are worked on side by side; of each of them the order is the recorded one. */
 const byVolume = (calls: readonly DriverCall[]): Record<string, DriverCall[]> =>
-  Object.groupBy(calls, ({ request }) => String(request['volume_id'] ?? '')) as Record<string, DriverCall[]>;
+  Object.groupBy(calls, ({ request }) =>
+    typeof request['volume_id'] === 'string' ? request['volume_id'] : '',
+  ) as Record<string, DriverCall[]>;
 
 const withDevice = (name: string, uid: string, volumes: readonly Volume[]): Pod =>
   podWith(name, uid, [...volumes], {

@@ -17,7 +17,15 @@ import type { CsiDrivers } from './csi-drivers.ts';
 import { inStage, isFinal } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
-import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
+import {
+  attachedFor,
+  clientOf,
+  limitReached,
+  publishedData,
+  publishSecrets,
+  userOf,
+  type DriverAccess,
+} from './driver-access.ts';
 import {
   capabilityOf,
   csiVolumeOf,
@@ -33,7 +41,7 @@ import { usageOf } from './usage.ts';
 import { namesIn, readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
 
 export type CsiPluginDeps = {
-  readonly drivers: Pick<CsiDrivers, 'client'>;
+  readonly drivers: Pick<CsiDrivers, 'client' | 'refreshLimits'>;
   readonly objects: CsiObjects;
   readonly layout: CsiLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
@@ -90,6 +98,19 @@ export class CsiPlugin implements VolumePlugin {
   uniqueName({ persistent }: Pick<VolumeRequest, 'persistent'>): string | undefined {
     const source = persistent?.volume.spec.csi;
     return source === undefined ? undefined : uniqueNameOf(source.driver, source.volumeHandle);
+  }
+
+  /** Only for drivers that are asked again and again how many they can take. */
+  async attachLimitReached({ persistent }: Pick<VolumeRequest, 'persistent'>, signal: AbortSignal): Promise<boolean> {
+    const source = persistent?.volume.spec.csi;
+    if (source === undefined) return false;
+    return limitReached(
+      this.#access,
+      source.driver,
+      source.volumeHandle,
+      () => this.#deps.drivers.refreshLimits(source.driver, signal),
+      signal,
+    );
   }
 
   metricName({ volume, persistent }: Pick<VolumeRequest, 'volume' | 'persistent'>): string | undefined {

@@ -35,6 +35,24 @@ export function attachedFor(
   return inStage(stage, () => attachedContext(objects, handle, name, signal));
 }
 
+const RESOURCE_EXHAUSTED = 8;
+
+/** Whether the volume was refused because the node has as many as it can take. Then the cluster is told the new limit. */
+export async function limitReached(
+  { objects, nodeName }: DriverAccess,
+  driver: string,
+  handle: string,
+  refresh: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (objects.driver(driver)?.spec.nodeAllocatableUpdatePeriodSeconds === undefined) return false;
+  const attachment = await objects.attachment(attachmentName(handle, driver, nodeName), signal).catch(() => undefined);
+  if (attachment?.status?.attachError?.errorCode !== RESOURCE_EXHAUSTED) return false;
+  // Whoever schedules learns it a little later if this fails: the pod cannot be here either way.
+  await refresh().catch(() => undefined);
+  return true;
+}
+
 export function publishSecrets(
   { objects }: DriverAccess,
   volume: CsiVolume,

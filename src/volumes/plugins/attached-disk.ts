@@ -95,6 +95,8 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     }
   }
 
+  readonly attachesOnNode = true;
+
   attachedName(request: Pick<VolumeRequest, 'pod' | 'volume' | 'specName' | 'persistent'>): string | undefined {
     return this.uniqueName(request);
   }
