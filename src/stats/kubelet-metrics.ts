@@ -188,6 +188,11 @@ const VOLUMES: readonly (readonly [name: string, help: string, pick: (v: VolumeF
   ['inodes', 'Maximum number of inodes in the volume', (v) => v.inodes],
   ['inodes_free', 'Number of free inodes in the volume', (v) => v.inodesFree],
   ['inodes_used', 'Number of used inodes in the volume', (v) => v.inodesUsed],
+  [
+    'health_status_abnormal',
+    'Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy',
+    ({ volumeHealthStats: health }) => (health === undefined ? undefined : Number(health.abnormal)),
+  ],
 ];
 
 function registerSizes({ registry, summary }: KubeletMetricsDeps): void {

@@ -74,6 +74,7 @@ export type FsFigures = {
 export type VolumeFigures = FsFigures & {
   readonly name: string;
   readonly pvcRef?: { readonly name: string; readonly namespace: string };
+  readonly volumeHealthStats?: { readonly abnormal: boolean };
 };
 
 export type ContainerFigures = {

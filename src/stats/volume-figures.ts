@@ -17,6 +17,7 @@ export type MeasuredVolume = {
   readonly availableBytes: number;
   readonly inodes: number;
   readonly inodesFree: number;
+  readonly health?: { readonly abnormal: boolean };
 };
 
 export type MeasuredPod = { readonly uid: string; readonly volumes: ReadonlyMap<string, MeasuredVolume> };
@@ -113,6 +114,7 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
       inodes: found.inodes,
       inodesUsed: found.inodesUsed,
       name: volume.name,
+      ...(found.health === undefined ? {} : { volumeHealthStats: { abnormal: found.health.abnormal } }),
       ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace: namespaceOf(pod) } }),
     });
   }

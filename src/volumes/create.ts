@@ -52,7 +52,7 @@ export type StorageDeps = {
   /** `enableControllerAttachDetach`; true unless it says otherwise. */
   readonly controllerAttaches?: boolean;
   readonly expander?: Expander;
-  readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'>;
+  readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'> & { readonly volumeHealth?: boolean };
 };
 
 export type VolumesDeps = {
@@ -187,5 +187,6 @@ const csiPlugin = (
   const loops = new LoopDevices({ commands: new ChildCommands({ clock }) });
   const map = new DeviceMap({ layout, mounter, loops });
   const parts = { layout: new CsiLayout(layout), podLayout: layout, mounter, owner, map, events };
-  return new CsiPlugin({ ...csi, ...parts }, { nodeName });
+  const { volumeHealth = false, ...access } = csi;
+  return new CsiPlugin({ ...access, ...parts }, { nodeName, volumeHealth });
 };

@@ -283,7 +283,9 @@ export class VolumeManager implements Runnable {
           const usage = await this.#measure(uid, name, signal, async () =>
             plugin.stats?.({ uid, specName, volumeMode }, mounted, signal),
           );
-          if (usage !== undefined) usages.set(name, usage);
+          if (usage === undefined) return;
+          usages.set(name, usage);
+          if (usage.health?.abnormal === true) this.#pods.get(uid)?.tellAbnormal(name, usage.health.message);
         },
       ),
     );

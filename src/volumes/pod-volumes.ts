@@ -194,6 +194,13 @@ export class PodVolumes {
     );
   }
 
+  /** The driver of a volume found something wrong with it. */
+  tellAbnormal(name: string, message: string): void {
+    const { events } = this.#deps;
+    if (this.#pod !== undefined)
+      events.pod(this.#pod, 'Warning', 'VolumeConditionAbnormal', `Volume ${name}: ${message}`);
+  }
+
   /** The name of a mounted volume's directory. */
   specNameOf(name: string): string | undefined {
     return this.#entries.get(name)?.resolved?.specName;

@@ -15,6 +15,8 @@ export type VolumeUsage = {
   readonly inodesFree: number;
   /** The walk ended at its budget: what is used is at least what is said. */
   readonly partial: boolean;
+  /** What its driver says about its health, where it is asked to. */
+  readonly health?: { readonly abnormal: boolean; readonly message: string };
 };
 
 const DEFAULT_BUDGET = 200_000;

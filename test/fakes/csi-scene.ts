@@ -45,6 +45,8 @@ export class CsiScene {
   /** Handles of volumes that the controller does not attach. */
   readonly refused = new Set<string>();
   controllerAttaches = true;
+  /** The feature gate CSIVolumeHealth. */
+  volumeHealth = false;
   /** Drivers that were asked again how many volumes they can take. */
   readonly limitsAsked: string[] = [];
   /** Every list of volumes in use that was reported. */
@@ -120,6 +122,7 @@ export class CsiScene {
             log: silentLogger,
           }),
           csi: {
+            volumeHealth: this.volumeHealth,
             drivers: this.drivers,
             objects: {
               driversRead: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { readable } from '../../src/devcluster/csi-hostpath/call-log.ts';
-import { Node, NodeRpcType } from '../../src/lib/csi-api/gen/csi.ts';
+import { Node, NodeRpcType, VolumeUsageUnit } from '../../src/lib/csi-api/gen/csi.ts';
 import { GrpcServer } from '../../src/lib/grpc/server.ts';
 import type { Rpc } from '../../src/lib/grpc/rpc.ts';
 
@@ -22,6 +22,8 @@ export class ScriptedCsiDriver {
   ];
   /** By the id of a volume: what is published of it. */
   readonly devices = new Map<string, string>();
+  /** What it says about the health of its volumes. */
+  condition: { readonly abnormal: boolean; readonly message: string } | undefined;
   info = { nodeId: 'n1', maxVolumesPerNode: 100 };
   /** Runs before a call has any effect; a throw is the answer. */
   before: (call: NodeCall, request: Record<string, unknown>, signal: AbortSignal) => Promise<void> | void = () =>
@@ -53,9 +55,10 @@ export class ScriptedCsiDriver {
     this.#add(Node.nodeExpandVolume, 'nodeExpandVolume', () => ({ capacityBytes: 0 }));
     this.#add(Node.nodeGetVolumeStats, 'nodeGetVolumeStats', () => ({
       usage: [
-        { available: 60, total: 100, used: 40, unit: 1 },
-        { available: 9, total: 10, used: 1, unit: 2 },
+        { available: 60, total: 100, used: 40, unit: VolumeUsageUnit.BYTES },
+        { available: 9, total: 10, used: 1, unit: VolumeUsageUnit.INODES },
       ],
+      ...(this.condition === undefined ? {} : { volumeCondition: this.condition }),
     }));
     await this.#server.listen(endpoint);
   }

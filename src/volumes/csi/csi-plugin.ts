@@ -75,11 +75,14 @@ export class CsiPlugin implements VolumePlugin {
   readonly stepTimeoutMs = STEP_MS;
   readonly #deps: CsiPluginDeps;
   readonly #access: DriverAccess;
+  readonly #withHealth: boolean;
   readonly #devices = new SharedDevices();
   readonly #block: CsiBlock;
 
-  constructor(deps: CsiPluginDeps, options: { nodeName: string }) {
+  /** `volumeHealth`: the feature gate CSIVolumeHealth. */
+  constructor(deps: CsiPluginDeps, options: { nodeName: string; volumeHealth?: boolean }) {
     this.#deps = deps;
+    this.#withHealth = options.volumeHealth === true;
     const { drivers, objects, layout, podLayout, map, events } = deps;
     this.#access = { drivers, objects, nodeName: options.nodeName };
     this.#block = new CsiBlock({ access: this.#access, devices: this.#devices, layout, podLayout, map, events });
@@ -190,9 +193,11 @@ export class CsiPlugin implements VolumePlugin {
     const data = await readVolumeData(isBlock ? layout.blockDataDir(specName) : layout.volumeDir(uid, specName));
     if (data === undefined) return undefined;
     const client = this.#deps.drivers.client(data.driverName);
-    if (!(await client.capabilities(signal)).has('GET_VOLUME_STATS')) return undefined;
+    const can = await client.capabilities(signal);
+    if (!can.has('GET_VOLUME_STATS')) return undefined;
     const path = isBlock ? join(layout.globalMapDir(specName), uid) : layout.publishPath(uid, specName);
-    return usageOf(await client.stats(data.volumeHandle, path, signal));
+    const answer = await client.stats(data.volumeHandle, path, signal);
+    return usageOf(answer, this.#withHealth && can.has('VOLUME_CONDITION'));
   }
 
   /** A run that was killed after the last pod let go of a volume left it staged. */

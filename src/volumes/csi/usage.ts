@@ -3,8 +3,11 @@ import { VolumeUsageUnit, type NodeGetVolumeStatsResponse } from '../../lib/csi-
 import { KubeletError } from '../../lib/errors.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
 
-export function usageOf({ usage }: Pick<NodeGetVolumeStatsResponse, 'usage'>): VolumeUsage {
-  if (usage.length === 0) throw new KubeletError('invalid', 'failed to get usage from response. usage is nil');
+/** `withHealth`: the driver knows about the health of volumes, and somebody wants to. */
+export function usageOf(answer: NodeGetVolumeStatsResponse, withHealth: boolean): VolumeUsage {
+  const { usage, volumeCondition } = answer;
+  if (usage.length === 0 && !withHealth)
+    throw new KubeletError('invalid', 'failed to get usage from response. usage is nil');
   const of = (unit: number): { total: number; available: number; used: number } =>
     usage.find((entry) => entry.unit === unit) ?? { total: 0, available: 0, used: 0 };
   const [bytes, inodes] = [of(VolumeUsageUnit.BYTES), of(VolumeUsageUnit.INODES)];
@@ -16,5 +19,6 @@ export function usageOf({ usage }: Pick<NodeGetVolumeStatsResponse, 'usage'>): V
     inodes: inodes.total,
     inodesFree: inodes.available,
     partial: false,
+    ...(withHealth ? { health: volumeCondition ?? { abnormal: false, message: '' } } : {}),
   };
 }
