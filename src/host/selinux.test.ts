@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { isSelinuxEnabled } from './selinux.ts';
+import { containerFileContext, isSelinuxEnabled } from './selinux.ts';
 
 const dir = mkdtempSync('/tmp/kts-selinux-');
 after(() => rmSync(dir, { recursive: true }));
@@ -10,7 +10,10 @@ after(() => rmSync(dir, { recursive: true }));
 const machine = (name: string, files: Readonly<Record<string, string>>): string => {
   const root = join(dir, name);
   for (const folder of ['sys/fs/selinux', 'proc/self/attr']) mkdirSync(join(root, folder), { recursive: true });
-  for (const [path, text] of Object.entries(files)) writeFileSync(join(root, path), text);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
   return `${root}/`;
 };
 
@@ -27,4 +30,24 @@ test('SELinux counts with a filesystem and a policy', async () => {
   ];
   for (const [index, [files, wanted]] of cases.entries())
     assert.equal(await isSelinuxEnabled(machine(`m${index}`, files)), wanted, JSON.stringify(files));
+});
+
+test('files of containers have the label of the policy in use', async () => {
+  const on = { 'sys/fs/selinux/enforce': '1', 'proc/self/attr/current': 'system_u:system_r:kubelet_t:s0' };
+  const contexts = 'process = "system_u:system_r:container_t:s0"\nfile = "system_u:object_r:container_file_t:s0"\n';
+  const cases: readonly [Readonly<Record<string, string>>, string | undefined][] = [
+    [{ 'etc/selinux/targeted/contexts/lxc_contexts': contexts }, undefined],
+    [on, undefined],
+    [{ ...on, 'etc/selinux/targeted/contexts/lxc_contexts': contexts }, 'system_u:object_r:container_file_t:s0'],
+    [
+      {
+        ...on,
+        'etc/selinux/config': '# SELINUXTYPE=x\nSELINUXTYPE=mls\n',
+        'etc/selinux/mls/contexts/lxc_contexts': 'file = "a:b:c:s0"',
+      },
+      'a:b:c:s0',
+    ],
+  ];
+  for (const [index, [files, wanted]] of cases.entries())
+    assert.equal(await containerFileContext(machine(`f${index}`, files)), wanted, JSON.stringify(files));
 });

@@ -12,3 +12,15 @@ export async function isSelinuxEnabled(root = '/'): Promise<boolean> {
     return false;
   }
 }
+
+/**
+ * The label that the host's policy gives to files of containers, `system_u:object_r:container_file_t:s0`; undefined without
+ * SELinux, or with a policy that knows nothing of containers.
+ */
+export async function containerFileContext(root = '/'): Promise<string | undefined> {
+  if (!(await isSelinuxEnabled(root))) return undefined;
+  const valueIn = async (path: string, key: string): Promise<string | undefined> =>
+    new RegExp(`^\\s*${key}\\s*=\\s*"?([^"\\s]+)"?`, 'm').exec(await readFile(path, 'utf8').catch(() => ''))?.[1];
+  const policy = (await valueIn(`${root}etc/selinux/config`, 'SELINUXTYPE')) ?? 'targeted';
+  return valueIn(`${root}etc/selinux/${policy}/contexts/lxc_contexts`, 'file');
+}

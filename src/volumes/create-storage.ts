@@ -85,7 +85,7 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
         clock,
         log,
       }),
-      csi: { drivers, objects, volumeHealth: env.gates.enabled('CSIVolumeHealth') },
+      csi: { drivers, objects, gates: env.gates },
     },
     attachments,
     handlers: [drivers],

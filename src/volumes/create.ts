@@ -6,6 +6,7 @@ import { LoopDevices } from '../host/block/loop-devices.ts';
 import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
 import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
+import { containerFileContext } from '../host/selinux.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Attachments } from './attachments.ts';
@@ -52,7 +53,11 @@ export type StorageDeps = {
   /** `enableControllerAttachDetach`; true unless it says otherwise. */
   readonly controllerAttaches?: boolean;
   readonly expander?: Expander;
-  readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'> & { readonly volumeHealth?: boolean };
+  readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'> & {
+    readonly gates?: { enabled(name: 'CSIVolumeHealth' | 'SELinuxMount'): boolean };
+    /** Stand-in for tests. */
+    readonly fileContext?: CsiPluginDeps['fileContext'];
+  };
 };
 
 export type VolumesDeps = {
@@ -187,6 +192,8 @@ const csiPlugin = (
   const loops = new LoopDevices({ commands: new ChildCommands({ clock }) });
   const map = new DeviceMap({ layout, mounter, loops });
   const parts = { layout: new CsiLayout(layout), podLayout: layout, mounter, owner, map, events };
-  const { volumeHealth = false, ...access } = csi;
-  return new CsiPlugin({ ...access, ...parts }, { nodeName, volumeHealth });
+  const { gates, fileContext = () => containerFileContext(), ...access } = csi;
+  const volumeHealth = gates?.enabled('CSIVolumeHealth') === true;
+  const selinuxAnyMode = gates?.enabled('SELinuxMount') === true;
+  return new CsiPlugin({ ...access, ...parts, fileContext }, { nodeName, volumeHealth, selinuxAnyMode });
 };

@@ -45,8 +45,9 @@ export class CsiScene {
   /** Handles of volumes that the controller does not attach. */
   readonly refused = new Set<string>();
   controllerAttaches = true;
-  /** The feature gate CSIVolumeHealth. */
-  volumeHealth = false;
+  readonly gates = new Set<string>();
+  /** Of files of containers, on a host with SELinux. */
+  fileContext: string | undefined;
   /** Drivers that were asked again how many volumes they can take. */
   readonly limitsAsked: string[] = [];
   /** Every list of volumes in use that was reported. */
@@ -122,7 +123,8 @@ export class CsiScene {
             log: silentLogger,
           }),
           csi: {
-            volumeHealth: this.volumeHealth,
+            gates: { enabled: (name) => this.gates.has(name) },
+            fileContext: () => Promise.resolve(this.fileContext),
             drivers: this.drivers,
             objects: {
               driversRead: () => Promise.resolve(),

@@ -10,11 +10,12 @@ import type { GroupOwner } from '../group-owner.ts';
 import type { VolumeLayout } from '../layout.ts';
 import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { ensureDir } from '../pod-dirs.ts';
+import { contextOption, selinuxMountOf } from '../selinux-mount.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
 import { CsiBlock, type CsiBlockDeps } from './csi-block.ts';
 import type { NodeCapabilities } from './csi-client.ts';
 import type { CsiDrivers } from './csi-drivers.ts';
-import { inStage, isFinal } from './csi-errors.ts';
+import { inStage, isFinal, stageError } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
 import {
@@ -49,6 +50,16 @@ export type CsiPluginDeps = {
   readonly podLayout: VolumeLayout;
   readonly map: CsiBlockDeps['map'];
   readonly events: CsiBlockDeps['events'];
+  /** What the host's policy gives to files of containers; undefined without SELinux. */
+  readonly fileContext?: () => Promise<string | undefined>;
+};
+
+export type CsiPluginOptions = {
+  readonly nodeName: string;
+  /** The feature gate CSIVolumeHealth. */
+  readonly volumeHealth?: boolean;
+  /** The feature gate SELinuxMount. */
+  readonly selinuxAnyMode?: boolean;
 };
 
 const PRIVATE = 0o750;
@@ -75,14 +86,13 @@ export class CsiPlugin implements VolumePlugin {
   readonly stepTimeoutMs = STEP_MS;
   readonly #deps: CsiPluginDeps;
   readonly #access: DriverAccess;
-  readonly #withHealth: boolean;
+  readonly #options: CsiPluginOptions;
   readonly #devices = new SharedDevices();
   readonly #block: CsiBlock;
 
-  /** `volumeHealth`: the feature gate CSIVolumeHealth. */
-  constructor(deps: CsiPluginDeps, options: { nodeName: string; volumeHealth?: boolean }) {
+  constructor(deps: CsiPluginDeps, options: CsiPluginOptions) {
     this.#deps = deps;
-    this.#withHealth = options.volumeHealth === true;
+    this.#options = options;
     const { drivers, objects, layout, podLayout, map, events } = deps;
     this.#access = { drivers, objects, nodeName: options.nodeName };
     this.#block = new CsiBlock({ access: this.#access, devices: this.#devices, layout, podLayout, map, events });
@@ -122,15 +132,18 @@ export class CsiPlugin implements VolumePlugin {
   }
 
   async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
-    const volume = csiVolumeOf(request);
-    if (volume.isBlock) return this.#block.setUp(request, volume, signal);
-    if (volume.isInline) return this.#publish({ request, volume, attached: {}, signal });
+    const plain = csiVolumeOf(request);
+    if (plain.isBlock) return this.#block.setUp(request, plain, signal);
+    if (plain.isInline) return this.#publish({ request, volume: plain, attached: {}, signal });
+    const volume = await this.#labelled(request, plain);
     const { driver, handle } = volume;
     const device = this.#devices.use(driver, handle, userOf(uidOf(request.pod), request.specName));
     request.progress('waiting for other work on the same volume');
     return device.turn.run(signal, async () => {
       const attached = await attachedFor(this.#access, volume, 'MountVolume.WaitForAttach', signal);
       const attempt = { request, volume, attached, signal };
+      if (device.isStaged && device.selinuxLabel !== volume.selinuxLabel)
+        await this.#freeOfLabel(device, request, signal);
       if (!device.isStaged) await this.#stage(attempt, device);
       return this.#publish(attempt);
     });
@@ -197,7 +210,7 @@ export class CsiPlugin implements VolumePlugin {
     if (!can.has('GET_VOLUME_STATS')) return undefined;
     const path = isBlock ? join(layout.globalMapDir(specName), uid) : layout.publishPath(uid, specName);
     const answer = await client.stats(data.volumeHandle, path, signal);
-    return usageOf(answer, this.#withHealth && can.has('VOLUME_CONDITION'));
+    return usageOf(answer, this.#options.volumeHealth === true && can.has('VOLUME_CONDITION'));
   }
 
   /** A run that was killed after the last pod let go of a volume left it staged. */
@@ -233,6 +246,35 @@ export class CsiPlugin implements VolumePlugin {
     return { attachedName: unique, uniqueName: unique };
   }
 
+  /** With the label that its files are to have, where mounting can give it to them. */
+  async #labelled({ pod, volume: { name } }: VolumeRequest, volume: CsiVolume): Promise<CsiVolume> {
+    const supported = this.#deps.objects.driver(volume.driver)?.spec.seLinuxMount === true;
+    if (!supported) return volume;
+    const selinux = selinuxMountOf({
+      pod,
+      volume: name,
+      accessModes: volume.source === undefined ? [] : volume.accessModes,
+      supported,
+      anyMode: this.#options.selinuxAnyMode === true,
+      fileContext: await this.#deps.fileContext?.(),
+    });
+    if (selinux === undefined) return volume;
+    if ('problem' in selinux) throw stageError(SET_UP, new KubeletError('invalid', selinux.problem));
+    const mountOptions = [...volume.mountOptions, contextOption(selinux.label)];
+    return { ...volume, mountOptions, selinuxLabel: selinux.label };
+  }
+
+  /** Takes down what was mounted with another label; while others use it, this pod does not count as a user. */
+  async #freeOfLabel(device: SharedDevice, request: VolumeRequest, signal: AbortSignal): Promise<void> {
+    const user = userOf(uidOf(request.pod), request.specName);
+    if (device.users.size > 1) {
+      if (!request.inUse) device.users.delete(user);
+      throw stageError(STAGE, new KubeletError('conflict', otherLabel(uniqueNameOf(device.driver, device.handle))));
+    }
+    await this.#unstage(device, signal);
+    device.isStaged = false;
+  }
+
   #stage(attempt: Attempt, device: SharedDevice): Promise<void> {
     return inStage(STAGE, async () => {
       const { request, volume, attached, signal } = attempt;
@@ -253,7 +295,8 @@ export class CsiPlugin implements VolumePlugin {
       const target = layout.globalMount(volume.driver, volume.handle);
       await mkdir(target, { recursive: true, mode: PRIVATE });
       if (stages) {
-        await writeVolumeData(dir, { driverName: volume.driver, volumeHandle: volume.handle });
+        const label = volume.selinuxLabel === undefined ? {} : { seLinuxMountContext: volume.selinuxLabel };
+        await writeVolumeData(dir, { driverName: volume.driver, volumeHandle: volume.handle, ...label });
         request.progress('waiting for the driver to stage it');
         const call = {
           volumeId: volume.handle,
@@ -268,6 +311,7 @@ export class CsiPlugin implements VolumePlugin {
         await this.#final(inUse, dir, target, () => client.stage(call, volume.migrated, signal), signal);
       }
       device.isStaged = true;
+      device.selinuxLabel = volume.selinuxLabel;
     });
   }
 
@@ -296,7 +340,7 @@ export class CsiPlugin implements VolumePlugin {
       return {
         hostPath: target,
         readOnly: volume.readOnly,
-        selinuxRelabel: await this.#isLabelled(target, signal),
+        selinuxRelabel: volume.selinuxLabel === undefined && (await this.#isLabelled(target, signal)),
         ...(driver?.spec.requiresRepublish === true ? { republish: true } : {}),
       };
     });
@@ -392,6 +436,9 @@ export class CsiPlugin implements VolumePlugin {
     await removeDir(dir);
   }
 }
+
+const otherLabel = (name: string): string =>
+  `waiting for unmount of volume "${name}", because it is already mounted to a different pod with a different SELinux label`;
 
 async function removeDir(path: string): Promise<void> {
   try {

@@ -66,7 +66,11 @@ export function publishSecrets(
 }
 
 /** What is written of every published volume. */
-export const publishedData = ({ nodeName }: DriverAccess, { driver, handle, specName }: CsiVolume): VolumeData => ({
+export const publishedData = (
+  { nodeName }: DriverAccess,
+  { driver, handle, specName, selinuxLabel }: CsiVolume,
+): VolumeData => ({
+  ...(selinuxLabel === undefined ? {} : { seLinuxMountContext: selinuxLabel }),
   attachmentID: attachmentName(handle, driver, nodeName),
   driverName: driver,
   nodeName,

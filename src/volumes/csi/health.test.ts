@@ -10,7 +10,7 @@ const TOLD = 'p Warning VolumeConditionAbnormal Volume data: disk is on fire';
 async function look(t: TestContext, gate: boolean, knows: boolean, abnormal: boolean): Promise<[unknown, string[]]> {
   const s = new CsiScene();
   t.after(() => s.end());
-  s.volumeHealth = gate;
+  if (gate) s.gates.add('CSIVolumeHealth');
   if (knows) s.driver.capabilities = [...s.driver.capabilities, 'VOLUME_CONDITION'];
   s.driver.condition = { abnormal, message: abnormal ? 'disk is on fire' : 'all is well' };
   await s.driver.listen(s.endpoint);

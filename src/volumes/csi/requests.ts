@@ -20,6 +20,8 @@ export type CsiVolume = {
   readonly attributes: Readonly<Record<string, string>>;
   readonly accessModes: readonly string[];
   readonly mountOptions: readonly string[];
+  /** What it is mounted with, where a label is part of that. */
+  readonly selinuxLabel?: string;
   /** It is of a kind that was moved to CSI. */
   readonly migrated: boolean;
   /** Undefined for a volume that a pod brings along. */

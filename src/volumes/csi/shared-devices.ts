@@ -10,6 +10,8 @@ export type SharedDevice = {
   readonly turn: Semaphore;
   /** The driver has staged it, as far as this process knows. */
   isStaged: boolean;
+  /** What it was staged with. */
+  selinuxLabel?: string | undefined;
 };
 
 const NOBODY = '';
