@@ -1,13 +1,19 @@
 // `npm run build`: the kubelet as JavaScript in dist/ (what bin/kubelet then runs), and as one executable, dist/kubelet.
-// `--out DIR` builds elsewhere, `--no-executable` leaves the second half out.
-import { execFileSync } from 'node:child_process';
+// `--out DIR` builds elsewhere, `--no-executable` leaves the second half out, `--package-version V` names another version.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const { values } = parseArgs({
+  options: { out: { type: 'string' }, 'no-executable': { type: 'boolean' }, 'package-version': { type: 'string' } },
+});
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const version = values['package-version'] ?? manifest.version;
+/** Empty outside of a clone. */
+const commit = spawnSync('git', ['-C', ROOT, 'rev-parse', 'HEAD'], { encoding: 'utf8' }).stdout?.trim() ?? '';
 const source = (path: string): string => join(ROOT, 'src', path);
 
 /** Parts that run in a thread or process of their own. */
@@ -39,7 +45,11 @@ const common = (form: 'files' | 'executable'): BuildOptions => ({
   logLevel: 'warning',
   // Its ES modules: what is not used falls away, and it can be loaded late.
   alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
-  define: { KUBELET_TS_VERSION: JSON.stringify(version), KUBELET_TS_FORM: JSON.stringify(form) },
+  define: {
+    KUBELET_TS_VERSION: JSON.stringify(version),
+    KUBELET_TS_COMMIT: JSON.stringify(commit),
+    KUBELET_TS_FORM: JSON.stringify(form),
+  },
 });
 
 /** In chunks: what the health port needs is loaded first, the rest behind it, as from source. */
@@ -101,7 +111,6 @@ function v8FlagsOfLauncher(): readonly string[] {
   return found.split(' ').filter((flag) => flag !== '');
 }
 
-const { values } = parseArgs({ options: { out: { type: 'string' }, 'no-executable': { type: 'boolean' } } });
 const out = resolve(values.out ?? join(ROOT, 'dist'));
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });

@@ -142,7 +142,12 @@ test('help and version go to standard output and succeed', async () => {
   const version = await run(['--version']);
   assert.match(version.out, /^Kubernetes v1\.36\.0\+kubelet-ts\.\d+\.\d+\.\d+\n$/);
   assert.equal(version.code, 0);
-  assert.match((await run(['--version=raw'])).out, /^version\.Info\{.*GitVersion:"v1\.36\.0\+kubelet-ts/);
+  const kubeadm = /^\s*Kubernetes v((0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)([-\w.+]*)?)\s*$/;
+  assert.match(version.out.trim(), kubeadm, 'kubeadm takes nothing else');
+  const raw = (await run(['--version=raw'])).out;
+  assert.match(raw, /^version\.Info\{.*GitVersion:"v1\.36\.0\+kubelet-ts/);
+  assert.match(raw, /GitCommit:"([0-9a-f]{40})?"/);
+  assert.ok(raw.includes(`Runtime:"node ${process.version}"`), raw);
   const help = await run(['--nonsense-after-help-is-ignored', '-h'].reverse());
   assert.equal(help.code, 0);
   assert.match(help.out, /--container-runtime-endpoint string/);

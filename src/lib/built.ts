@@ -3,10 +3,14 @@
 import { fileURLToPath } from 'node:url';
 
 declare const KUBELET_TS_VERSION: string | undefined;
+declare const KUBELET_TS_COMMIT: string | undefined;
 declare const KUBELET_TS_FORM: 'files' | 'executable' | undefined;
 
 /** The package's version, where package.json is not at hand. */
 export const builtVersion: string | undefined = typeof KUBELET_TS_VERSION === 'string' ? KUBELET_TS_VERSION : undefined;
+
+/** The commit it was built from. */
+export const builtCommit: string | undefined = typeof KUBELET_TS_COMMIT === 'string' ? KUBELET_TS_COMMIT : undefined;
 
 /** `source`: TypeScript as it is; `files`: bundled, parts beside each other; `executable`: all in one program. */
 const builtForm: 'source' | 'files' | 'executable' = typeof KUBELET_TS_FORM === 'string' ? KUBELET_TS_FORM : 'source';

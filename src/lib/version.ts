@@ -1,7 +1,7 @@
 // The version this kubelet reports: on the command line, in the node's status, in the user agent.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { builtVersion } from './built.ts';
+import { builtCommit, builtVersion } from './built.ts';
 
 /** The Kubernetes release whose behaviour this kubelet follows. */
 export const KUBERNETES_VERSION = 'v1.36.0';
@@ -20,7 +20,21 @@ function packageVersion(text: string): string {
   throw new Error('package.json carries no version');
 }
 
-/** What --version prints. */
+/** Run from a clone: what is checked out. Two small files, read only when somebody asks. */
+function checkedOutCommit(): string {
+  const git = join(import.meta.dirname, '..', '..', '.git');
+  try {
+    const head = readFileSync(join(git, 'HEAD'), 'utf8').trim();
+    return head.startsWith('ref: ') ? readFileSync(join(git, head.slice(5)), 'utf8').trim() : head;
+  } catch {
+    return ''; // no clone, a work tree, or packed references: nothing depends on it
+  }
+}
+
+/**
+ * What --version prints. The short form is one line and stays so: kubeadm refuses a kubelet that says more. Commit and Node are
+ * in the long form, `--version=raw`.
+ */
 export function versionText(raw: boolean): string {
   if (!raw) return `Kubernetes ${KUBELET_VERSION}\n`;
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
@@ -28,6 +42,7 @@ export function versionText(raw: boolean): string {
     Major: major,
     Minor: minor,
     GitVersion: KUBELET_VERSION,
+    GitCommit: builtCommit ?? checkedOutCommit(),
     Platform: `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`,
     Runtime: `node ${process.version}`,
   };
