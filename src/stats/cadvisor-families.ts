@@ -29,7 +29,7 @@ export type ContainerReading = {
     readonly maxOpenFiles?: number;
   };
   readonly interfaces?: readonly InterfaceCounters[];
-  /** Only of the machine as a whole. */
+  /** Of the machine as a whole; of a container its writable layer, with runtimes of which cAdvisor shows that. */
   readonly filesystems?: readonly MachineFilesystem[];
 };
 
@@ -37,6 +37,8 @@ export type MachineFilesystem = {
   readonly device: string;
   readonly capacity: FsCapacity;
   readonly disk: DiskCounters | undefined;
+  /** Of a container: what it takes of it. */
+  readonly usedBytes?: number;
 };
 
 type Value = { readonly value: number; readonly extra?: Labels };
@@ -261,7 +263,7 @@ const DISK: readonly Family[] = [
   gauge(
     'fs_usage_bytes',
     'Number of bytes that are consumed by the container on this filesystem.',
-    perFilesystem((fs) => fs.capacity.capacityBytes - fs.capacity.freeBytes),
+    perFilesystem((fs) => fs.usedBytes ?? fs.capacity.capacityBytes - fs.capacity.freeBytes),
   ),
   counter(
     'fs_reads_bytes_total',

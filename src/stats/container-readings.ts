@@ -4,10 +4,10 @@ import type { PodUid } from '../core/ids.ts';
 import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import type { Detail } from '../host/cgroups/statistics.ts';
 import { descriptorsOf, openFilesLimitOf, type InterfaceCounters } from '../host/proc.ts';
-import type { ContainerLabels, ContainerReading } from './cadvisor-families.ts';
+import type { ContainerLabels, ContainerReading, MachineFilesystem } from './cadvisor-families.ts';
 import type { Census, CgroupPlaces } from './census.ts';
 import { ROOT } from './cgroup-readings.ts';
-import type { Disks } from './filesystems.ts';
+import type { Disks, Layers } from './filesystems.ts';
 import type { Reading } from './summary.ts';
 
 export type ContainerReadingsDeps = {
@@ -32,6 +32,7 @@ type Cgroup = {
   readonly sandboxId?: string;
   /** When the runtime made it, if it says. */
   readonly startMs?: number;
+  readonly filesystems?: readonly MachineFilesystem[];
 };
 
 const INIT = 1;
@@ -58,7 +59,9 @@ export class ContainerReadings {
     const [machine, ...rest] = await Promise.all([
       this.#machine(disks, signal),
       ...this.#plain().map((cgroup) => this.#read(cgroup, signal)),
-      ...[...census].flatMap(([uid]) => this.#ofPod(uid, census, byUid.get(uid)).map((c) => this.#read(c, signal))),
+      ...[...census].flatMap(([uid]) =>
+        this.#ofPod(uid, census, byUid.get(uid), disks.layers).map((c) => this.#read(c, signal)),
+      ),
     ]);
     return [machine, ...rest].filter((reading) => reading !== undefined);
   }
@@ -70,7 +73,12 @@ export class ContainerReadings {
     return [...paths].map((path) => ({ path, labels: NO_LABELS, kind: 'plain' }));
   }
 
-  #ofPod(uid: PodUid, census: Census, snapshot: PodSnapshot | undefined): readonly Cgroup[] {
+  #ofPod(
+    uid: PodUid,
+    census: Census,
+    snapshot: PodSnapshot | undefined,
+    layers: Layers | undefined,
+  ): readonly Cgroup[] {
     const cgroup = census.get(uid);
     if (cgroup === undefined) return [];
     const pod = { pod: snapshot?.name ?? '', namespace: snapshot?.namespace ?? '' };
@@ -79,7 +87,9 @@ export class ContainerReadings {
       const container = snapshot?.containers.find((c) => c.id === id);
       if (container !== undefined) {
         const labels = { ...names.container(container), image: container.image, ...pod };
-        return { path, labels, kind: 'container', startMs: Number(container.createdAt) / 1e6 };
+        const layer = layers?.get(id);
+        const filesystems = layer === undefined ? {} : { filesystems: [layer] };
+        return { path, labels, kind: 'container', startMs: Number(container.createdAt) / 1e6, ...filesystems };
       }
       const sandbox = snapshot?.sandboxes.find((s) => s.id === id);
       if (sandbox === undefined) return { path, labels: NO_LABELS, kind: 'plain' };
@@ -109,7 +119,7 @@ export class ContainerReadings {
   }
 
   async #read(
-    { path, labels, kind, startMs, alsoIn, sandboxId }: Cgroup,
+    { path, labels, kind, startMs, alsoIn, sandboxId, filesystems }: Cgroup,
     signal: AbortSignal,
   ): Promise<ContainerReading | undefined> {
     const { cgroups, source, sandboxImage } = this.#deps;
@@ -132,6 +142,7 @@ export class ContainerReadings {
       stats: reading.stats,
       processes,
       ...(interfaces === undefined ? {} : { interfaces }),
+      ...(filesystems === undefined ? {} : { filesystems }),
     };
   }
 

@@ -1,6 +1,7 @@
 // Fits the parts of this folder together: what node, pods and containers use, for the server's pages and for eviction.
 import type { Environment } from '../config/environment.ts';
 import type { CriConnection, RuntimeVersion } from '../cri/connection.ts';
+import type { ContainerStats } from '../cri/gen/cri.ts';
 import type { PodUid } from '../core/ids.ts';
 import { cgroupPath, kubepodsName, parseCgroupName, podUidOfDir, qosName } from '../host/cgroups/cgroup-names.ts';
 import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
@@ -17,7 +18,7 @@ import { CgroupReadings } from './cgroup-readings.ts';
 import { ContainerReadings } from './container-readings.ts';
 import { CpuRates } from './cpu-rates.ts';
 import { CpuSampling } from './cpu-sampling.ts';
-import { readDisks } from './filesystems.ts';
+import { readDisks, showsLayers } from './filesystems.ts';
 import { HostReadings } from './host-readings.ts';
 import { registerKubeletMetrics, type KubeletMetricsDeps } from './kubelet-metrics.ts';
 import { NodeReadings } from './node-readings.ts';
@@ -25,6 +26,7 @@ import { PodReadings } from './pod-readings.ts';
 import { registerProcessMetrics, registerProcessStart } from './process-metrics.ts';
 import { SandboxImages } from './sandbox-images.ts';
 import { StatsProvider } from './stats-provider.ts';
+import type { FsCapacity } from './summary.ts';
 import { VolumeMeasuring, type VolumeMeasuringDeps } from './volume-figures.ts';
 
 export type Stats = { readonly provider: StatsProvider; readonly parts: readonly Runnable[] };
@@ -72,6 +74,9 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     },
     { places, runtimeName: opts.runtime.name },
   );
+  const containerStats = async (signal: AbortSignal): Promise<readonly ContainerStats[]> =>
+    (await cri.runtime.listContainerStats({ filter: {} }, signal)).stats;
+  const capacityOf = (path: string): Promise<FsCapacity> => host.filesystem(path);
   const provider = new StatsProvider({
     node,
     pods: new PodReadings(
@@ -82,8 +87,13 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     sources: {
       snapshots: snapshots,
       census: () => takeCensus(source, places),
-      containerStats: async (signal) => (await cri.runtime.listContainerStats({ filter: {} }, signal)).stats,
-      disks: () => readDisks((path) => host.filesystem(path), [flags.rootDir, ...RUNTIME_DIRS]),
+      containerStats,
+      disks: (signal) =>
+        readDisks(
+          capacityOf,
+          [flags.rootDir, ...RUNTIME_DIRS],
+          showsLayers(opts.runtime.name) ? () => containerStats(signal) : undefined,
+        ),
       machine: () => readMachineReading(host),
     },
     clock,

@@ -1,6 +1,7 @@
 // The machine's own filesystems with the traffic of their disks. What belongs to pods and containers is left out, and so
 // is whatever may wait for a peer.
-import type { MountEntry } from '../host/mounts/mount-table.ts';
+import type { ContainerStats } from '../cri/gen/cri.ts';
+import type { MountEntry, MountTable } from '../host/mounts/mount-table.ts';
 import { readMountTable } from '../host/mounts/mount-table.ts';
 import { readDiskstats, type DiskCounters } from '../host/proc.ts';
 import { errnoOf } from '../lib/errors.ts';
@@ -26,17 +27,27 @@ function machineMounts(
   return [...found].map(([device, mount]) => ({ device, mount }));
 }
 
+/** Writable layers by container id. */
+export type Layers = ReadonlyMap<string, MachineFilesystem>;
+
 export type Disks = {
   readonly filesystems: readonly MachineFilesystem[];
   /** `/dev/…` by `major:minor`. */
   readonly names: ReadonlyMap<string, string>;
+  /** With runtimes of which cAdvisor shows them. */
+  readonly layers?: Layers;
 };
 
 export async function readDisks(
   capacityOf: (path: string) => Promise<FsCapacity>,
   notBelow: readonly string[],
+  containerStats?: () => Promise<readonly ContainerStats[]>,
 ): Promise<Disks> {
-  const [table, disks] = await Promise.all([readMountTable(), readDiskstats()]);
+  const [table, disks, stats] = await Promise.all([
+    readMountTable(),
+    readDiskstats(),
+    containerStats?.().catch(() => []), // a runtime that does not answer: without layers
+  ]);
   const filesystems = await Promise.all(
     machineMounts(table.entries, notBelow).map(async ({ device, mount }): Promise<MachineFilesystem | undefined> => {
       const capacity = await capacityOf(mount.target).catch((err: unknown) => {
@@ -47,7 +58,37 @@ export async function readDisks(
       return capacity === undefined ? undefined : { device, capacity, disk: disks.get(mount.device) };
     }),
   );
-  return { filesystems: filesystems.filter((fs) => fs !== undefined), names: deviceNames(disks) };
+  return {
+    filesystems: filesystems.filter((fs) => fs !== undefined),
+    names: deviceNames(disks),
+    ...(stats === undefined ? {} : { layers: await readLayers(stats, capacityOf, table) }),
+  };
+}
+
+/** cAdvisor measures the writable layers of CRI-O's containers, and of no other runtime's. */
+export const showsLayers = (runtimeName: string): boolean => runtimeName === 'cri-o';
+
+/** What the runtime says of writable layers, with the filesystems they are on. */
+export async function readLayers(
+  stats: readonly ContainerStats[],
+  capacityOf: (path: string) => Promise<FsCapacity>,
+  table: MountTable,
+): Promise<Layers> {
+  const capacities = new Map<string, Promise<FsCapacity | undefined>>();
+  const found = new Map<string, MachineFilesystem>();
+  for (const { attributes, writableLayer } of stats) {
+    const mountpoint = writableLayer?.fsId?.mountpoint;
+    const mount = mountpoint === undefined ? undefined : table.holding(mountpoint);
+    if (attributes === undefined || mountpoint === undefined || mount === undefined) continue;
+    // A filesystem the runtime names and we cannot see is left out.
+    const asked = capacities.get(mountpoint) ?? capacityOf(mountpoint).catch(() => undefined);
+    capacities.set(mountpoint, asked);
+    const capacity = await asked;
+    const device = DISK_TYPES.has(mount.fsType) ? mount.source : mount.target;
+    const usedBytes = writableLayer?.usedBytes?.value ?? 0;
+    if (capacity !== undefined) found.set(attributes.id, { device, capacity, disk: undefined, usedBytes });
+  }
+  return found;
 }
 
 const deviceNames = (disks: ReadonlyMap<string, DiskCounters>): ReadonlyMap<string, string> =>

@@ -8,12 +8,14 @@ import type { ContainerStats, ImageFsInfoResponse } from '../cri/gen/cri.ts';
 import type { CgroupStatistics, Detail } from '../host/cgroups/statistics.ts';
 import { statisticsV1 } from '../host/cgroups/statistics-v1.ts';
 import type { MachineFacts } from '../host/machine.ts';
+import { MountTable, parseMountInfo } from '../host/mounts/mount-table.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import type { Census, CgroupPlaces } from './census.ts';
 import { CgroupReadings } from './cgroup-readings.ts';
 import { ContainerReadings } from './container-readings.ts';
 import { CpuRates } from './cpu-rates.ts';
+import { readLayers, showsLayers, type Layers } from './filesystems.ts';
 import { NodeReadings } from './node-readings.ts';
 import { PodReadings, shownPods } from './pod-readings.ts';
 import { StatsProvider } from './stats-provider.ts';
@@ -106,6 +108,7 @@ type Trouble = {
   disks?: Error;
   hangs?: boolean;
   runtimeName?: string;
+  layers?: Layers;
   /** No process in the cgroup of a sandbox, as with CRI-O. */
   emptySandbox?: true;
 };
@@ -176,7 +179,11 @@ function setup(trouble: Trouble = {}) {
       },
       disks: () =>
         trouble.disks === undefined
-          ? Promise.resolve({ filesystems: [{ device: '/dev/vda', capacity: FS, disk: undefined }], names: new Map() })
+          ? Promise.resolve({
+              filesystems: [{ device: '/dev/vda', capacity: FS, disk: undefined }],
+              names: new Map(),
+              ...(trouble.layers === undefined ? {} : { layers: trouble.layers }),
+            })
           : Promise.reject(trouble.disks),
       machine: () =>
         Promise.resolve({
@@ -320,3 +327,27 @@ for (const [what, pods, shown] of [
       shownPods(pods).flatMap((p) => p.containers.map((c) => c.name)),
       shown,
     ));
+
+test('with CRI-O a container shows the filesystem of its writable layer', async () => {
+  const [mount] = parseMountInfo('1 0 254:1 / / rw - ext4 /dev/vda rw\n');
+  assert.ok(mount !== undefined && showsLayers('cri-o') && !showsLayers('containerd'));
+  const strangers = { ...TOLD, attributes: { id: 'other', labels: {}, annotations: {} }, writableLayer: undefined };
+  const layers = await readLayers([TOLD, strangers], () => Promise.resolve(FS), new MountTable([mount]));
+  const { provider } = setup({ runtimeName: 'cri-o', layers });
+  const families = parseExposition(await provider.cadvisorMetrics(never));
+  for (const [family, value] of [
+    ['container_fs_usage_bytes', 7],
+    ['container_fs_limit_bytes', 100],
+    ['container_fs_inodes_free', 5],
+    ['container_fs_writes_total', 0],
+  ] as const) {
+    const series = families.get(family)?.series.filter((s) => s.labels['container'] === 'a');
+    assert.deepEqual(
+      series?.map((s) => [s.labels['device'], Number(s.value)]),
+      [['/dev/vda', value]],
+      family,
+    );
+  }
+  const gone = await readLayers([TOLD], () => Promise.reject(new Error('gone')), new MountTable([mount]));
+  assert.equal(gone.size, 0);
+});

@@ -25,7 +25,7 @@ export type StatsProviderDeps = {
     readonly snapshots: () => readonly PodSnapshot[];
     readonly census: () => Promise<Census>;
     readonly containerStats: (signal: AbortSignal) => Promise<readonly ContainerStats[]>;
-    readonly disks: () => Promise<Disks>;
+    readonly disks: (signal: AbortSignal) => Promise<Disks>;
     readonly machine: () => Promise<MachineReading>;
   };
   readonly clock: Clock;
@@ -186,7 +186,7 @@ export class StatsProvider {
       log.warn('container metrics could not be gathered in full', { err });
       return undefined;
     };
-    const [disks, machine] = await Promise.all([sources.disks().catch(failed), sources.machine().catch(failed)]);
+    const [disks, machine] = await Promise.all([sources.disks(signal).catch(failed), sources.machine().catch(failed)]);
     const readings = await sources
       .census()
       .then((census) =>
