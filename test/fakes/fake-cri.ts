@@ -31,6 +31,8 @@ export type FakeCriOptions = {
   readonly latencyMs?: number;
   readonly socketPath?: string;
   readonly cgroupDriver?: CgroupDriver;
+  /** CRI-O keeps events for its first client, tells odd figures, and takes a moment between a sandbox's containers and itself. */
+  readonly ways?: 'containerd' | 'cri-o';
   /** Keep what was asked in `calls`; on unless very many calls are to come. */
   readonly recordCalls?: boolean;
 };
@@ -40,6 +42,9 @@ export type RecordedCall = { readonly verb: string; readonly request: unknown };
 export type Interference = (verb: string, request: unknown, signal: AbortSignal) => Promise<void> | void;
 
 const MAX_RECORDED = 100_000;
+/** Of events that CRI-O keeps. */
+const MAX_QUEUED = 1000;
+const CRIO_SANDBOX_STOP_MS = 300;
 
 export class FakeCri {
   readonly state: FakeState;
@@ -57,6 +62,7 @@ export class FakeCri {
   readonly #o: FakeCriOptions;
   readonly #channel: GrpcChannel;
   readonly #subscribers = new Set<(event: ContainerEventResponse) => void>();
+  #queued: ContainerEventResponse[] = [];
   #server: GrpcServer | undefined;
 
   constructor(options: FakeCriOptions = {}) {
@@ -68,7 +74,11 @@ export class FakeCri {
     this.#channel = new GrpcChannel(systemClock, { target: { socketPath: this.socketPath } });
     this.runtime = criRuntime(this.#channel, { timeoutMs: 60_000 });
     this.images = criImages(this.#channel, { timeoutMs: 60_000 });
-    this.state.onEvent = (event) => this.#subscribers.forEach((send) => send(event));
+    this.state.onEvent = (event) => {
+      if (options.ways === 'cri-o' && this.#subscribers.size === 0 && this.#queued.length < MAX_QUEUED)
+        this.#queued.push(event);
+      this.#subscribers.forEach((send) => send(event));
+    };
   }
 
   async start(): Promise<void> {
@@ -119,7 +129,11 @@ export class FakeCri {
         throw new GrpcError(GrpcCode.InvalidArgument, 'sandbox config has no metadata');
       return { podSandboxId: state.runSandbox(config, runtimeHandler).id };
     });
-    this.#unary(server, RuntimeService.stopPodSandbox, ({ podSandboxId }) => {
+    this.#unary(server, RuntimeService.stopPodSandbox, async ({ podSandboxId }) => {
+      if (this.#o.ways === 'cri-o') {
+        state.stopContainersOf(podSandboxId);
+        await systemClock.sleep(CRIO_SANDBOX_STOP_MS, new AbortController().signal);
+      }
       state.stopSandbox(podSandboxId);
       return {};
     });
@@ -210,14 +224,15 @@ export class FakeCri {
     this.#unary(server, RuntimeService.listContainerStats, () => ({
       stats: [...state.containers.values()]
         .filter((c) => c.state === ContainerState.CONTAINER_RUNNING)
-        .map((c) => usageOf(c, state.clock.nowNanos(), this.root)),
+        .map((c) => usageOf(c, state.clock.nowNanos(), this.root))
+        .map((usage) => (this.#o.ways === 'cri-o' ? { ...usage, ...CRIO_FIGURES } : usage)),
     }));
   }
 
   #serveNode(server: GrpcServer): void {
     this.#unary(server, RuntimeService.version, () => ({
       version: '0.1.0',
-      runtimeName: 'fake',
+      runtimeName: this.#o.ways === 'cri-o' ? 'cri-o' : 'fake',
       runtimeVersion: '1.0.0',
       runtimeApiVersion: 'v1',
     }));
@@ -234,6 +249,7 @@ export class FakeCri {
     if (this.#o.events === false) return;
     server.serverStream(RuntimeService.getContainerEvents, async (_request, signal, send) => {
       this.#subscribers.add(send);
+      for (const event of this.#queued.splice(0)) send(event);
       await aborted(signal);
       this.#subscribers.delete(send);
     });
@@ -285,6 +301,12 @@ const listed = (container: FakeContainer): Container => {
     annotations: status.annotations,
     imageId: status.imageId,
   };
+};
+
+/** As CRI-O has them: no limit shows as the largest number, and swap has the figures of memory. */
+const CRIO_FIGURES = {
+  memory: { timestamp: 1n, workingSetBytes: { value: 4096 }, availableBytes: { value: 2 ** 63 } },
+  swap: { timestamp: 1n, swapUsageBytes: { value: 4096 }, swapAvailableBytes: { value: 2 ** 63 } },
 };
 
 /** It uses nothing, but it is there. */

@@ -106,10 +106,14 @@ export class FakeState {
     return sandbox;
   }
 
+  stopContainersOf(id: string): void {
+    for (const c of this.containersIn(id)) if (c.state === ContainerState.CONTAINER_RUNNING) this.exit(c.id, 137);
+  }
+
   stopSandbox(id: string): void {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
-    for (const c of this.containersIn(id)) if (c.state === ContainerState.CONTAINER_RUNNING) this.exit(c.id, 137);
+    this.stopContainersOf(id);
     if (!sandbox.ready) return;
     sandbox.ready = false;
     this.#tell(id, sandbox, ContainerEventType.CONTAINER_STOPPED_EVENT);

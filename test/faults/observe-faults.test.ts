@@ -151,3 +151,39 @@ describe('observer behind a faulty connection', () => {
     await eventually('the next call connects', 500, answers);
   });
 });
+
+describe('observer of a runtime with the ways of CRI-O', () => {
+  it('does not look at what the runtime kept for it, and sees what happens now', async () => {
+    let agoNanos = 60_000_000_000n;
+    const clock = { ...systemClock, nowNanos: () => systemClock.nowNanos() - agoNanos };
+    const fake = new FakeCri({ ways: 'cri-o', clock });
+    fake.state.addImage(BUSYBOX_IMAGE);
+    await fake.start();
+    for (let i = 0; i < 100; i++) {
+      const old = await runPod(fake, `old-${i}`, ['sleep', '1000']);
+      fake.state.removeSandbox(old.sandboxId);
+    }
+    agoNanos = 0n;
+    const pod = await runPod(fake, 'now', ['sleep', '1000']);
+    fake.calls.length = 0;
+    const cri = openCri(systemClock, { runtimeEndpoint: fake.endpoint, imageEndpoint: '', timeoutMs: 10_000 });
+    const deps = { runtime: cri.runtime, channel: cri.channel, clock: systemClock, log: silentLogger };
+    const observer = new Observer({ ...deps, registry: new Registry() }, { idleMs: 60_000 });
+    const stop = new AbortController();
+    const running = observer.run(stop.signal);
+    try {
+      await observer.cache.whenReady(forever);
+      await soon('events flow', () => observer.stream === 'cri');
+      fake.state.exit(pod.containerId, 3);
+      const exitCode = (): number | undefined => observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode;
+      await soon('its end is seen', () => exitCode() === 3, 10_000);
+      const looks = fake.calls.filter(({ verb }) => !['Version', 'Status'].includes(verb)).length;
+      assert.ok(looks < 30, `${looks} calls`);
+    } finally {
+      stop.abort();
+      await running;
+      cri.close();
+      await fake.stop();
+    }
+  });
+});

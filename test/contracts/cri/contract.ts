@@ -25,7 +25,11 @@ export type RuntimeUnderTest = {
   importImage(ref: string): Promise<void>;
   stop(): Promise<void>;
 };
-export type ContractOptions = { readonly events: boolean };
+export type ContractOptions = {
+  readonly events: boolean;
+  /** Ways of CRI-O's that differ from containerd's. */
+  readonly crio?: boolean;
+};
 
 const { signal } = new AbortController();
 const MISSING = 'f'.repeat(64);
@@ -278,6 +282,8 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     return;
   }
 
+  if (options.crio === true) crioWays();
+
   it('sends events that agree with the status read after them', async () => {
     const seen: ContainerEventResponse[] = [];
     const stop = new AbortController();
@@ -296,4 +302,49 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     stop.abort();
     await assert.rejects(stream);
   });
+
+  /** Seen on CRI-O 1.36. */
+  function crioWays(): void {
+    it('keeps events for its first client', async () => {
+      const pod = await sandbox('kept');
+      const id = await start(pod, 'c', ['true']);
+      await becomes(id, CONTAINER_EXITED);
+      await remove(pod);
+      const seen: ContainerEventResponse[] = [];
+      const stop = new AbortController();
+      const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
+      await eventually('old events', 5000, () => Promise.resolve(seen.some((e) => e.containerId === id)));
+      stop.abort();
+      await assert.rejects(stream);
+    });
+
+    it('tells of the containers of a sandbox that is going while the sandbox still counts as ready', async () => {
+      const seen: ContainerEventResponse[] = [];
+      const stop = new AbortController();
+      const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
+      const pod = await sandbox('going');
+      const id = await start(pod, 'c', ['sleep', '1000']);
+      const stopping = on.runtime.stopPodSandbox({ podSandboxId: pod.id }, signal);
+      const ended = (of: string): ContainerEventResponse | undefined =>
+        seen.find((e) => e.containerId === of && e.containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT);
+      await eventually('the container ended', 5000, () => Promise.resolve(ended(id) !== undefined));
+      assert.equal(ended(id)?.podSandboxStatus?.state, PodSandboxState.SANDBOX_READY);
+      assert.equal(ended(pod.id), undefined);
+      await stopping;
+      await eventually('the sandbox ended', 5000, () => Promise.resolve(ended(pod.id) !== undefined));
+      await remove(pod);
+      stop.abort();
+      await assert.rejects(stream);
+    });
+
+    it('has figures of its own: no limit is the largest number, swap has those of memory', async () => {
+      const pod = await sandbox('figures');
+      const id = await start(pod, 'c', ['sleep', '1000']);
+      const { stats } = await on.runtime.listContainerStats({}, signal);
+      const { memory, swap } = stats.find((s) => s.attributes?.id === id) ?? {};
+      assert.ok((memory?.availableBytes?.value ?? 0) > 2 ** 62);
+      assert.equal(swap?.swapUsageBytes?.value, memory?.workingSetBytes?.value);
+      await remove(pod);
+    });
+  }
 }

@@ -4,17 +4,18 @@ import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';
 import { FakeCri } from '../../fakes/fake-cri.ts';
 import { criContract } from './contract.ts';
 
-describe('CRI contract on the fake', () => {
-  const open = async () => {
-    const fake = new FakeCri();
-    fake.state.addImage(BUSYBOX_IMAGE);
-    await fake.start();
-    const { root, runtime, images } = fake;
-    const importImage = async (ref: string): Promise<void> => void fake.state.addImage(ref);
-    return { root, runtime, images, importImage, stop: () => fake.stop() };
-  };
-  criContract(open, { events: true });
-});
+for (const ways of ['containerd', 'cri-o'] as const)
+  describe(`CRI contract on the fake with the ways of ${ways}`, () => {
+    const open = async () => {
+      const fake = new FakeCri({ ways });
+      fake.state.addImage(BUSYBOX_IMAGE);
+      await fake.start();
+      const { root, runtime, images } = fake;
+      const importImage = async (ref: string): Promise<void> => void fake.state.addImage(ref);
+      return { root, runtime, images, importImage, stop: () => fake.stop() };
+    };
+    criContract(open, { events: true, crio: ways === 'cri-o' });
+  });
 
 const VERSIONS = ['1.6', '1.7', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
