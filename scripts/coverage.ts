@@ -1,0 +1,71 @@
+// `npm run coverage`: how much of `src` the unit tests take, and which files that decide something have branches that no
+// table reaches. A file decides when its opening comment says that it is pure.
+import { globSync, readFileSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { run } from 'node:test';
+
+const BOUND = 95;
+/** Share processes with nobody: they change what belongs to their whole process. */
+const LEFT_OUT: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
+
+type FileCoverage = {
+  readonly path: string;
+  readonly totalBranchCount: number;
+  readonly coveredBranchCount: number;
+  readonly totalLineCount: number;
+  readonly coveredLineCount: number;
+  readonly branches: readonly { readonly line: number; readonly count: number }[];
+};
+
+const opening = (file: string): string => /^(?:\/\/[^\n]*\n)*/.exec(readFileSync(file, 'utf8'))?.[0] ?? '';
+const isDecision = (file: string): boolean => /\bpure(?:ly)?\b/i.test(opening(file));
+const percent = (covered: number, total: number): number => (total === 0 ? 100 : (100 * covered) / total);
+const shown = (value: number): string => `${value.toFixed(1).padStart(5)} %`;
+
+const files = globSync('src/**/*.test.ts')
+  .sort()
+  .filter((file) => !LEFT_OUT.includes(file));
+let failed = 0;
+let found: readonly FileCoverage[] = [];
+const stream = run({
+  files,
+  isolation: 'none',
+  coverage: true,
+  coverageIncludeGlobs: ['src/**/*.ts'],
+  coverageExcludeGlobs: ['src/**/*.test.ts', 'src/**/*.fixture.ts', 'src/**/gen/**'],
+});
+stream.on('test:fail', ({ name, file, details }) => {
+  failed++;
+  console.error(`FAILED ${file === undefined ? '' : relative('.', file)}: ${name}: ${details.error.message}`);
+});
+stream.on('test:coverage', ({ summary }) => (found = summary.files));
+stream.resume();
+await new Promise((resolve) => stream.once('close', resolve));
+
+const sum = (pick: (file: FileCoverage) => number): number => found.reduce((total, file) => total + pick(file), 0);
+const lines = percent(
+  sum((f) => f.coveredLineCount),
+  sum((f) => f.totalLineCount),
+);
+const branches = percent(
+  sum((f) => f.coveredBranchCount),
+  sum((f) => f.totalBranchCount),
+);
+console.log(`\nby unit tests, ${found.length} files: lines ${shown(lines)}, branches ${shown(branches)}`);
+
+const known = new Map(found.map((file) => [resolve(file.path), file]));
+const decisions = globSync('src/**/*.ts').filter(
+  (file) => !/\.(test|fixture)\.ts$|\/gen\/|^src\/devcluster\//.test(file) && isDecision(file),
+);
+const below = decisions
+  .sort()
+  .map((file) => ({ file, coverage: known.get(resolve(file)) }))
+  .map(({ file, coverage }) => ({
+    file,
+    covered: coverage === undefined ? 0 : percent(coverage.coveredBranchCount, coverage.totalBranchCount),
+    lines: [...new Set((coverage?.branches ?? []).filter((b) => b.count === 0).map((b) => b.line))],
+  }))
+  .filter(({ covered }) => covered < BOUND);
+console.log(`\n${decisions.length} files decide something; below ${BOUND} % of their branches: ${below.length}`);
+for (const { file, covered, lines } of below) console.log(`  ${shown(covered)}  ${file}: ${lines.join(' ')}`);
+process.exit(failed === 0 ? 0 : 1);
