@@ -1,7 +1,7 @@
 // The life of the process around the kubelet: start, signals, reload, failure, lock file.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -131,4 +131,21 @@ test('the lock file is held while the kubelet runs, and contention ends it', { t
   await polite.options;
   closeSync(openSync(lock, 'r'));
   assert.equal(await polite.code, 0);
+});
+
+test('a Node.js without foreign function calls is refused at the start, with the way out', () => {
+  const root = join(dir, 'checkout');
+  const bin = join(dir, 'bin');
+  mkdirSync(join(root, 'bin'), { recursive: true });
+  mkdirSync(bin);
+  copyFileSync(join(import.meta.dirname, '..', 'bin', 'kubelet'), join(root, 'bin', 'kubelet'));
+  const old = '#!/bin/sh\ncase "$*" in *node:ffi*) exit 1;; -p*) echo "Node.js v24.0.0 at /usr/bin/node";; esac\n';
+  writeFileSync(join(bin, 'node'), old, { mode: 0o755 });
+  const env = { PATH: `${bin}:/usr/bin:/bin` };
+  const { status, stderr } = spawnSync(join(root, 'bin', 'kubelet'), ['--version'], { env, encoding: 'utf8' });
+  assert.equal(status, 1);
+  assert.equal(
+    stderr,
+    `kubelet: needs Node.js 26.1 or newer with node:ffi, found Node.js v24.0.0 at /usr/bin/node; run 'npm ci' in ${root} to install the pinned one\n`,
+  );
 });

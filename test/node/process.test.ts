@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
+import { freePort } from '../harness/ports.ts';
 import { until } from '../harness/until.ts';
 import { Machine, takenPort } from './process-harness.ts';
 
@@ -166,6 +167,21 @@ describe('systemd', { skip: hasPython ? false : 'needs python3' }, () => {
       receiver.kill('SIGKILL');
     }
   });
+});
+
+it('without an API server and a client CA nobody else can reach either port', async () => {
+  const [port, readOnlyPort] = [await freePort(), await freePort()];
+  const authentication = { anonymous: { enabled: false }, webhook: { enabled: true } };
+  const open = { enableServer: true, address: '0.0.0.0', port, readOnlyPort };
+  machine.writeConfig({ ...open, authentication, authorization: { mode: 'Webhook' } });
+  const program = machine.start();
+  for (const [listener, at] of [
+    ['server', port],
+    ['read-only-server', readOnlyPort],
+  ])
+    await program.says(new RegExp(`"listening" listener="${listener}" address="127.0.0.1" port=${at}`));
+  program.signal('SIGTERM');
+  assert.equal(await program.ends(), 0);
 });
 
 it('a watchdog that expects signs of life faster than they are sent is refused', async () => {

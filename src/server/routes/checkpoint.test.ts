@@ -12,7 +12,10 @@ const root = mkdtempSync(join(tmpdir(), 'checkpoint-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 const directory = join(root, 'checkpoints');
 
-async function ask(): Promise<{ status: number; body: string; asked: number }> {
+async function ask(room?: {
+  bavail: number;
+  blocks: number;
+}): Promise<{ status: number; body: string; asked: number }> {
   let asked = 0;
   const pod = { metadata: { name: 'p', namespace: 'n' }, spec: { containers: [{ name: 'c' }] } };
   const { routes } = checkpointRoutes({
@@ -25,6 +28,7 @@ async function ask(): Promise<{ status: number; body: string; asked: number }> {
     },
     directory,
     nowMs: () => 0,
+    ...(room === undefined ? {} : { room: async () => room }),
   });
   let answer = { status: 0, body: '' };
   const response = {
@@ -40,6 +44,16 @@ async function ask(): Promise<{ status: number; body: string; asked: number }> {
   await routes[0]?.handle({ params, query: new URLSearchParams(), response, signal } as unknown as Exchange);
   return { ...answer, asked };
 }
+
+for (const [bavail, isTaken] of [
+  [100, true],
+  [99, false],
+] as const)
+  it(`are ${isTaken ? '' : 'not '}made with ${bavail / 10} % of the disk available`, async () => {
+    const { status, asked, body } = await ask({ bavail, blocks: 1000 });
+    assert.deepEqual([status, asked], isTaken ? [200, 1] : [500, 0]);
+    if (!isTaken) assert.match(body, /less than 10% of the filesystem of .* is available/);
+  });
 
 it('go into a folder of their own, until there are too many', async () => {
   const first = await ask();

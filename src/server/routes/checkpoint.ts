@@ -13,6 +13,8 @@ export type CheckpointDeps = {
   readonly runtime: Pick<CriRuntime, 'checkpointContainer'>;
   /** `<root>/checkpoints` */
   readonly directory: string;
+  /** Of the directory's filesystem; as it is but for tests. */
+  readonly room?: (directory: string) => Promise<Room>;
   readonly nowMs: () => number;
 };
 
@@ -47,7 +49,7 @@ async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, 
   try {
     const { id } = await deps.finder.container(pod, undefined, container, signal);
     await mkdir(deps.directory, { recursive: true, mode: DIRECTORY_MODE });
-    await checkRoom(deps.directory);
+    await checkRoom(deps.directory, await (deps.room ?? statfs)(deps.directory));
     await deps.runtime.checkpointContainer({ containerId: id, location, timeout: Number(wanted) }, signal);
   } catch (err) {
     if (signal.aborted) throw err;
@@ -57,13 +59,15 @@ async function serveCheckpoint(deps: CheckpointDeps, { params, query, response, 
   reply(response, 200, JSON.stringify({ items: [location] }), { contentType: 'application/json' });
 }
 
+/** Blocks of a filesystem: those that anybody may still use, and all. */
+type Room = { readonly bavail: number; readonly blocks: number };
+
 /** Whoever may ask for checkpoints may not fill the node's disk with them (CVE-2025-0426). */
-async function checkRoom(directory: string): Promise<void> {
+async function checkRoom(directory: string, { bavail, blocks }: Room): Promise<void> {
   let archives = 0;
   for await (const { name } of await opendir(directory)) if (name.endsWith('.tar')) archives++;
   if (archives >= MAX_ARCHIVES)
     throw new KubeletError('exhausted', `${directory} holds ${archives} checkpoint archives: remove some first`);
-  const { bavail, blocks } = await statfs(directory);
   if (bavail < blocks * MIN_AVAILABLE)
     throw new KubeletError(
       'exhausted',

@@ -111,6 +111,7 @@ export const ROWS: readonly Row[] = [
       ...USUAL,
       'pod deleted': within(10, 'thawed'),
       'pod evicted': within(40),
+      'node status due': within(10),
       'agent stopped': within(10, 'thawed'),
     },
     open: openDisk,
