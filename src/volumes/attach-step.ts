@@ -55,6 +55,12 @@ function attachHere({ events }: AttachStepDeps, entry: VolumeEntry, pod: Pod, { 
   return '';
 }
 
+/** Whether it waits to be attached although nobody attaches such volumes any more. */
+export function awaitsNobody({ running, resolved, wanted }: VolumeEntry, pod: Pod): boolean {
+  if (running?.awaitsAttach === undefined || resolved === undefined || wanted === undefined) return false;
+  return resolved.plugin.attachedName?.({ ...resolved, pod, volume: wanted }) === undefined;
+}
+
 /** Whether one of the volumes that wait to be attached waits in vain. */
 export async function waitsInVain(entries: Iterable<VolumeEntry>, signal: AbortSignal): Promise<boolean> {
   for (const { running, resolved } of entries) {

@@ -57,7 +57,11 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
     clock,
     log,
   });
-  watched.subscribe(() => limits.changed());
+  watched.subscribe(() => {
+    limits.changed();
+    // What a driver needs may be another thing now: whether it is attached, for one.
+    onDriver();
+  });
   const attachments = new Attachments();
   const objects: CsiObjects = {
     driversRead: (signal) => watched.whenSynced(signal),

@@ -4,7 +4,7 @@
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
-import { attachVolume, waitsInVain, type AttachStepDeps } from './attach-step.ts';
+import { attachVolume, awaitsNobody, waitsInVain, type AttachStepDeps } from './attach-step.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
 import { operationOf } from './metrics.ts';
 import { ago, mountFailure, type Missing } from './mount-messages.ts';
@@ -79,7 +79,11 @@ export class PodVolumes {
 
   /** What failed with volumes of this kind deserves a try now. */
   retry(plugin: string): void {
-    for (const entry of this.#entries.values()) if (entry.resolved?.plugin.name === plugin) entry.notBefore = 0;
+    for (const entry of this.#entries.values()) {
+      if (entry.resolved?.plugin.name !== plugin) continue;
+      entry.notBefore = 0;
+      if (this.#pod !== undefined && awaitsNobody(entry, this.#pod)) entry.running?.scope.abort();
+    }
     this.reconcile();
   }
 

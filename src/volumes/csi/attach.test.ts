@@ -71,3 +71,18 @@ test('without a controller a CSI volume cannot be attached', async (t) => {
     ['NodeGetInfo'],
   );
 });
+
+test('a volume that waits to be attached is mounted once its driver says that it need not be', async (t) => {
+  const clock = new ManualClock();
+  const s = await scene(t, clock, (made) => {
+    made.refused.add('h');
+    made.csiDriver = undefined;
+  });
+  const mounting = s.mount(pod);
+  while (s.inUse.length === 0) await clock.advance(0);
+  s.csiDriver = { metadata: { name: DRIVER }, spec: { attachRequired: false, fsGroupPolicy: 'File' } };
+  s.kubelet.manager.retry('kubernetes.io/csi');
+  await mounting;
+  assert.deepEqual(s.inUse.at(-1), []);
+  assert.deepEqual(s.events, []);
+});
