@@ -271,8 +271,8 @@ export class CsiPlugin implements VolumePlugin {
       if (!request.inUse) device.users.delete(user);
       throw stageError(STAGE, new KubeletError('conflict', otherLabel(uniqueNameOf(device.driver, device.handle))));
     }
-    await this.#unstage(device, signal);
     device.isStaged = false;
+    await this.#unstage(device, signal);
   }
 
   #stage(attempt: Attempt, device: SharedDevice): Promise<void> {

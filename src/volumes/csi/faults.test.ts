@@ -122,3 +122,26 @@ for (const call of CALLS) {
     assert.deepEqual(left(s), []);
   });
 }
+
+test('nodeUnstageVolume: after a failure the next pod has the volume staged again', async (t) => {
+  const s = await scene(t);
+  await s.mount(podOf('a'));
+  const refused = new Promise<void>((resolve) => {
+    s.driver.before = (name) => {
+      if (name !== 'nodeUnstageVolume') return;
+      resolve();
+      throw new GrpcError(GrpcCode.DeadlineExceeded, 'on demand');
+    };
+  });
+  s.kubelet.manager.podRemoved('uid-a');
+  await refused;
+  s.driver.take();
+  const next = podWith('next', 'uid-next', [{ name: 'data', persistentVolumeClaim: { claimName: 'a' } }]);
+  await s.mount(next);
+  const calls = s.driver.take().map(({ call }) => call);
+  assert.deepEqual(calls.slice(calls.indexOf('NodeStageVolume')), ['NodeStageVolume', 'NodePublishVolume']);
+  s.driver.before = () => undefined;
+  await s.unmount(next);
+  await s.kubelet.manager.waitUnmounted('uid-a', s.signal);
+  assert.deepEqual(left(s), []);
+});

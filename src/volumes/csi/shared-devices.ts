@@ -72,8 +72,9 @@ export class SharedDevices {
       const { users } = device;
       if (!users.has(user)) return;
       if ([...users].some((other) => other !== user)) return void users.delete(user);
-      await unstage(signal);
+      // From here on some of it may be gone: whoever comes next has it staged again.
       device.isStaged = false;
+      await unstage(signal);
       users.delete(user);
       if ([...users].length === 0) this.#devices.delete(keyOf(device.driver, device.handle));
     });
