@@ -37,8 +37,8 @@ export interface ContainerManagerHook {
   preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
   /** The container is gone; what it held may be used again. */
   postStop(podUid: PodUid, containerName: string, containerId: string): void;
-  /** Whether some container of the pod owns whole CPUs, so that the pod must not be throttled. */
-  hasExclusiveCpus(podUid: PodUid): boolean;
+  /** Whether containers of the pod own whole CPUs, so that the pod must not be throttled. */
+  hasExclusiveCpus(pod: Pod): boolean;
   /** Whether this container does. Asked when it is resized; changes nothing. */
   ownsCpus(pod: Pod, container: Container): boolean;
 }
@@ -84,8 +84,8 @@ export class ContainerManagerHooks {
     for (const hook of this.#hooks) hook.postStop(podUid, containerName, containerId);
   }
 
-  hasExclusiveCpus(podUid: PodUid): boolean {
-    return this.#hooks.some((hook) => hook.hasExclusiveCpus(podUid));
+  hasExclusiveCpus(pod: Pod): boolean {
+    return this.#hooks.some((hook) => hook.hasExclusiveCpus(pod));
   }
 
   ownsCpus(pod: Pod, container: Container): boolean {

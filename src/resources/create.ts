@@ -51,7 +51,7 @@ export function createPodCgroups(
     {
       cgroups,
       clock,
-      hasExclusiveCpus: (uid) => hooks.hasExclusiveCpus(uid),
+      hasExclusiveCpus: (pod) => hooks.hasExclusiveCpus(pod),
       durations: registry.histogram(
         'kubelet_cgroup_manager_duration_seconds',
         'Duration in seconds for cgroup manager operations. Broken down by method.',

@@ -1,5 +1,4 @@
 // The CPU, memory and topology managers as one hook into the life of pods and containers.
-import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Container, type Pod } from '../core/pod.ts';
 import type { ContainerAdditions, ContainerManagerHook, HookVerdict } from './container-manager-hook.ts';
 import type { CpuManager } from './cpu/cpu-manager.ts';
@@ -46,8 +45,8 @@ export class PinningHook implements ContainerManagerHook {
   /** A container that stops keeps what it has: it may start again. Its pod's end is what counts. */
   postStop(): void {}
 
-  hasExclusiveCpus(podUid: PodUid): boolean {
-    return this.#deps.cpu.hasExclusiveCpus(podUid);
+  hasExclusiveCpus(pod: Pod): boolean {
+    return this.#deps.cpu.hasExclusiveCpus(pod);
   }
 
   ownsCpus(pod: Pod, container: Container): boolean {

@@ -24,7 +24,7 @@ export type PodCgroupsDeps = {
   readonly cgroups: Cgroups;
   readonly clock: Clock;
   /** Whether the pod owns whole CPUs (ContainerManagerHooks.hasExclusiveCpus). */
-  readonly hasExclusiveCpus: (uid: PodUid) => boolean;
+  readonly hasExclusiveCpus: (pod: Pod) => boolean;
   /** `kubelet_cgroup_manager_duration_seconds`. */
   readonly durations?: Histogram;
 };
@@ -58,7 +58,7 @@ export class PodCgroups {
 
   /** The settings the pod's cgroup gets: where an in-place resize starts and ends. */
   configOf(pod: Pod): CgroupSettings {
-    const enforceCpuLimits = this.#o.cpuCfsQuota && !this.#deps.hasExclusiveCpus(uidOf(pod));
+    const enforceCpuLimits = this.#o.cpuCfsQuota && !this.#deps.hasExclusiveCpus(pod);
     return podCgroupSettings(pod, { ...this.#o, enforceCpuLimits });
   }
 

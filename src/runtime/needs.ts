@@ -65,8 +65,8 @@ export interface ContainerRemover {
 export interface ContainerHooks {
   preCreate(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerAdditions>;
   preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
-  /** Whether some container of the pod owns its CPUs. */
-  hasExclusiveCpus(uid: PodUid): boolean;
+  /** Whether the pod must not be throttled: its containers own their CPUs. */
+  hasExclusiveCpus(pod: Pod): boolean;
   /** Whether this container does. */
   ownsCpus(pod: Pod, container: Container): boolean;
 }

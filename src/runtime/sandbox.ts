@@ -65,7 +65,7 @@ export class Sandboxes {
         cgroupParent: resources.cgroupParentOf(pod),
         extraGroups: extraGroupsOf(volumes.mountsOf(uidOf(pod))),
         userns: mapping,
-        exclusiveCpus: resources.hooks?.hasExclusiveCpus(uidOf(pod)) ?? false,
+        exclusiveCpus: resources.hooks?.hasExclusiveCpus(pod) ?? false,
       },
       this.#facts,
     );

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { podUid } from '../../core/ids.ts';
-import type { Pod } from '../../core/pod.ts';
+import type { Container, Pod, ResourceRequirements } from '../../core/pod.ts';
 import { silentLogger } from '../../lib/logger.ts';
 import { ManualClock } from '../../lib/manual-clock.ts';
 import { Registry } from '../../lib/metrics.ts';
@@ -47,7 +47,8 @@ const podWith = (uid: string, ...cpus: readonly string[]): Pod =>
 
 let files = 0;
 
-function setup(o: { file?: string; policy?: 'none' | 'static' } = {}) {
+function setup(o: { file?: string; policy?: 'none' | 'static'; podLevelManagers?: boolean } = {}) {
+  const { podLevelManagers = false } = o;
   const stateFile = o.file ?? join(root, `state-${files++}`);
   const registry = new Registry();
   const metrics = new CpuMetrics(registry, alignmentMetrics(registry), undefined);
@@ -62,7 +63,7 @@ function setup(o: { file?: string; policy?: 'none' | 'static' } = {}) {
     reservation: fromUnits(1),
     reservedCpus: new Set([0]),
     topologyPolicy: 'none',
-    podLevelManagers: false,
+    podLevelManagers,
   });
   const manager = new CpuManager(
     {
@@ -84,7 +85,7 @@ function setup(o: { file?: string; policy?: 'none' | 'static' } = {}) {
       },
       metrics,
     },
-    { policy, stateFile, reconcileEveryMs: 10_000, podLevelManagers: false, liftQuota: true },
+    { policy, stateFile, reconcileEveryMs: 10_000, podLevelManagers, liftQuota: true },
   );
   metrics.observe(registry, policy, () => manager.state);
   made.push(manager);
@@ -106,8 +107,33 @@ test('an exclusive container is created with its CPUs and no quota, a shared one
     cpus: '0,2-4,6-7',
     exclusive: false,
   });
-  assert.equal(manager.hasExclusiveCpus(podUid('p1')), true);
-  assert.equal(manager.hasExclusiveCpus(podUid('p2')), false);
+  assert.equal(manager.hasExclusiveCpus(own), true);
+  assert.equal(manager.hasExclusiveCpus(shared), false);
+});
+
+test('a pod with CPUs of its own is throttled where any of its containers shares them', async () => {
+  const amounts = (cpu: string): ResourceRequirements => {
+    const list = { cpu, memory: '1Mi' };
+    return { requests: list, limits: list };
+  };
+  const podLevel = (uid: string, ...containers: readonly Container[]): Pod => ({
+    metadata: { name: uid, uid },
+    spec: { containers, resources: amounts('2') },
+  });
+  const { manager } = setup({ podLevelManagers: true });
+  await manager.load();
+  const all = podLevel('p1', { name: 'a', resources: amounts('2') });
+  const some = podLevel('p2', { name: 'a', resources: amounts('1') }, { name: 'b' });
+  const none = podLevel('p3', { name: 'a' });
+  for (const pod of [all, some, none]) await manager.allocatePod(pod, ANY);
+  assert.deepEqual(
+    [all, some, none].map((pod) => manager.hasExclusiveCpus(pod)),
+    [true, false, false],
+  );
+  assert.deepEqual(
+    some.spec.containers.map((container) => manager.ownsCpus(some, container)),
+    [true, false],
+  );
 });
 
 test('running containers follow the shared pool, and only when it changed', async () => {

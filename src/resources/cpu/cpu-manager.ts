@@ -12,6 +12,7 @@ import type { HintProvider, HintsByResource, TopologyHint } from '../topology/hi
 import { staleEntries, type ManagedPods } from '../topology/stale-entries.ts';
 import { ManagerStateFile, startProblem } from '../topology/state-file.ts';
 import type { CpuMetrics } from './cpu-metrics.ts';
+import { hasPodLevelResources } from './cpu-requests.ts';
 import { CpuState } from './cpu-state.ts';
 import { formatCpuState, parseCpuState } from './cpu-state-file.ts';
 import { allocatePodCpus, emptySharedPool } from './pod-partition.ts';
@@ -155,8 +156,12 @@ export class CpuManager implements HintProvider, Runnable {
     return [...(this.#state.of(uid, container) ?? [])];
   }
 
-  hasExclusiveCpus(uid: PodUid): boolean {
-    return this.#o.liftQuota && this.#state.entries.has(uid);
+  /** Of a pod with resources of its own all containers must own theirs: what they share is held to the pod's limit. */
+  hasExclusiveCpus(pod: Pod): boolean {
+    const { liftQuota, podLevelManagers } = this.#o;
+    if (!liftQuota || !this.#state.entries.has(uidOf(pod))) return false;
+    if (!podLevelManagers || !hasPodLevelResources(pod)) return true;
+    return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every((c) => this.ownsCpus(pod, c));
   }
 
   /** CPUs that pods can have at all; none without the static policy. */
