@@ -352,3 +352,34 @@ test('the initial delay is counted from the exact start where it is known', asyn
   );
   await r.close();
 });
+
+test('a pod whose probe makes no sense keeps no other probe from its beat', async () => {
+  for (const periodSeconds of [Number.NaN, -5, '2', {}, Infinity] as unknown as number[]) {
+    const r = rig({ name: 'c', livenessProbe: { periodSeconds: 2 } }, () => OK);
+    await r.clock.advance(10_000);
+    const odd = { name: 'c', livenessProbe: { periodSeconds } };
+    for (const uid of ['odd-1', 'odd-2', 'odd-3'])
+      r.manager.addPod({ ...r.pod, metadata: { ...r.pod.metadata, uid }, spec: { containers: [odd] } });
+    r.manager.addPod(r.pod);
+    r.running('one');
+    await r.clock.advance(6500);
+    const asked = r.take().filter((line) => line.endsWith('liveness?'));
+    assert.ok(asked.length >= 3 && asked.length < 20, `${String(periodSeconds)}: ${asked.length} probes`);
+    await r.close();
+  }
+});
+
+test('a pod whose status makes no sense keeps no other probe from its beat', async () => {
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 1 } }, () => OK);
+  r.manager.addPod(r.pod);
+  r.world.status = { phase: 'Running', containerStatuses: 7 } as unknown as PodStatus;
+  await r.clock.advance(3000);
+  assert.deepEqual(r.take(), []);
+  r.running('one');
+  await r.clock.advance(1000);
+  assert.ok(
+    r.take().some((line) => line.endsWith('readiness?')),
+    'it goes on when it makes sense again',
+  );
+  await r.close();
+});

@@ -214,7 +214,7 @@ export class ProbeManager implements Runnable {
     if (workers.has(key)) return;
     const worker: Worker = {
       ...about,
-      periodMs: (about.probe.periodSeconds || DEFAULT_PERIOD_SECONDS) * 1000,
+      periodMs: periodMsOf(about.probe),
       history: new ProbeHistory(),
       abort: undefined,
       state: NEW_WORKER,
@@ -365,6 +365,11 @@ export class ProbeManager implements Runnable {
     const { uid, type } = worker;
     this.#deps.onResult({ uid, container: worker.container.name, containerId: id, type, result, initial });
   }
+}
+
+/** All probes share one queue: a period that is no time must not get into it. */
+function periodMsOf({ periodSeconds = 0 }: Probe): number {
+  return (Number.isFinite(periodSeconds) && periodSeconds > 0 ? periodSeconds : DEFAULT_PERIOD_SECONDS) * 1000;
 }
 
 const keyOf = (container: string, type: ProbeType): string => `${type}/${container}`;

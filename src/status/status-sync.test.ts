@@ -257,4 +257,45 @@ describe('StatusSync', () => {
     assert.deepEqual(uids, ['M1', 'M2']);
     await t.stop();
   });
+
+  it('a pod whose data makes no sense keeps no other pod from being told', async () => {
+    const [bad, good] = [podUid('bad'), podUid('good')];
+    const of = (uid: string): Pod => apiPod({ phase: 'Pending' }, { uid, name: uid });
+    const t = open((call) => patched(call, of(call.target.includes('good') ? 'good' : 'bad')));
+    for (const uid of [bad, good]) {
+      t.watched.set(of(uid));
+      t.statuses.set(uid, { pod: of(uid), status: { phase: 'Running' }, version: 1, finished: false });
+      t.sync.wake(uid);
+    }
+    await t.clock.advance(0);
+    const broken = { metadata: null, spec: null } as unknown as Pod;
+    t.statuses.set(bad, { pod: broken, status: { phase: 'Running' }, version: 1, finished: false });
+    t.statuses.set(good, { pod: of('good'), status: { phase: 'Failed' }, version: 2, finished: false });
+    t.client.calls.length = 0;
+    await t.clock.advance(10_000);
+    assert.deepEqual(
+      t.client.calls.map((call) => call.target),
+      ['/api/v1/namespaces/ns/pods/good/status'],
+      'by the slow round',
+    );
+    t.statuses.set(good, { pod: of('good'), status: { phase: 'Succeeded' }, version: 3, finished: false });
+    t.client.calls.length = 0;
+    t.sync.apiPodsChanged([{ after: broken }, { after: of('good') }]);
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, 1, 'by the watch');
+    // A status that cannot be merged is tried again with back-off, and only that one.
+    const odd = { conditions: 7 } as unknown as PodStatus;
+    t.statuses.set(bad, { pod: of('bad'), status: odd, version: 2, finished: false });
+    t.statuses.set(good, { pod: of('good'), status: { phase: 'Failed' }, version: 4, finished: false });
+    t.client.calls.length = 0;
+    t.sync.wake(bad);
+    t.sync.wake(good);
+    await t.clock.advance(50);
+    assert.deepEqual(
+      t.client.calls.map((call) => call.target),
+      ['/api/v1/namespaces/ns/pods/good/status'],
+    );
+    t.statuses.delete(bad);
+    await t.stop();
+  });
 });

@@ -100,7 +100,7 @@ export class StatusSync implements Runnable {
 
   /** What the watch shows now; a pod that is gone there is told of by others. */
   apiPodsChanged(changes: readonly { readonly after?: Pod | undefined }[]): void {
-    for (const { after } of changes) if (after !== undefined) this.apiPodChanged(after);
+    for (const { after } of changes) if (after !== undefined) this.#guarded(after, () => this.apiPodChanged(after));
   }
 
   /** The watch shows a new copy: somebody else may have written to it, or a mirror wants its static pod's status. */
@@ -121,8 +121,20 @@ export class StatusSync implements Runnable {
   }
 
   #wakeStale(): void {
-    for (const [uid] of this.#deps.statuses.all()) if (this.#isStale(uid)) this.#runner.wake(uid);
+    for (const [uid] of this.#deps.statuses.all())
+      this.#guarded(uid, () => {
+        if (this.#isStale(uid)) this.#runner.wake(uid);
+      });
     for (const uid of this.#sent.keys()) if (this.#deps.statuses.get(uid) === undefined) this.#forget(uid);
+  }
+
+  /** What one pod's data does to this must not keep the others from being told. */
+  #guarded(pod: unknown, look: () => void): void {
+    try {
+      look();
+    } catch (err) {
+      this.#deps.log.error('the status of a pod makes no sense', { pod, err });
+    }
   }
 
   /** The last thing sent is not what should be shown, or the API object no longer shows it. */
