@@ -364,7 +364,8 @@ export class PodVolumes {
       // A claim is looked at again to see whether it has grown; only some drivers want more than that.
       const isOnlyChecked = isMounted && resolved.persistent !== undefined && actual.mounted.republish !== true;
       const result = isOnlyChecked ? actual.mounted : await resolved.plugin.setUp(request, signal);
-      await this.#deps.expander?.expand(request, resolved.plugin, result, isMounted, signal);
+      const size = { inUse: isMounted, here: isMounted ? entry.size : undefined };
+      entry.size = await this.#deps.expander?.expand(request, resolved.plugin, result, size, signal);
       return result;
     });
     const gid = resolved.persistent === undefined ? undefined : gidOf(resolved.persistent.volume);

@@ -30,6 +30,8 @@ export class VolumeEntry {
   metricName: string | undefined;
   /** The same for every pod that shares the volume. */
   uniqueName: string | undefined;
+  /** How large it is on this node, as far as is known. */
+  size: string | undefined;
   actual: Actual = { is: 'unmounted' };
   stale = false;
   failure: Failure | undefined;

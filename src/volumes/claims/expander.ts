@@ -40,30 +40,41 @@ export class Expander {
     this.#deps = deps;
   }
 
-  /** Does nothing for a volume that is as large as it should be. `inUse`: it was mounted before. */
+  /**
+   * Does nothing for a volume that is as large as it should be. `inUse`: it was mounted before; `here`: how large it is on
+   * this node, as an earlier call said.
+   */
   async expand(
     request: VolumeRequest,
     plugin: VolumePlugin,
     mounted: MountedVolume,
-    inUse: boolean,
+    { inUse, here }: { readonly inUse: boolean; readonly here: string | undefined },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { persistent, pod, specName } = request;
-    if (persistent?.claim === undefined || plugin.expand === undefined) return;
+    if (persistent?.claim === undefined || plugin.expand === undefined) return here;
     const { claim, volume } = persistent;
     const key = `${pod.metadata.uid ?? ''}/${specName}`;
     if (!inUse) this.#notInUse.delete(key);
-    const expansion = expansionOf(claim, volume);
-    if (expansion === undefined || this.#notInUse.has(key)) return;
-    if (request.readOnly) return this.#refuseReadOnly(request, claim);
+    const before = here ?? claim.status?.capacity?.['storage'];
+    const expansion = expansionOf(claim, volume, before);
+    if (expansion === undefined || this.#notInUse.has(key)) return before;
+    if (request.readOnly) {
+      this.#refuseReadOnly(request, claim);
+      return expansion.size;
+    }
     try {
       await this.#grow({ request, claim, expansion, plugin, mounted }, signal);
+      return expansion.size;
     } catch (err) {
       signal.throwIfAborted();
       const code = isFault(err) ? err.detail['grpcCode'] : undefined;
       if (code === 'FailedPrecondition') {
         this.#notInUse.add(key);
-        if (!inUse) return this.#deps.log.warn('volume could not be expanded yet', { volume: specName, err });
+        if (!inUse) {
+          this.#deps.log.warn('volume could not be expanded yet', { volume: specName, err });
+          return before;
+        }
       }
       const stage = inUse
         ? 'NodeExpandVolume.NodeExpandVolume failed'
@@ -88,7 +99,7 @@ export class Expander {
     const { pod, specName } = request;
     const message = `MountVolume.NodeExpandVolume succeeded for volume "${specName}" ${pod.spec.nodeName ?? ''}`;
     this.#tell(request, claim, 'Normal', 'FileSystemResizeSuccessful', message);
-    await this.#deps.patchClaim(before, grownPatch(before, expansion.size), signal);
+    if (expansion.elsewhere !== true) await this.#deps.patchClaim(before, grownPatch(before, expansion.size), signal);
   }
 
   async #tellFailure(claim: PersistentVolumeClaim, err: unknown, signal: AbortSignal): Promise<void> {

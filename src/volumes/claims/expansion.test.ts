@@ -31,6 +31,28 @@ for (const [name, of, volume, expected] of table)
     assert.deepEqual(found === undefined ? undefined : [found.bytes, found.tracked], expected);
   });
 
+const shared = (storage: string, annotations?: Record<string, string>): PersistentVolume => ({
+  metadata: { name: 'pv', ...(annotations === undefined ? {} : { annotations }) },
+  spec: { capacity: { storage }, accessModes: ['ReadWriteMany'] },
+});
+const elsewhere: [string, PersistentVolumeClaim, PersistentVolume, string, number | undefined][] = [
+  ['grown by another node', at('16Mi', undefined, '16Mi'), shared('16Mi'), '8Mi', 16 * MI],
+  ['grown here', at('16Mi', undefined, '16Mi'), shared('16Mi'), '16Mi', undefined],
+  ['a volume of one node', at('16Mi', undefined, '16Mi'), sized('16Mi'), '8Mi', undefined],
+  [
+    'once is enough for its driver',
+    at('16Mi', undefined, '16Mi'),
+    shared('16Mi', { 'volume.kubernetes.io/node-expansion-not-required': 'true' }),
+    '8Mi',
+    undefined,
+  ],
+];
+for (const [name, of, volume, here, expected] of elsewhere)
+  test(`expansion: ${name}`, () => {
+    const found = expansionOf(of, volume, here);
+    assert.deepEqual([found?.bytes, found?.elsewhere], [expected, expected === undefined ? undefined : true]);
+  });
+
 test('the claim is told when it begins, once', () => {
   assert.deepEqual(begunPatch(at('8Mi', 'NodeResizePending', '16Mi')), {
     status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },

@@ -8,12 +8,15 @@ export type Expansion = {
   readonly bytes: number;
   /** The claim's status follows the growth; an older resizer only wants to hear of its end. */
   readonly tracked: boolean;
+  /** Another node has grown the volume and told the claim; this one has to follow. */
+  readonly elsewhere?: boolean;
 };
 
 const PENDING = 'NodeResizePending';
 const IN_PROGRESS = 'NodeResizeInProgress';
 const INFEASIBLE = 'NodeResizeInfeasible';
 const ERROR = 'NodeResizeError';
+const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required';
 /** Conditions that are over once the volume has grown. */
 const DONE_WITH: ReadonlySet<string> = new Set([
   'FileSystemResizePending',
@@ -24,19 +27,37 @@ const DONE_WITH: ReadonlySet<string> = new Set([
 /** Answers of a driver after which trying again is of no use. */
 const HOPELESS: ReadonlySet<string> = new Set(['InvalidArgument', 'OutOfRange', 'NotFound']);
 
-export function expansionOf(claim: PersistentVolumeClaim, volume: PersistentVolume): Expansion | undefined {
+/** `here`: how large the volume is on this node, as far as it is known; at first it is what the claim says. */
+export function expansionOf(
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+  here?: string,
+): Expansion | undefined {
   const wanted = volume.spec.capacity?.['storage'];
   const { capacity, allocatedResources, allocatedResourceStatuses } = claim.status ?? {};
   const known = capacity?.['storage'];
   if (wanted === undefined || known === undefined) return undefined;
-  if (compareQuantities(quantity(wanted), quantity(known)) <= 0) return undefined;
+  if (!isLarger(wanted, here ?? known)) return undefined;
   const status = allocatedResourceStatuses?.['storage'] ?? '';
   const allocated = allocatedResources?.['storage'];
+  if (!isLarger(wanted, known))
+    return mustFollow(claim, volume)
+      ? { size: wanted, bytes: bytes(wanted), tracked: false, elsewhere: true }
+      : undefined;
   if (status === '' && allocated === undefined) return { size: wanted, bytes: bytes(wanted), tracked: false };
   if (status !== PENDING && status !== IN_PROGRESS) return undefined;
   const size = allocated ?? wanted;
   return { size, bytes: bytes(size), tracked: true };
 }
+
+const isLarger = (a: string, b: string): boolean => compareQuantities(quantity(a), quantity(b)) > 0;
+
+/** Volumes that several nodes use are grown on each of them, unless their driver said that once is enough. */
+const mustFollow = ({ status }: PersistentVolumeClaim, { spec, metadata }: PersistentVolume): boolean =>
+  (status?.allocatedResourceStatuses?.['storage'] ?? '') === '' &&
+  status?.allocatedResources?.['storage'] !== undefined &&
+  spec.accessModes?.includes('ReadWriteMany') === true &&
+  metadata.annotations?.[NOT_REQUIRED] === undefined;
 
 const bytes = (size: string): number => toNumber(quantity(size));
 

@@ -6,6 +6,7 @@ import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
 import { GrpcCode, GrpcError, type GrpcCodeName } from '../../lib/grpc/status.ts';
 import { ManualClock } from '../../lib/manual-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { PersistentVolumeClaim } from '../../core/storage.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
 
 const CODES = Object.keys(GrpcCode).filter((name) => name !== 'OK') as GrpcCodeName[];
@@ -128,6 +129,34 @@ test('nodeExpandVolume: a driver that dies and comes back grows the volume', asy
   await s.mount(podOf('a'));
   assert.deepEqual(statusOf(s), grown);
 });
+
+test('nodeExpandVolume: a volume that another node has grown is grown here too, and the claim is left alone', async (t) => {
+  const s = await scene(t);
+  s.addClaim('a', 'pv-a', 'handle-a', { capacity: { storage: '8Mi' }, accessModes: ['ReadWriteMany'] });
+  s.claims.set('golden/a', { ...claimOf(s), status: { phase: 'Bound', capacity: { storage: '8Mi' } } });
+  await s.mount(podOf('a'));
+  s.grow('a', '8Mi', '16Mi');
+  const allocatedResources = { storage: '16Mi' };
+  s.claims.set('golden/a', {
+    ...claimOf(s),
+    status: { phase: 'Bound', capacity: { storage: '16Mi' }, allocatedResources },
+  });
+  s.driver.take();
+  await s.mount(podOf('a'));
+  const told = 'Normal FileSystemResizeSuccessful MountVolume.NodeExpandVolume succeeded for volume "pv-a" n1';
+  while (s.events.length < 2) await new Promise(setImmediate);
+  assert.deepEqual(s.events, [`a ${told}`, `claim a ${told}`]);
+  assert.deepEqual(
+    s.driver.take().map(({ call }) => call),
+    ['NodeExpandVolume'],
+  );
+  assert.deepEqual(s.patches, []);
+  await s.mount(podOf('a'));
+  await s.unmount(podOf('a'));
+  assert.ok(!s.driver.take().some(({ call }) => call === 'NodeExpandVolume'), 'once');
+});
+
+const claimOf = (s: CsiScene): PersistentVolumeClaim => s.claims.get('golden/a') ?? { metadata: { name: '' } };
 
 async function stats(s: CsiScene): Promise<Map<string, VolumeUsage | undefined>> {
   const found = new Map<string, VolumeUsage | undefined>();
