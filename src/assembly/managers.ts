@@ -67,6 +67,7 @@ export async function buildManagers(
     cgroups: createPodCgroups(base, edge, hooks),
     remover: createRemover({
       runtime,
+      observed,
       removeLogs: removeContainerLogs,
       postStop: (uid, container, id) => hooks.postStop(uid, container, id),
     }),

@@ -7,6 +7,7 @@ import { fullErrorText } from '../lib/grpc/status.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { CgroupDriver } from './gen/cri.ts';
 import { criImages, criRuntime, type CallInterceptor, type CriImages, type CriRuntime } from './services.ts';
+import { stoppingOnce } from './stop-once.ts';
 import { streamedImageLists, streamedRuntimeLists } from './streamed-lists.ts';
 
 export type CriOptions = {
@@ -50,7 +51,7 @@ export function openCri(clock: Clock, options: CriOptions): CriConnection {
     timeoutMs: options.timeoutMs,
     ...(options.intercept === undefined ? {} : { intercept: options.intercept }),
   };
-  const runtime = criRuntime(channel, serviceOptions);
+  const runtime = stoppingOnce(criRuntime(channel, serviceOptions));
   const images = criImages(imageChannel, serviceOptions);
   const isStreamed = options.streamLists === true;
   return {

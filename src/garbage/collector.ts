@@ -154,7 +154,7 @@ export class GarbageCollector implements Runnable {
   }
 
   #removeOf(snapshot: PodSnapshot, ids: readonly ContainerId[], signal: AbortSignal): Promise<Collected> {
-    const nameOf = new Map(snapshot.containers.map((c) => [c.id, c.name]));
+    const seen = new Map(snapshot.containers.map((c) => [c.id, c]));
     return this.#each(
       ids,
       (id) =>
@@ -164,7 +164,9 @@ export class GarbageCollector implements Runnable {
             podUid: snapshot.uid,
             podName: snapshot.name,
             namespace: snapshot.namespace,
-            name: nameOf.get(id) ?? '',
+            name: seen.get(id)?.name ?? '',
+            // Of a container that could only be listed it is not known.
+            ...knownLog(seen.get(id)),
           },
           false,
           signal,
@@ -260,6 +262,9 @@ export class GarbageCollector implements Runnable {
     return names.map((name) => name.slice(name.lastIndexOf('_') + 1)).slice(0, MAX_PODS_ASKED);
   }
 }
+
+const knownLog = (seen: { readonly logPath: string } | undefined): { readonly logPath?: string } =>
+  seen === undefined || seen.logPath === '' ? {} : { logPath: seen.logPath };
 
 const labelOf = (item: unknown): string =>
   typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item);

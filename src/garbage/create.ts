@@ -7,7 +7,7 @@ import { GarbageCollector, type CollectorDeps } from './collector.ts';
 import { ContainerPruner, type ContainerPrunerDeps } from './container-pruner.ts';
 import { ContainerRemover, type ContainerRemoverDeps } from './container-remover.ts';
 import type { Quiet } from '../lib/quiet-wait.ts';
-import { criGarbage } from './cri-garbage.ts';
+import { criGarbage, type RemovalListener } from './cri-garbage.ts';
 import { PodLeftovers, type PodLeftoversDeps } from './pod-leftovers.ts';
 
 export type Garbage = {
@@ -18,7 +18,7 @@ export type Garbage = {
 
 export type GarbageDeps = Pick<CollectorDeps, 'remover' | 'sourcesReady'> & {
   readonly runtime: CriRuntime;
-  readonly observed: ContainerPrunerDeps['observed'];
+  readonly observed: ContainerPrunerDeps['observed'] & RemovalListener;
   readonly life: () => {
     readonly quiet: Quiet;
     readonly lifecycles: CollectorDeps['pods'] & {
@@ -32,9 +32,15 @@ export type GarbageDeps = Pick<CollectorDeps, 'remover' | 'sourcesReady'> & {
 const EVERY_MS = 60_000;
 
 export const createRemover = (
-  deps: Omit<ContainerRemoverDeps, 'runtime'> & { readonly runtime: CriRuntime },
+  deps: Omit<ContainerRemoverDeps, 'runtime'> & {
+    readonly runtime: CriRuntime;
+    readonly observed: RemovalListener;
+  },
 ): ContainerRemover =>
-  new ContainerRemover({ ...deps, runtime: criGarbage(deps.runtime) }, { containerLogs: CONTAINER_LOGS });
+  new ContainerRemover(
+    { ...deps, runtime: criGarbage(deps.runtime, deps.observed) },
+    { containerLogs: CONTAINER_LOGS },
+  );
 
 export function createGarbage({ clock, config, flags, ...env }: Environment, deps: GarbageDeps): Garbage {
   const log = env.log.child({ component: 'garbage' });
@@ -45,7 +51,7 @@ export function createGarbage({ clock, config, flags, ...env }: Environment, dep
       log,
       remover,
       sourcesReady,
-      runtime: criGarbage(deps.runtime),
+      runtime: criGarbage(deps.runtime, observed),
       pods: {
         contentRemovable: (uid) => life().lifecycles.contentRemovable(uid),
         runtimeRemovable: (uid) => life().lifecycles.runtimeRemovable(uid),

@@ -36,7 +36,12 @@ const containerOf = (c: Container): GcContainer => ({
   createdAt: c.createdAt,
 });
 
-export function criGarbage(runtime: CriRuntime): GarbageRuntime {
+/** Told of every removal, so that nobody has to ask the runtime what became of it. */
+export interface RemovalListener {
+  whileRemoving(id: string, removal: Promise<void>): Promise<void>;
+}
+
+export function criGarbage(runtime: CriRuntime, listener: RemovalListener): GarbageRuntime {
   const whole = async <T>(
     list: (labelSelector: Record<string, string>) => Promise<readonly T[]>,
     pods: () => Promise<readonly string[]>,
@@ -83,10 +88,11 @@ export function criGarbage(runtime: CriRuntime): GarbageRuntime {
       }
     },
     kill: (id, signal) => unlessGone(runtime.stopContainer({ containerId: id, timeout: 0 }, signal)),
-    removeContainer: (id, signal) => unlessGone(runtime.removeContainer({ containerId: id }, signal)),
+    removeContainer: (id, signal) =>
+      listener.whileRemoving(id, unlessGone(runtime.removeContainer({ containerId: id }, signal))),
     removeSandbox: async (id, signal) => {
       await unlessGone(runtime.stopPodSandbox({ podSandboxId: id }, signal));
-      await unlessGone(runtime.removePodSandbox({ podSandboxId: id }, signal));
+      await listener.whileRemoving(id, unlessGone(runtime.removePodSandbox({ podSandboxId: id }, signal)));
     },
   };
 }

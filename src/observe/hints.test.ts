@@ -16,6 +16,7 @@ function setup(first: ObservedState | undefined) {
     uid: string;
     cached?: ObservedState | undefined;
     mutations: boolean;
+    removed?: boolean;
     failsOnce?: boolean;
   } = { state: first, uid: UID, mutations: false };
   const log = { looks: 0, refreshes: [] as number[] };
@@ -25,6 +26,7 @@ function setup(first: ObservedState | undefined) {
     cache: {
       ownerOf: () => undefined,
       stateOf: () => world.cached,
+      isRemoved: () => world.removed === true,
       recordNews: (_uid, _id, news) => world.mutations && news === 'started',
       refresh: async (uid) => {
         log.refreshes.push(clock.monotonic());
@@ -77,6 +79,14 @@ describe('HintFollower', () => {
     t.follower.follow({ id: 'c', podUid: '', expect: 'stopped' }, forever);
     await t.clock.advance(0);
     assert.deepEqual(t.log.refreshes, [400]);
+  });
+
+  it('asks nothing about what was removed by ourselves', async () => {
+    const t = setup(undefined);
+    t.world.removed = true;
+    for (const podUid of ['', 'u']) t.follower.follow({ id: 'c', podUid, expect: 'gone' }, forever);
+    await t.clock.advance(5000);
+    assert.deepEqual([t.log.refreshes.length, t.log.looks], [0, 0]);
   });
 
   it('reads the pod anyway when it does not come true in two seconds, and gives up', async () => {

@@ -19,6 +19,8 @@ export type HintDeps = {
   readonly cache: {
     ownerOf(id: string): PodUid | undefined;
     stateOf(id: string): ObservedState | undefined;
+    /** Whether it was removed by us. */
+    isRemoved(id: string): boolean;
     recordNews(uid: PodUid, id: string, news: 'started' | 'stopped'): boolean;
     refresh(uid: PodUid, signal: AbortSignal): Promise<PodSnapshot>;
   };
@@ -79,7 +81,7 @@ export class HintFollower {
   /** The cache shows it, or does so after one read of the pod if the event named that. */
   async #isShown({ id, podUid: said, expect }: Hint, signal: AbortSignal): Promise<boolean> {
     const { cache } = this.#deps;
-    if (isKnown(cache.stateOf(id), expect)) return true;
+    if (cache.isRemoved(id) || isKnown(cache.stateOf(id), expect)) return true;
     const owner = said === '' ? cache.ownerOf(id) : podUid(said);
     if (owner !== undefined && this.#isForeseen(owner, id, expect)) return true;
     if (said === '') return false;

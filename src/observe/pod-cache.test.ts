@@ -222,6 +222,40 @@ describe('a pod that somebody has in hand', () => {
   });
 });
 
+describe('what was removed', () => {
+  it('is shown no more, at once and without a read, and does not come back with a read that began before', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'notReady', container: ContainerState.CONTAINER_EXITED });
+    await t.cache.refresh(UID, forever);
+    const told: string[] = [];
+    t.cache.onChange((_uid, events) => told.push(...events.map((e) => e.type)));
+    t.control.gated = true;
+    const late = t.cache.refresh(UID, forever);
+    await t.cache.whileRemoving('c', Promise.resolve());
+    assert.deepEqual([t.cache.stateOf('c'), t.cache.isRemoved('c')], [undefined, true]);
+    assert.deepEqual(told, ['ContainerRemoved']);
+    await t.release();
+    await late;
+    assert.equal(t.cache.stateOf('c'), undefined);
+    await t.cache.whileRemoving('s', Promise.resolve());
+    assert.equal(t.cache.get(UID), undefined, 'nothing is left of the pod');
+  });
+
+  it('is looked at again when it could not be removed', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'notReady', container: ContainerState.CONTAINER_EXITED });
+    await t.cache.refresh(UID, forever);
+    const failing = t.cache.whileRemoving(
+      'c',
+      t.settle().then(() => Promise.reject(new Error('busy'))),
+    );
+    assert.ok(t.cache.isRemoved('c'), 'on its way');
+    await assert.rejects(failing, /busy/);
+    await t.settle();
+    assert.deepEqual([t.cache.isRemoved('c'), t.cache.stateOf('c'), t.control.lists], [false, 'exited', 2]);
+  });
+});
+
 describe('PodCache', () => {
   it('answers requests during a read with exactly one more read', async () => {
     const t = setup();

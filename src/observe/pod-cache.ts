@@ -51,6 +51,7 @@ type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undef
 
 /** A container that runs or has ended is shown soon even if the next one takes minutes. */
 const UNREAD_NEWS_WAIT_MS = 1000;
+const REMEMBERED_REMOVALS = 4096;
 
 export class PodCache {
   readonly #deps: PodCacheDeps;
@@ -66,6 +67,9 @@ export class PodCache {
   /** Pods that were changed without a read afterwards, with the number of that change: what is shown of them is too old to act on. */
   readonly #outdated = new Map<PodUid, number>();
   #changes = 0;
+  /** What the runtime has no more, in case a read that began before comes late or an event tells of it. Ids are never used again. */
+  readonly #removed = new Set<string>();
+  readonly #removing = new Set<string>();
   /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
   readonly #inTurn = new Set<PodUid>();
   readonly #lifetime = new AbortController();
@@ -139,6 +143,43 @@ export class PodCache {
   async refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot> {
     signal.throwIfAborted();
     return await abortable(signal, this.#request(uid, done));
+  }
+
+  /** Somebody removes a container or sandbox: nobody else has to look at it, unless that fails. */
+  async whileRemoving(id: string, removal: Promise<void>): Promise<void> {
+    this.#removing.add(id);
+    try {
+      await removal;
+      this.#drop(id);
+    } catch (err) {
+      const owner = this.#owners.get(id);
+      if (owner !== undefined) void this.#request(owner).catch(() => undefined); // #failed records it
+      throw err;
+    } finally {
+      this.#removing.delete(id);
+    }
+  }
+
+  #drop(id: string): void {
+    this.#removed.add(id);
+    const [oldest] = this.#removed;
+    if (this.#removed.size > REMEMBERED_REMOVALS && oldest !== undefined) this.#removed.delete(oldest);
+    const owner = this.#owners.get(id);
+    const previous = owner === undefined ? undefined : this.#pods.get(owner);
+    if (previous !== undefined) this.#store({ ...this.#present(previous), version: ++this.#version }, previous);
+  }
+
+  /** Whether it is gone, or on its way, by somebody who tells. */
+  isRemoved(id: string): boolean {
+    return this.#removed.has(id) || this.#removing.has(id);
+  }
+
+  #present<T extends PodRead>(read: T): T {
+    return {
+      ...read,
+      sandboxes: read.sandboxes.filter((s) => !this.#removed.has(s.id)),
+      containers: read.containers.filter((c) => !this.#removed.has(c.id)),
+    };
   }
 
   /**
@@ -274,7 +315,7 @@ export class PodCache {
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
       if (change !== undefined && this.#outdated.get(uid) === change) this.#outdated.delete(uid);
-      return this.#store(assembleSnapshot(read, previous?.ips ?? [], ++this.#version), previous);
+      return this.#store(assembleSnapshot(this.#present(read), previous?.ips ?? [], ++this.#version), previous);
     } catch (err) {
       this.#failed(uid, previous, err);
       throw err;

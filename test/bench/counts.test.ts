@@ -1,4 +1,4 @@
-// A pod's start and stop on the runtime in memory cost no more calls and allocations than those on record.
+// A pod's start and stop on the runtime in memory cost no more calls than those on record.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';

@@ -85,10 +85,14 @@ describe('logs and garbage on containerd', () => {
       {
         clock: systemClock,
         log: silentLogger,
-        runtime: criGarbage(containerd.runtime),
+        runtime: criGarbage(containerd.runtime, { whileRemoving: (_id, removal) => removal }),
         pods: { contentRemovable: (uid) => uid !== podUid(alive.uid), runtimeRemovable: () => false },
         remover: new ContainerRemover(
-          { runtime: criGarbage(containerd.runtime), removeLogs: removeContainerLogs, postStop: () => undefined },
+          {
+            runtime: criGarbage(containerd.runtime, { whileRemoving: (_id, removal) => removal }),
+            removeLogs: removeContainerLogs,
+            postStop: () => undefined,
+          },
           { containerLogs },
         ),
         sourcesReady: () => true,
