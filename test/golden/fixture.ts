@@ -37,7 +37,7 @@ export const recordingEvents = (into: SeenEvent[]): EventRecorder => ({
 export const removerOn = (cri: CriRuntime, root: string): ContainerRemover =>
   new ContainerRemover(
     { runtime: criGarbage(cri, { whileRemoving: (_id, removal) => removal }), removeLogs: removeContainerLogs, postStop: () => undefined },
-    { containerLogs: join(root, 'containers') },
+    { containerLogs: join(root, 'container-logs') },
   );
 
 export const silentLog: Logger = {
