@@ -1,11 +1,13 @@
 // `npm run build`: the kubelet as JavaScript in dist/ (what bin/kubelet then runs), and as one executable, dist/kubelet.
 // `--out DIR` builds elsewhere, `--no-executable` leaves the second half out, `--package-version V` names another version.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
+const PIECE_BYTES = 64 * 1024;
 const ROOT = join(import.meta.dirname, '..');
 const { values } = parseArgs({
   options: { out: { type: 'string' }, 'no-executable': { type: 'boolean' }, 'package-version': { type: 'string' } },
@@ -99,8 +101,19 @@ async function buildExecutable(out: string, v8Flags: readonly string[]): Promise
   };
   writeFileSync(join(work, 'sea.json'), JSON.stringify(config));
   execFileSync(process.execPath, ['--build-sea', join(work, 'sea.json')], { stdio: ['ignore', 'ignore', 'inherit'] });
-  renameSync(join(work, 'kubelet'), join(out, 'kubelet'));
+  await copyInPieces(join(work, 'kubelet'), join(out, 'kubelet'));
   rmSync(work, { recursive: true });
+}
+
+/**
+ * Node writes the executable with one call, and the kernel then keeps it in large pages: whoever starts it maps those whole,
+ * and shows 25 to 40 MB more until the file has left the cache. Written in pieces it is mapped like any other program.
+ */
+async function copyInPieces(from: string, to: string): Promise<void> {
+  await pipeline(
+    createReadStream(from, { highWaterMark: PIECE_BYTES }),
+    createWriteStream(to, { mode: 0o755, highWaterMark: PIECE_BYTES }),
+  );
 }
 
 /** The launcher is the one place where they are chosen. */
