@@ -24,6 +24,8 @@ export type MainIo = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly columns: number;
+  readonly rows?: number;
+  readonly isTerminal?: boolean;
 };
 
 /** What the command line asks for; undefined after a complaint about it was printed. */
@@ -52,12 +54,21 @@ export async function main(
   signals: Signals,
   load: LoadKubelet = loadKubelet,
 ): Promise<number> {
+  if (argv[0] === 'node') return nodeTool(argv.slice(1), io, signals);
   const command = await understand(argv, io);
   if (command === undefined) return 1;
   if (command.do === 'help') io.out(helpText(io.columns));
   else if (command.do === 'version') io.out(versionText(command.raw));
   else return new Process(argv, command.configuration, signals, load).run();
   return 0;
+}
+
+/** The command line of a node. It is another program behind the same name, and loads nothing of the kubelet. */
+async function nodeTool(argv: readonly string[], io: MainIo, signals: Signals): Promise<number> {
+  const stop = new AbortController();
+  signals.onStop(() => stop.abort());
+  const { nodeCommand } = await import('./cli/node-command.ts');
+  return nodeCommand(argv, { clock: systemClock, io: { rows: 24, isTerminal: false, ...io } }, stop.signal);
 }
 
 /** Brings in the kubelet itself, which is loaded only once it is clear that it will run. */
@@ -281,6 +292,8 @@ async function start(): Promise<void> {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     columns: process.stdout.columns ?? 100,
+    rows: process.stdout.rows ?? 24,
+    isTerminal: process.stdout.isTTY,
   };
   const code = await main(process.argv.slice(2), io, processSignals);
   // Whatever still holds the event loop open must not keep a stopped kubelet half alive.

@@ -1,6 +1,7 @@
 // The kubelet's own servers, fitted with what they show and whom they ask.
 import { configz } from '../config/configz.ts';
 import type { Pod } from '../core/pod.ts';
+import type { Images } from '../images/create.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { PodStore } from '../pods/pod-store.ts';
@@ -28,6 +29,7 @@ export type ServerDeps = {
   readonly active: () => readonly Pod[];
   readonly managers: Managers;
   readonly explainer: PodExplainer;
+  readonly images: Images;
   /** Absent without the gate `PodsAPI`. */
   readonly feed: PodsFeed | undefined;
   readonly process: EndpointDeps['process'];
@@ -49,6 +51,7 @@ export const buildServer = (deps: ServerDeps): Promise<readonly Runnable[]> => {
     readLogs,
     process: deps.process,
     explainer: deps.explainer,
+    nodeViews: { events: () => cluster.events.ring.all(), pulls: () => deps.images.puller.pulls() },
     local: { active, all: () => store.all(), assigned: managers.assigned, feed: deps.feed },
     reviews: (observe) => createReviews(base, cluster.api?.reviews, observe),
     openServing: (onChange) =>

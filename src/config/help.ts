@@ -30,7 +30,13 @@ const VALUE_NAMES: Readonly<Partial<Record<FlagType, string>>> = {
 
 export function helpText(columns: number): string {
   const width = Math.max(50, Math.min(columns, 120));
-  const parts = [wrap(INTRO, width, ''), '', 'Usage:', '  kubelet [flags]'];
+  const parts = [
+    wrap(INTRO, width, ''),
+    '',
+    'Usage:',
+    '  kubelet [flags]',
+    '  kubelet node top|why|events|pulls|doctor|support-bundle',
+  ];
   for (const [group, title] of TITLES) {
     parts.push('', `${title}:`, '');
     const flags = FLAGS.filter((def) => def.group === group).sort((a, b) => (a.name < b.name ? -1 : 1));

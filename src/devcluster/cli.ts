@@ -1,7 +1,8 @@
-// `kubelet-dev up | down | status | reset`: a one-node cluster on this machine.
+// `kubelet-dev up | down | status | reset`: a one-node cluster on this machine; `top | why | …` look into its node.
 import { systemClock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { down, reset } from './cli/down.ts';
+import { isNodeVerb, nodeTool } from './cli/node-tool.ts';
 import { chosenDirectory, pathsBelow, type Paths } from './cli/paths.ts';
 import { status } from './cli/status.ts';
 import { ownCommand } from './cli/summary.ts';
@@ -13,6 +14,9 @@ const HELP = `Usage: kubelet-dev <command> [options]
   down     stop it and leave nothing behind but files
   status   what runs and how to reach it
   reset    stop it and remove everything it made
+
+  top | why [POD] | events [POD] | pulls | doctor | support-bundle
+           what its node is doing and why: see kubelet node --help
 
 Options:
   --dir=PATH      where it lives (KUBELET_DEV_DIR, default /var/lib/kubelet-dev)
@@ -74,6 +78,7 @@ async function runCommand(command: string, options: Options, paths: Paths, signa
 
 async function main(): Promise<number> {
   const [command = '', ...rest] = process.argv.slice(2);
+  if (isNodeVerb(command)) return nodeTool(command, rest, chosenDirectory(process.env));
   const options = readOptions(rest);
   if (typeof options === 'string') {
     process.stderr.write(`kubelet-dev: ${options}\n${HELP}`);

@@ -1,4 +1,5 @@
-// Fits the parts of this folder together: the main port with its guard, the read-only port, and the pod resources socket.
+// Fits the parts of this folder together: the main port with its guard, the read-only port, the pod resources socket, and
+// the socket of the command line.
 import type { KubeletConfig } from '../config/config-fields.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -10,6 +11,7 @@ import { ClientCaFile } from './client-ca.ts';
 import { mainEndpoint, readOnlyEndpoint, sharedEndpoints, type EndpointDeps } from './endpoints.ts';
 import { createLocalApis, type LocalApisDeps } from './local-apis.ts';
 import { Listener, type TlsSettings } from './listener.ts';
+import { nodeSocket } from './node-socket.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { tlsSettings } from './tls-settings.ts';
 
@@ -50,16 +52,18 @@ export async function createServer(env: Environment, deps: ServerDeps): Promise<
   );
   const address = loopbackOnly(access, cluster === undefined) ? '127.0.0.1' : config.address;
   const shared = sharedEndpoints(env, deps);
+  const endpoint = mainEndpoint(env, deps, shared);
   main = new Listener(
-    { endpoint: mainEndpoint(env, deps, shared), guard, log, observe: metrics.observer('readwrite') },
+    { endpoint, guard, log, observe: metrics.observer('readwrite') },
     { name: 'server', address, port: config.port, tls },
   );
-  if (config.readOnlyPort <= 0) return [main, ...parts, ...local];
+  const always = [main, ...parts, ...local, nodeSocket(endpoint, log, env.flags.rootDir)];
+  if (config.readOnlyPort <= 0) return always;
   const readOnly = new Listener(
     { endpoint: readOnlyEndpoint(shared), log, observe: metrics.observer('readonly') },
     { name: 'read-only-server', address, port: config.readOnlyPort },
   );
-  return [main, ...parts, ...local, readOnly];
+  return [...always, readOnly];
 }
 
 type OpenTls = { readonly tls: () => TlsSettings; readonly parts: readonly Runnable[] };

@@ -22,6 +22,7 @@ import { logFileRoutes } from './routes/log-files.ts';
 import { manifestRoutes, type Manifests } from './routes/manifests.ts';
 import { metricsRoutes, type MetricsPage } from './routes/metrics.ts';
 import { podsRoutes, problemsRoutes, runningPodsRoutes, type Problems } from './routes/pods.ts';
+import { nodeViewRoutes, type NodeViewDeps } from './routes/node-views.ts';
 import { pprofRoutes } from './routes/pprof.ts';
 import { runRoutes } from './routes/run.ts';
 import { statsRoutes, type SummarySource } from './routes/stats.ts';
@@ -52,6 +53,7 @@ export type EndpointDeps = {
     readonly manifests?: Manifests;
   };
   readonly explainer: Explainer;
+  readonly nodeViews: NodeViewDeps;
   readonly tracing: WaterfallDeps<Waterfall>;
   /** The v1beta1 form, with credentials hidden. */
   readonly configz: () => object;
@@ -129,6 +131,7 @@ function podEndpoints({ clock, config, flags, gates, registry }: Environment, de
     problemsRoutes(sources.problems),
     waterfallRoutes(deps.tracing),
     whyRoutes(deps.explainer),
+    nodeViewRoutes(deps.nodeViews),
     ...(gates.enabled('ContainerCheckpoint') ? [checkpointRoutes({ finder, runtime, directory, nowMs })] : []),
     ...(sources.manifests === undefined ? [] : [manifestRoutes(sources.manifests)]),
     runRoutes({ finder, runtime }),

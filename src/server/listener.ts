@@ -1,8 +1,10 @@
 // One port: takes requests in, lets router and guard decide, and hands them to their route. A handler that throws
 // costs its caller a 500 and nobody else anything.
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { createServer as createHttp, type IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttps, type Server as HttpsServer, type ServerOptions } from 'node:https';
 import type { Server, Socket } from 'node:net';
+import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { childScope, type Scope } from '../lib/abort.ts';
 import { errnoOf, messageOf } from '../lib/errors.ts';
@@ -28,6 +30,8 @@ export type ListenerDeps = {
 };
 export type ListenerOptions = {
   readonly name: string;
+  /** A socket of the file system instead of address and port: for root alone, in a folder for root alone. */
+  readonly socketPath?: string;
   readonly address: string;
   readonly port: number;
   /** Asked when the port opens: a certificate may have come or changed since. */
@@ -73,13 +77,18 @@ export class Listener implements Runnable {
     this.#stop = signal;
     const server = this.#create();
     this.#server = server;
+    const { socketPath, port, address } = this.#o;
+    if (socketPath !== undefined) await clearWay(socketPath);
     await new Promise<void>((ready, reject) => {
       server.once('error', reject);
-      server.listen(this.#o.port, this.#o.address, ready);
+      if (socketPath === undefined) server.listen(port, address, ready);
+      else server.listen(socketPath, ready);
     });
+    if (socketPath !== undefined) await chmod(socketPath, 0o600);
     const bound = server.address();
     this.boundPort = typeof bound === 'object' && bound !== null ? bound.port : undefined;
-    this.#deps.log.info('listening', { listener: this.name, address: this.#o.address, port: this.boundPort });
+    const where = socketPath === undefined ? { address, port: this.boundPort } : { socketPath };
+    this.#deps.log.info('listening', { listener: this.name, ...where });
     await new Promise<void>((closed, reject) => {
       server.once('error', reject);
       const close = (): void => {
@@ -209,6 +218,13 @@ export class Listener implements Runnable {
     });
     void this.#answer(request, response, { socket, head });
   }
+}
+
+/** A socket file outlives the process that made it when that is killed. */
+async function clearWay(socketPath: string): Promise<void> {
+  await mkdir(dirname(socketPath), { recursive: true, mode: 0o700 });
+  await chmod(dirname(socketPath), 0o700);
+  await rm(socketPath, { force: true });
 }
 
 function refuseBroken(err: Error, socket: Duplex): void {

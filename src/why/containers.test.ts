@@ -106,7 +106,7 @@ checkRows('why a container does not run', [
       ...start('PostStartHookError', 'command exited with 1'),
       events: [eventOf('FailedPostStartHook', 'PostStartHook failed')],
     },
-    'Container "app" cannot start because its postStart hook failed, so it was stopped again (command exited with 1), next try in 17 s.',
+    'Container "app" cannot start because its postStart hook failed, so it was stopped again, next try in 17 s.',
   ], // ---- it ended
   [
     'CrashLoopExitedWithError',

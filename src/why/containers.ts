@@ -112,7 +112,7 @@ const START_REASONS: Readonly<Record<string, Omit<StartCause, 'words'>>> = {
   PostStartHookError: {
     cause: 'PostStartHookFailed',
     because: 'its postStart hook failed, so it was stopped again',
-    todo: 'Check the hook; its output is in the evidence where it left any.',
+    todo: 'Check the hook; what it printed is in the status of the pod.',
   },
 };
 
@@ -124,14 +124,16 @@ export const startFailed: ContainerRule = (facts, status) => {
   const general = START_REASONS[reason];
   if (general === undefined) return undefined;
   const found = START_CAUSES[reason]?.find((c) => c.words.test(message)) ?? general;
-  const failed = lastEvent(facts, 'FailedPostStartHook');
+  // What a hook printed is not repeated: hooks print what they were given.
+  const isHook = reason === 'PostStartHookError';
+  const failed = isHook ? lastEvent(facts, 'FailedPostStartHook') : undefined;
   return {
     state: 'failing',
     cause: found.cause,
-    sentence: `Container ${quote(status.name)} cannot start because ${found.because}${briefly(message)}${nextTry(facts)}.`,
+    sentence: `Container ${quote(status.name)} cannot start because ${found.because}${isHook ? '' : briefly(message)}${nextTry(facts)}.`,
     evidence: [
-      `${reason}: ${shortly(message, 600)}`,
-      ...(reason === 'PostStartHookError' && failed !== undefined ? [eventText(failed)] : []),
+      ...(isHook ? [] : [`${reason}: ${shortly(message, 600)}`]),
+      ...(failed === undefined ? [] : [eventText(failed)]),
     ],
     todo: found.todo,
     container: status.name,

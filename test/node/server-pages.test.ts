@@ -2,13 +2,14 @@
 // left when handlers are switched off.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
+import type { Finding } from '../../src/cli/doctor/checks.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { GrpcError } from '../../src/lib/grpc/status.ts';
@@ -18,6 +19,7 @@ import { createNamespace, startPod, startServerNode, type ServerNode } from '../
 import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
+const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
 const CONFIGZ = join(import.meta.dirname, '..', 'golden', 'http', 'configz.json');
 
 /** A certificate for the server, with its own name so that it can be told apart. */
@@ -129,6 +131,25 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     const { body } = await get('/debug/why/golden/simple', { accept: 'application/json' });
     assert.deepEqual((JSON.parse(body) as { why: { cause: string } }).why.cause, 'Ready');
     assert.equal((await get('/debug/why/golden/nobody')).status, 404);
+  });
+
+  it('the command line of the node, over its socket', async () => {
+    const root = join(server.node.dir, 'kubelet');
+    const node = async (...args: string[]): Promise<{ code: number; out: string }> => {
+      const done = promisify(execFile)(KUBELET, ['node', ...args, '--root-dir', root]);
+      return done.then(
+        ({ stdout }) => ({ code: 0, out: stdout }),
+        (err: { code: number; stdout: string; stderr: string }) => ({ code: err.code, out: err.stdout + err.stderr }),
+      );
+    };
+    assert.equal(statSync(join(root, 'node', 'kubelet.sock')).mode & 0o777, 0o600);
+    assert.deepEqual(await node('why', 'golden/simple'), { code: 0, out: 'golden/simple: The pod is ready.\n' });
+    assert.equal((await node('why', 'golden/nobody')).code, 4);
+    assert.match((await node('events', 'golden/simple')).out, / Normal +Started +pod\/golden\/simple +/);
+    assert.deepEqual(await node('pulls', '-o', 'json'), { code: 0, out: '{"pulls":[]}\n' });
+    const { findings } = JSON.parse((await node('doctor', '-o', 'json')).out) as { findings: Finding[] };
+    const levelOf = (subject: string): string | undefined => findings.find((f) => f.subject === subject)?.level;
+    assert.deepEqual(['kubelet', 'runtime', 'network'].map(levelOf), ['ok', 'ok', 'ok']);
   });
 
   it('metrics, packed where asked for', async () => {

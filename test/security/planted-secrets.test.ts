@@ -1,9 +1,11 @@
 // A real node full of marked secrets, and every place where one could show up: logs at the highest level, events, the pages
 // of the server, files that others may read.
 import assert from 'node:assert/strict';
-import { lstatSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS, type Resource } from '../../src/kube/resources.ts';
@@ -15,6 +17,7 @@ import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const MARK = 'planted-4711';
+const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
 const SECRETS = { base: '/api/v1', plural: 'secrets' } as Resource<KubeObject>;
 const EVENTS = { base: '/api/v1', plural: 'events' } as Resource<KubeObject>;
 
@@ -128,6 +131,16 @@ describe('planted secrets', () => {
       assert.equal(status, 200);
       clean(path, body);
     });
+
+  it('are not in a support bundle', () => {
+    const file = join(server.node.dir, 'bundle.tar.gz');
+    const args = ['node', 'support-bundle', file, '--root-dir', join(server.node.dir, 'kubelet'), '-o', 'json'];
+    const said = execFileSync(KUBELET, args, { encoding: 'utf8' });
+    const { contents } = JSON.parse(said) as { contents: string[] };
+    for (const name of ['pods.json', 'why.json', 'events.json', 'configuration.json', 'metrics.txt', 'doctor.json'])
+      assert.ok(contents.includes(name), name);
+    clean('bundle', gunzipSync(readFileSync(file)).toString());
+  });
 
   it('no file of the kubelet with a secret in it, and none it may be led by, is open to others', () => {
     const root = join(server.node.dir, 'kubelet');

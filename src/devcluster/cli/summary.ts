@@ -26,6 +26,7 @@ export function summary(paths: Paths, settings: Settings, exampleIp: string | un
     ...(exampleIp === undefined
       ? []
       : ([['Example pod', `curl http://${exampleIp}:8080/   (default/hello)`]] as [string, string][])),
+    ['What it does', `${ownCommand(paths, 'top')}   (why a pod does not run: ${ownCommand(paths, 'why')} NAME)`],
     ['API', `https://127.0.0.1:${settings.apiPort}`],
     ['Node health', `http://127.0.0.1:${settings.healthzPort}/healthz`],
     ['Node page', `not built yet; for now: kubectl get --raw /api/v1/nodes/${settings.nodeName}/proxy/pods`],

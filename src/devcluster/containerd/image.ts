@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { tar, type TarEntry } from './tar.ts';
+import { tar, type TarEntry } from '../../lib/tar.ts';
 
 export type ImageVariant = {
   readonly ref: string;

@@ -1,4 +1,4 @@
-// A writer for ustar archives, enough for image layers and image archives: files, directories, symbolic links.
+// A writer for ustar archives, enough for images and bundles: files, directories, symbolic links.
 
 export type TarEntry =
   | { readonly path: string; readonly type: 'file'; readonly mode: number; readonly data: Uint8Array }

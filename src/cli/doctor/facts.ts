@@ -1,0 +1,57 @@
+// What is known of a machine that is to be a node. Plain data: the checks read nothing else. `undefined` is "could not be
+// read", which is a finding of its own only where it matters.
+
+export type FilesystemFacts = {
+  readonly what: string;
+  readonly path: string;
+  readonly freePercent: number;
+  readonly freeBytes: number;
+  readonly freeInodesPercent: number | undefined;
+};
+
+export type CertificateFacts = {
+  readonly what: string;
+  readonly path: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+};
+
+export type MachineFacts = {
+  readonly nowMs: number;
+  readonly isRoot: boolean;
+  readonly cgroup: {
+    readonly version: 1 | 2 | undefined;
+    /** v2: enabled at the root. */
+    readonly controllers: readonly string[];
+    readonly writable: boolean;
+  };
+  /** Names in /proc/filesystems. */
+  readonly filesystems: readonly string[];
+  /** `net.ipv4.ip_forward` → its value; undefined where there is no such setting. */
+  readonly sysctls: Readonly<Record<string, string | undefined>>;
+  readonly swap: { readonly devices: readonly string[]; readonly failSwapOn: boolean };
+  readonly runtime: {
+    readonly endpoint: string;
+    readonly version?: string;
+    readonly problem?: string;
+    readonly ready?: boolean;
+    readonly networkReady?: boolean;
+    readonly networkMessage?: string;
+    readonly cgroupDriver?: 'systemd' | 'cgroupfs';
+  };
+  readonly cni: { readonly configurations: readonly string[]; readonly plugins: number };
+  readonly clock: {
+    /** Whether something says that it keeps the clock right. */
+    readonly synchronized: boolean | undefined;
+    /** When this program was built or installed: the time cannot be before that. */
+    readonly notBeforeMs: number;
+  };
+  readonly disks: readonly FilesystemFacts[];
+  readonly certificates: readonly CertificateFacts[];
+  readonly systemd: boolean;
+  readonly kubelet: { readonly answers: boolean; readonly problem?: string; readonly cgroupDriver?: string };
+  readonly memory: { readonly totalBytes: number; readonly availableBytes: number };
+  readonly openFiles: { readonly used: number; readonly max: number } | undefined;
+  readonly processes: { readonly used: number; readonly max: number } | undefined;
+  readonly hostnameResolves: boolean;
+};
