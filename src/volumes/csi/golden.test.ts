@@ -7,7 +7,10 @@ import { test, type TestContext } from 'node:test';
 import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { DriverCall } from '../../../test/fakes/scripted-csi-driver.ts';
 import { assertSameFiles, RECORDED_ROOT as ROOT } from '../../../test/golden/csi-files.ts';
+import type { Node } from '../../core/node.ts';
+import type { CsiNode } from '../../kube/resources.ts';
 import { GrpcCode, GrpcError } from '../../lib/grpc/status.ts';
+import { csiNodeWithDriver, csiNodeWithoutDriver, nodeWithDriver, nodeWithoutDriver } from './node-objects.ts';
 
 const GOLDEN = join(import.meta.dirname, '..', '..', '..', 'test', 'golden', 'csi');
 const ATTRIBUTES = { 'storage.kubernetes.io/csiProvisionerIdentity': '1794778838418-6353-hostpath.csi.k8s.io' };
@@ -72,6 +75,28 @@ test('pvc-fs: staged, published, unpublished, unstaged, and once more for anothe
   const name = `kubernetes.io/csi/hostpath.csi.k8s.io^${handle}`;
   assert.deepEqual(s.inUse, [[name], [], [name], []]);
   assert.deepEqual(s.events, []);
+});
+
+test('registration: what the node and its CSINode say before, with and without the driver', () => {
+  const object = <T>(name: string): T =>
+    JSON.parse(readFileSync(join(GOLDEN, 'registration', `${name}.json`), 'utf8')) as T;
+  const name = 'hostpath.csi.k8s.io';
+  const on = { nodeId: 'n1', maxVolumesPerNode: 100, topology: {} };
+  const withVersionOf = (csiNode: CsiNode, other: CsiNode): CsiNode => ({
+    ...csiNode,
+    metadata: { ...csiNode.metadata, resourceVersion: other.metadata.resourceVersion ?? '' },
+  });
+  const [before, after, removed] = ['before', 'after', 'removed'].map((step) => object<CsiNode>(`csinode-${step}`));
+  assert.ok(before !== undefined && after !== undefined && removed !== undefined);
+  assert.deepEqual(withVersionOf(csiNodeWithDriver(before, name, on) ?? before, after), after);
+  assert.deepEqual(withVersionOf(csiNodeWithoutDriver(after, name) ?? after, removed), removed);
+  const annotations = (step: string): Record<string, string> =>
+    object<{ annotations: Record<string, string> }>(`node-${step}`).annotations;
+  const node = (step: string): Node => ({ metadata: { name: 'n1', annotations: annotations(step) } });
+  const added = nodeWithDriver(node('before'), name, on)?.metadata.annotations;
+  assert.deepEqual({ ...annotations('before'), ...added }, annotations('after'));
+  const taken = nodeWithoutDriver(node('after'), name)?.metadata.annotations;
+  assert.deepEqual(taken, { 'csi.volume.kubernetes.io/nodeid': null });
 });
 
 test('inline: published without a stage, one of two read-only', async (t) => {

@@ -88,7 +88,8 @@ const isSameEntry = (a: DriverEntry, b: DriverEntry): boolean =>
 export function csiNodeWithoutDriver(object: CsiNode, driver: string): CsiNode | undefined {
   const drivers = object.spec.drivers ?? [];
   if (!drivers.some(({ name }) => name === driver)) return undefined;
-  return { ...object, spec: { ...object.spec, drivers: drivers.filter(({ name }) => name !== driver) } };
+  const others = drivers.filter(({ name }) => name !== driver);
+  return { ...object, spec: { ...object.spec, drivers: others.length === 0 ? null : others } };
 }
 
 /** An object of a node that had our name before us says nothing about us. */
