@@ -88,6 +88,9 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
       snapshots: snapshots,
       census: () => takeCensus(source, places),
       containerStats,
+      ...(env.gates.enabled('PodAndContainerStatsFromCRI') && {
+        podStats: async (signal: AbortSignal) => (await cri.runtime.listPodSandboxStats({ filter: {} }, signal)).stats,
+      }),
       disks: (signal) =>
         readDisks(
           capacityOf,

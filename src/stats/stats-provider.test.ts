@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { containerId, podUid, sandboxId } from '../core/ids.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
-import type { ContainerStats, ImageFsInfoResponse } from '../cri/gen/cri.ts';
+import type { ContainerStats, ImageFsInfoResponse, PodSandboxStats } from '../cri/gen/cri.ts';
 import type { CgroupStatistics, Detail } from '../host/cgroups/statistics.ts';
 import { statisticsV1 } from '../host/cgroups/statistics-v1.ts';
 import type { MachineFacts } from '../host/machine.ts';
 import { MountTable, parseMountInfo } from '../host/mounts/mount-table.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import type { Census, CgroupPlaces } from './census.ts';
@@ -109,6 +110,8 @@ type Trouble = {
   hangs?: boolean;
   runtimeName?: string;
   layers?: Layers;
+  /** What the runtime says about pods, where it is asked. */
+  podStats?: () => Promise<readonly PodSandboxStats[]>;
   /** No process in the cgroup of a sandbox, as with CRI-O. */
   emptySandbox?: true;
 };
@@ -177,6 +180,7 @@ function setup(trouble: Trouble = {}) {
         if (trouble.hangs === true) return hang(signal);
         return trouble.containers === undefined ? Promise.resolve([TOLD]) : Promise.reject(trouble.containers);
       },
+      ...(trouble.podStats !== undefined && { podStats: trouble.podStats }),
       disks: () =>
         trouble.disks === undefined
           ? Promise.resolve({
@@ -350,4 +354,41 @@ test('with CRI-O a container shows the filesystem of its writable layer', async 
   }
   const gone = await readLayers([TOLD], () => Promise.reject(new Error('gone')), new MountTable([mount]));
   assert.equal(gone.size, 0);
+});
+
+test('figures of pods come from the runtime where it is to tell them, and from cgroups where it cannot', async () => {
+  const attributes = { id: 'sb', labels: {}, annotations: {} };
+  const metadata = { name: 'p', namespace: 'ns', uid: UID, attempt: 0 };
+  const inContainer: ContainerStats = {
+    ...TOLD,
+    attributes: { id: 'ida', labels: {}, annotations: {}, metadata: { name: 'a', attempt: 0 } },
+    cpu: { timestamp: stamp, usageCoreNanoSeconds: { value: 55 }, usageNanoCores: { value: 11 } },
+  };
+  const inPod: PodSandboxStats = {
+    attributes: { ...attributes, metadata },
+    linux: {
+      cpu: { timestamp: stamp, usageCoreNanoSeconds: { value: 77 }, usageNanoCores: { value: 7 } },
+      memory: { timestamp: stamp, workingSetBytes: { value: 99 } },
+      network: { timestamp: stamp, defaultInterface: { name: 'eth9', rxBytes: { value: 3 } }, interfaces: [] },
+      process: { timestamp: stamp, processCount: { value: 5 } },
+      containers: [inContainer],
+    },
+  };
+  const old: PodSandboxStats = { attributes: { ...attributes, metadata: { ...metadata, attempt: -1 } } };
+  const told = setup({ podStats: async () => [inPod, old] }).provider;
+  const byCgroups = (await setup().provider.summary({}, never)).pods[0];
+  const [pod] = (await told.summary({}, never)).pods;
+  assert.equal(pod?.cpu?.usageCoreNanoSeconds, 77);
+  assert.equal(pod.memory?.workingSetBytes, 99);
+  assert.deepEqual([pod.network?.name, pod.network?.rxBytes, pod.network?.txBytes], ['eth9', 3, undefined]);
+  assert.equal(pod.process_stats?.process_count, 5);
+  assert.equal(pod.containers[0]?.cpu?.usageNanoCores, 11);
+  assert.deepEqual(pod.containers[0]?.rootfs, byCgroups?.containers[0]?.rootfs, 'disks are measured as ever');
+  assert.equal((await told.summary({ onlyCpuAndMemory: true }, never)).pods[0]?.cpu?.usageCoreNanoSeconds, 77);
+  assert.equal((await told.pods(never))[0]?.memory?.workingSetBytes, 99, 'for eviction, too');
+  const without = setup({ podStats: () => Promise.reject(new KubeletError('unimplemented', 'unknown method')) });
+  assert.deepEqual((await without.provider.summary({}, never)).pods[0], byCgroups);
+  const broken = setup({ podStats: () => Promise.reject(new KubeletError('unavailable', 'gone')) }).provider;
+  await assert.rejects(broken.summary({}, never), /gone/);
+  assert.equal((await broken.pods(never)).length, 1, 'eviction does without');
 });

@@ -1,5 +1,5 @@
 // The door to all statistics. Whoever asks within a second of somebody else gets the same answer.
-import type { ContainerStats } from '../cri/gen/cri.ts';
+import type { ContainerStats, PodSandboxStats } from '../cri/gen/cri.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,6 +12,7 @@ import type { Disks } from './filesystems.ts';
 import type { NodeReadings } from './node-readings.ts';
 import { shownPods, type PodReadings } from './pod-readings.ts';
 import { resourceMetricsText } from './resource-metrics.ts';
+import { byPod, withRuntimeFigures } from './runtime-figures.ts';
 import { wholeFs, type FsCapacity } from './summary.ts';
 import { SharedAnswer, type SharedAnswerOptions } from './shared-answer.ts';
 import type { NodeFigures, PodFigures, Summary } from './summary-types.ts';
@@ -25,6 +26,8 @@ export type StatsProviderDeps = {
     readonly snapshots: () => readonly PodSnapshot[];
     readonly census: () => Promise<Census>;
     readonly containerStats: (signal: AbortSignal) => Promise<readonly ContainerStats[]>;
+    /** Given where the runtime's own figures of pods count (gate `PodAndContainerStatsFromCRI`). */
+    readonly podStats?: (signal: AbortSignal) => Promise<readonly PodSandboxStats[]>;
     readonly disks: (signal: AbortSignal) => Promise<Disks>;
     readonly machine: () => Promise<MachineReading>;
   };
@@ -116,20 +119,39 @@ export class StatsProvider {
 
   async #podsAlone(signal: AbortSignal): Promise<readonly PodFigures[]> {
     const { pods, sources, clock, log } = this.#deps;
-    const fromRuntime = withDeadline(clock, signal, PATIENCE_MS, (own) => this.#reported(own)).catch((err: unknown) => {
-      signal.throwIfAborted();
-      log.warn('what the runtime says about containers is not known', { err });
-      return new Map<string, ContainerStats>();
-    });
-    const [rootFs, census, reported] = await Promise.all([this.#rootFs(signal), sources.census(), fromRuntime]);
+    const fromRuntime = <K, V>(ask: (own: AbortSignal) => Promise<ReadonlyMap<K, V>>): Promise<ReadonlyMap<K, V>> =>
+      withDeadline(clock, signal, PATIENCE_MS, ask).catch((err: unknown) => {
+        signal.throwIfAborted();
+        log.warn('what the runtime says about containers is not known', { err });
+        return new Map<K, V>();
+      });
+    const [rootFs, census, reported, told] = await Promise.all([
+      this.#rootFs(signal),
+      sources.census(),
+      fromRuntime((own) => this.#reported(own)),
+      fromRuntime((own) => this.#podStats(own)),
+    ]);
     return Promise.all(
       shownPods(sources.snapshots()).map(async (pod) => {
         const full =
           rootFs &&
           this.#patiently(signal, pods.full(pod, { census, reported, rootFs }, signal), 'no full figures of a pod');
-        return (await full) ?? pods.reduced(pod, { census, reported }, signal);
+        const figures = (await full) ?? (await pods.reduced(pod, { census, reported }, signal));
+        return withRuntimeFigures(figures, told.get(figures.podRef.uid));
       }),
     );
+  }
+
+  /** Nothing where the runtime cannot tell: the cgroups do. */
+  async #podStats(signal: AbortSignal): Promise<ReadonlyMap<string, PodSandboxStats>> {
+    const { sources, log } = this.#deps;
+    try {
+      return byPod((await sources.podStats?.(signal)) ?? []);
+    } catch (err) {
+      if (!isFault(err, 'unimplemented')) throw err;
+      log.debug('the runtime has no figures of pods', { err });
+      return new Map();
+    }
   }
 
   #rootFs(signal: AbortSignal): Promise<FsCapacity | undefined> {
@@ -149,24 +171,33 @@ export class StatsProvider {
 
   async #fullSummary(signal: AbortSignal): Promise<Summary> {
     const { node, pods, sources } = this.#deps;
-    const [rootFs, census, reported] = await Promise.all([node.rootFs(), sources.census(), this.#reported(signal)]);
+    const [rootFs, census, reported, told] = await Promise.all([
+      node.rootFs(),
+      sources.census(),
+      this.#reported(signal),
+      this.#podStats(signal),
+    ]);
     const context = { census, reported, rootFs };
     const [nodeFigures, ...podFigures] = await Promise.all([
       node.full(rootFs, signal),
       ...shownPods(sources.snapshots()).map((pod) => pods.full(pod, context, signal)),
     ]);
-    this.#latest = { node: nodeFigures, pods: podFigures };
+    this.#latest = { node: nodeFigures, pods: podFigures.map((p) => withRuntimeFigures(p, told.get(p.podRef.uid))) };
     return this.#latest;
   }
 
   async #reducedSummary(signal: AbortSignal): Promise<Summary> {
     const { node, pods, sources } = this.#deps;
-    const [census, reported] = await Promise.all([sources.census(), this.#reported(signal)]);
+    const [census, reported, told] = await Promise.all([
+      sources.census(),
+      this.#reported(signal),
+      this.#podStats(signal),
+    ]);
     const [nodeFigures, ...podFigures] = await Promise.all([
       node.reduced(signal),
       ...shownPods(sources.snapshots()).map((pod) => pods.reduced(pod, { census, reported }, signal)),
     ]);
-    return { node: nodeFigures, pods: podFigures };
+    return { node: nodeFigures, pods: podFigures.map((p) => withRuntimeFigures(p, told.get(p.podRef.uid))) };
   }
 
   async #reported(signal: AbortSignal): Promise<ReadonlyMap<string, ContainerStats>> {
