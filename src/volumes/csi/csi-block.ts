@@ -6,7 +6,7 @@ import { errnoOf } from '../../lib/errors.ts';
 import type { DeviceMap, DeviceMapPlace } from '../block/device-map.ts';
 import type { VolumeLayout } from '../layout.ts';
 import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumeRequest } from '../plugin.ts';
-import { inStage, isFinal } from './csi-errors.ts';
+import { forEach, inStage, isFinal } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues } from './csi-objects.ts';
 import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
@@ -94,13 +94,19 @@ export class CsiBlock {
 
   /** Unstages what no pod has a link to. */
   async removeUnused(signal: AbortSignal): Promise<void> {
+    const names = (await namesIn(this.#deps.layout.devicesRoot)).filter((name) => !SHARED_DIRS.has(name));
+    await forEach(
+      names.map((specName) => () => this.#removeLeftover(specName, signal)),
+      signal,
+    );
+  }
+
+  async #removeLeftover(specName: string, signal: AbortSignal): Promise<void> {
     const { layout, devices } = this.#deps;
-    for (const specName of await namesIn(layout.devicesRoot)) {
-      const data = await readVolumeData(layout.blockDataDir(specName));
-      const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, specName, stop);
-      if (data !== undefined) await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
-      else if (!SHARED_DIRS.has(specName) && !this.#isUsed(specName)) await this.#remove(specName);
-    }
+    const data = await readVolumeData(layout.blockDataDir(specName));
+    const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, specName, stop);
+    if (data !== undefined) await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+    else if (!this.#isUsed(specName)) await this.#remove(specName);
   }
 
   #isUsed(specName: string): boolean {

@@ -32,3 +32,10 @@ export async function inStage<T>(stage: string, work: () => Promise<T>): Promise
     throw stageError(stage, err);
   }
 }
+
+/** Does all of it side by side; the first failure is told when each has had its turn. */
+export async function forEach(work: readonly (() => Promise<void>)[], signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const ends = await Promise.allSettled(work.map((piece) => piece()));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}

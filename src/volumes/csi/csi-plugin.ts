@@ -2,7 +2,7 @@
 // before the driver is called and removed after it has taken the volume down, so that whatever happens in between is
 // found and finished by a later run.
 import { mkdir, rmdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { uidOf } from '../../core/pod.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
@@ -15,7 +15,7 @@ import type { VolumeUsage } from '../volume-stats.ts';
 import { CsiBlock, type CsiBlockDeps } from './csi-block.ts';
 import type { NodeCapabilities } from './csi-client.ts';
 import type { CsiDrivers } from './csi-drivers.ts';
-import { inStage, isFinal, stageError } from './csi-errors.ts';
+import { forEach, inStage, isFinal, stageError } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
 import {
@@ -216,17 +216,21 @@ export class CsiPlugin implements VolumePlugin {
   /** A run that was killed after the last pod let go of a volume left it staged. */
   async removeLeftovers(signal: AbortSignal): Promise<void> {
     const { root, devicesRoot } = this.#deps.layout;
-    for (const driver of await namesIn(root)) {
-      const dir = join(root, driver);
-      if (dir === devicesRoot) continue;
-      for (const name of await namesIn(dir)) {
-        const data = await readVolumeData(join(dir, name));
-        const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, stop);
-        if (data !== undefined) await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
-        else if (STAGE_DIR.test(name)) await this.#removeUnstaged(join(dir, name), signal);
-      }
-    }
-    await this.#block.removeUnused(signal);
+    const drivers = (await namesIn(root)).map((name) => join(root, name)).filter((dir) => dir !== devicesRoot);
+    const dirs = (
+      await Promise.all(drivers.map(async (dir) => (await namesIn(dir)).map((name) => join(dir, name))))
+    ).flat();
+    await forEach(
+      [...dirs.map((dir) => () => this.#removeLeftover(dir, signal)), () => this.#block.removeUnused(signal)],
+      signal,
+    );
+  }
+
+  async #removeLeftover(dir: string, signal: AbortSignal): Promise<void> {
+    const data = await readVolumeData(dir);
+    const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, stop);
+    if (data !== undefined) await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
+    else if (STAGE_DIR.test(basename(dir))) await this.#removeUnstaged(dir, signal);
   }
 
   /** Directories of a volume that no driver was asked to stage. */

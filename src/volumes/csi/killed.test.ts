@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
+import { CsiScene, DRIVER, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { Pod } from '../../core/pod.ts';
 import { VolumeLayout } from '../layout.ts';
 import { CsiLayout } from './csi-layout.ts';
@@ -69,4 +69,28 @@ test('ended amid the write of the file that says what there is: its directories 
   assert.deepEqual(readdirSync(dirname(layout.volumeDir('u', 'pv'))), []);
   for (const dir of [dirs[1], layout.blockDir('raw')]) while (existsSync(dir)) await new Promise(setImmediate);
   assert.deepEqual(s.events, []);
+});
+
+test('a driver that is away, or a damaged file, keeps nobody else from being cleaned up', async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  const layout = new CsiLayout(new VolumeLayout(s.root));
+  const staged = (driver: string, handle: string, data: string): void => {
+    mkdirSync(layout.globalMount(driver, handle), { recursive: true });
+    writeFileSync(join(layout.stageDir(driver, handle), 'vol_data.json'), data);
+  };
+  const dataOf = (driverName: string, volumeHandle: string): string => JSON.stringify({ driverName, volumeHandle });
+  staged('a.away', 'h', dataOf('a.away', 'h'));
+  staged('b.damaged', 'h', '{');
+  staged(DRIVER, 'h', dataOf(DRIVER, 'h'));
+  await s.driver.listen(s.endpoint);
+  await s.start();
+  await s.register();
+  s.kubelet.manager.removeUnknown(() => false);
+  while (existsSync(layout.stageDir(DRIVER, 'h'))) await new Promise(setImmediate);
+  assert.deepEqual(
+    s.driver.take().map(({ call }) => call),
+    ['NodeGetInfo', 'NodeUnstageVolume'],
+  );
+  for (const driver of ['a.away', 'b.damaged']) assert.ok(existsSync(layout.stageDir(driver, 'h')), driver);
 });
