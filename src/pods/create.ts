@@ -5,6 +5,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
 import { isAlive, type PodSnapshot } from '../core/snapshot.ts';
+import { idleShareReader } from '../host/idle-share.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { AwaitMirror } from './await-mirror.ts';
 import { FinishPod, type FinishPodDeps } from './finish-pod.ts';
@@ -112,7 +113,7 @@ const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
 export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
   const { clock } = env;
   const { cluster, metrics, observed, sourcesReady, volumes } = deps;
-  const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE });
+  const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE, idleShare: idleShareReader() });
   const { steps, terminate } = stepsOf(env, deps, turns);
   const workers = workersOf(env, deps, steps, () => housekeeping.wake());
   const changes = changesOf(env, deps, workers, () => housekeeping.wake());

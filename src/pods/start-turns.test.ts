@@ -118,4 +118,26 @@ describe('turns of pods that start', () => {
     ends.get('slow')?.resolve();
     await slow;
   });
+
+  it('more of them while the processors are idle, up to a limit', async () => {
+    const clock = new ManualClock();
+    let idle = 0.3;
+    const turns = new StartTurns(clock, { atOnce: 2, idleShare: () => idle });
+    const { begun, ends, start } = pods(turns, clock);
+    const all = Array.from({ length: 12 }, (_, i) => start(String(i)));
+    await clock.advance(1000);
+    assert.equal(begun.length, 2, 'the machine is busy');
+    idle = 0.6;
+    await clock.advance(250);
+    assert.equal(begun.length, 3);
+    await clock.advance(3000);
+    assert.equal(begun.length, 8, 'four times as many at most');
+    for (let left = all.length; left > 0; left--) {
+      for (const { resolve } of ends.values()) resolve();
+      await clock.advance(0);
+    }
+    await Promise.all(all);
+    await clock.advance(250);
+    assert.deepEqual([begun.length, clock.pending], [12, 0]);
+  });
 });

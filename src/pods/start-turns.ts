@@ -1,13 +1,16 @@
 // Bursts: pods are started in the order they came, a few at a time, so that the first are up while the last still wait
 // and the runtime is not asked for everything at once. A start that takes far longer than others lately (a pull, a
-// volume that does not come) gives its turn up and goes on beside the others: one slow pod holds up nobody.
+// volume that does not come) gives its turn up and goes on beside the others: one slow pod holds up nobody. So does the
+// oldest while the processors are idle: a runtime that waits more than it works is asked for more.
 import { abortable } from '../lib/abort.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timer } from '../lib/clock.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 
 export type StartTurnsOptions = {
   /** How many starts may be under way. */
   readonly atOnce: number;
+  /** How much of the processors was idle since it was asked last, between 0 and 1. */
+  readonly idleShare?: () => number;
 };
 
 const SHORTEST_HOLD_MS = 1000;
@@ -17,10 +20,20 @@ const LONGEST_HOLD_MS = 10_000;
 /** A turn may last this many times what a start usually takes. */
 const PATIENCE = 4;
 const REMEMBERED = 9;
+/** While pods wait it is looked so often whether the machine has nothing to do. */
+const IDLE_LOOK_MS = 250;
+const IDLE_SHARE = 0.5;
+/** As many times the usual number may be under way then. */
+const MOST = 4;
 
 export class StartTurns {
   readonly #clock: Clock;
   readonly #places: Semaphore;
+  readonly #o: StartTurnsOptions;
+  /** How those who have their turn give it up, the oldest first. */
+  readonly #holders = new Set<() => void>();
+  #underWay = 0;
+  #looking: Timer | undefined;
   readonly #recentMs: number[] = [];
   /** Those that wait, and those that have their turn. */
   #inLine = 0;
@@ -28,6 +41,7 @@ export class StartTurns {
 
   constructor(clock: Clock, options: StartTurnsOptions) {
     this.#clock = clock;
+    this.#o = options;
     this.#places = new Semaphore(options.atOnce);
   }
 
@@ -60,18 +74,40 @@ export class StartTurns {
         return over.promise;
       })
       .finally(() => this.#left());
+    this.#lookWhilePodsWait();
     await Promise.race([begun.promise, place]);
     const from = this.#clock.monotonic();
-    const timer = this.#clock.after(this.holdMs, over.resolve);
+    const giveUp = (): void => {
+      this.#holders.delete(giveUp);
+      over.resolve();
+    };
+    this.#holders.add(giveUp);
+    this.#underWay++;
+    const timer = this.#clock.after(this.holdMs, giveUp);
     try {
       const started = await start();
       this.#remember(this.#clock.monotonic() - from);
       return started;
     } finally {
       timer.cancel();
-      over.resolve();
+      this.#underWay--;
+      giveUp();
       await place;
     }
+  }
+
+  #lookWhilePodsWait(): void {
+    const { idleShare, atOnce } = this.#o;
+    if (idleShare === undefined || this.#looking !== undefined || this.waiting === 0) return;
+    idleShare();
+    const look = (): void => {
+      this.#looking = undefined;
+      if (this.waiting === 0) return;
+      const [oldest] = this.#holders;
+      if (idleShare() > IDLE_SHARE && this.#underWay < MOST * atOnce) oldest?.();
+      this.#looking = this.#clock.after(IDLE_LOOK_MS, look);
+    };
+    this.#looking = this.#clock.after(IDLE_LOOK_MS, look);
   }
 
   #left(): void {

@@ -1,6 +1,6 @@
 // Random pods that the API server takes, on a whole kubelet with a runtime in memory. It must stay the same process, start
 // good pods beside them in their time, and not grow. `HOSTILE_PODS=10000` makes it a soak, `HOSTILE_SECONDS=600` ends it by
-// then; `SEED=…` repeats a run.
+// then, `HOSTILE_AT_A_TIME=250` makes it crowded; `SEED=…` repeats a run.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { until } from '../harness/until.ts';
 const COUNT = Number(process.env['HOSTILE_PODS'] ?? 60);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
 const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? Infinity);
-const AT_A_TIME = 40;
+const AT_A_TIME = Number(process.env['HOSTILE_AT_A_TIME'] ?? 40);
 const namespace = 'default';
 const never = new AbortController().signal;
 const random = seeded(SEED);
