@@ -188,7 +188,7 @@ test('when all containers are gone, as after a reboot, the pods come back on the
 test('the CPUs of a pod that is gone are shared again', async () => {
   rmSync(join(node.manifests, 'pinned.json'));
   await comesToRunOn(shared, ALL);
-  assert.equal((await ownedBy(pinned)).size, 0);
+  await until('its file says so, too', async () => (await ownedBy(pinned)).size === 0, PATIENCE_MS);
 });
 
 test('another policy is refused until the state file is gone', async () => {

@@ -237,6 +237,8 @@ else
   rm /manifests/pinned.json
   gone_pid 22222
   while [ "$(field $(pid_of 11111) Cpus)" != 0-7 ]; do sleep 1; done
+  # The file follows.
+  while grep -q uid-pinned /var/lib/kubelet/cpu_manager_state; do sleep 1; done
   tell freed shared 11111
   state freed
 fi
