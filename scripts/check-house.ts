@@ -72,6 +72,28 @@ for (const [file, text] of texts) {
   }
 }
 
+// ---- calls that block: each has an owner that says why it may ----
+
+/** The machine's own files (ADR 10), what is read before anything runs, and what the kernel answers at once. */
+const MAY_BLOCK = [
+  'src/host/',
+  'src/devcluster/',
+  'src/lib/version.ts',
+  'src/lib/x509/keys.ts',
+  'src/oom/kmsg.ts',
+  'src/stats/process-metrics.ts',
+];
+for (const [file, text] of texts) {
+  const name = shown(file);
+  if (!name.startsWith('src/') || /\.(?:test|fixture)\.ts$/.test(name)) continue;
+  if (MAY_BLOCK.some((owner) => name.startsWith(owner))) continue;
+  for (const [, list = ''] of text.matchAll(/^import \{([^}]*)\} from 'node:/gm))
+    for (const [call] of list.matchAll(/\w+Sync\b/g))
+      problems.push(
+        `${name}: \`${call}\` blocks everything else; use the call that does not, or a file that owns such calls`,
+      );
+}
+
 // ---- words: upstream's where it has one, plain English elsewhere ----
 
 /** Private idiom of the first version (STYLE R17), as identifiers. */

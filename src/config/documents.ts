@@ -1,6 +1,6 @@
 // Reads a YAML or JSON file into plain JSON together with the place of every field, so that a complaint can name the line
 // and column. Repeated keys are collected; aliases, depth and size are bounded.
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import { define } from './decode.ts';
 import type { Document as Doc } from 'yaml';
@@ -17,10 +17,10 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_NODES = 200_000;
 const MAX_DEPTH = 100;
 
-export function readText(path: string): string {
+export async function readText(path: string): Promise<string> {
   let text: Buffer;
   try {
-    text = readFileSync(path);
+    text = await readFile(path);
   } catch (err) {
     const code = errnoOf(err);
     const why = code === 'ENOENT' ? 'no such file or directory' : code === 'EISDIR' ? 'is a directory' : messageOf(err);

@@ -1,5 +1,5 @@
 // Loads the KubeletConfiguration: the file of --config, the drop-ins of --config-dir, and the flags over both.
-import { readdirSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import {
@@ -68,7 +68,7 @@ export async function mergeDropIns(base: KubeletConfig, dir: string): Promise<Lo
   const warnings: string[] = [];
   let merged: Json = toVersionedJson(base);
   try {
-    for (const file of confFiles(dir)) {
+    for (const file of await confFiles(dir)) {
       const one = await readConfiguration(file, (text) => {
         if (text.trim() === '') throw new KubeletError('invalid', `${file}: the drop-in is empty`);
       });
@@ -82,29 +82,29 @@ export async function mergeDropIns(base: KubeletConfig, dir: string): Promise<Lo
   return { config: completeConfig(decodeFields(CONFIG_FIELDS, fields, () => undefined).value), warnings };
 }
 
-function confFiles(dir: string): string[] {
+async function confFiles(dir: string): Promise<readonly string[]> {
   let entries;
   try {
-    entries = readdirSync(dir, { withFileTypes: true });
+    entries = await readdir(dir, { withFileTypes: true });
   } catch (err) {
     const why = errnoOf(err) === 'ENOENT' ? 'no such file or directory' : messageOf(err);
     throw new KubeletError('invalid', `failed to walk through kubelet dropin directory "${dir}": ${why}`, {
       cause: err,
     });
   }
-  return entries
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(dir, entry.name);
-      if (entry.isDirectory()) return confFiles(path);
-      return entry.name.endsWith('.conf') ? [path] : [];
-    });
+  const found: string[] = [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) found.push(...(await confFiles(path)));
+    else if (entry.name.endsWith('.conf')) found.push(path);
+  }
+  return found;
 }
 
 type Read = { document: Document; wire: JsonObject; warnings: string[] };
 
 async function readConfiguration(file: string, check: (text: string) => void): Promise<Read> {
-  const text = readText(file);
+  const text = await readText(file);
   check(text);
   const document = parseDocument(await loadYaml(), file, text);
   const { apiVersion, kind, ...fields } = document.value;
