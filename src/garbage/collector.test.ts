@@ -14,6 +14,7 @@ import { GarbageCollector, type CollectorDeps } from './collector.ts';
 import { ContainerRemover } from './container-remover.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
 import { DEFAULT_POLICY, type GcContainer, type GcSandbox } from './plan.ts';
+import { until } from '../../test/harness/until.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'garbage-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -169,9 +170,8 @@ describe('garbage collector', () => {
     await clock.advance(59_000);
     assert.equal(runtime.list.length, 25);
     const settled = async (length: number): Promise<void> => {
-      for (let i = 0; i < 200 && runtime.list.length !== length; i++) await new Promise((r) => setTimeout(r, 2));
-      assert.equal(runtime.list.length, length);
-      for (let i = 0; i < 200 && clock.pending === 0; i++) await new Promise((r) => setTimeout(r, 2));
+      await until(`${length} are left`, () => runtime.list.length === length);
+      await until('the next pass is due', () => clock.pending > 0);
     };
     await clock.advance(1000);
     await settled(15);
@@ -231,11 +231,11 @@ describe('garbage collector', () => {
         stopper.abort();
         await running;
       };
-      const until = async (count: number): Promise<void> => {
-        for (let i = 0; i < 200 && made.runtime.list.length > count; i++) await new Promise((r) => setTimeout(r, 2));
+      const untilLeft = async (count: number): Promise<void> => {
+        await until(`${count} are left`, () => made.runtime.list.length <= count);
         assert.equal(made.runtime.list.length, count);
       };
-      return { ...made, clock, starts, stop, until };
+      return { ...made, clock, starts, stop, untilLeft };
     }
 
     for (const [what, startingUntilMs, removedAtMs] of [
@@ -243,35 +243,35 @@ describe('garbage collector', () => {
       ['does not wait for them forever', 1_000_000, 90_000],
     ] as const)
       it(what, async () => {
-        const { runtime, clock, stop, until } = busy(startingUntilMs);
+        const { runtime, clock, stop, untilLeft } = busy(startingUntilMs);
         runtime.list = [container('a', 'p')];
         await clock.advance(removedAtMs - 1);
         assert.equal(runtime.list.length, 1);
         await clock.advance(1);
-        await until(0);
+        await untilLeft(0);
         await stop();
       });
 
     it('lets them also in the middle of a pass', async () => {
-      const { runtime, clock, starts, stop, until } = busy(0);
+      const { runtime, clock, starts, stop, untilLeft } = busy(0);
       runtime.list = Array.from({ length: 20 }, (_, i) => container(`a${i}`, 'p'));
       runtime.onRemove = () => void (starts.untilMs = 75_000);
       await clock.advance(60_000);
-      await until(15); // the five that were under way
-      await new Promise((r) => setTimeout(r, 20));
+      await untilLeft(15); // the five that were under way
+      for (let i = 0; i < 20; i++) await new Promise(setImmediate);
       assert.equal(runtime.list.length, 15);
       await clock.advance(15_000);
-      await until(0);
+      await untilLeft(0);
       await stop();
     });
 
     it('hurries when an eviction needs the room', async () => {
-      const { runtime, collector, clock, stop, until } = busy(1_000_000);
+      const { runtime, collector, clock, stop, untilLeft } = busy(1_000_000);
       runtime.list = [container('a', 'p')];
       await clock.advance(61_000);
       assert.equal(runtime.list.length, 1);
       await collector.collect({ allUnused: true }, signal);
-      await until(0);
+      await untilLeft(0);
       await stop();
     });
   });

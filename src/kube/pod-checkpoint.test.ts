@@ -9,6 +9,7 @@ import { apiTime } from '../core/time.ts';
 import { formatText, LeveledLogger, silentLogger, type Line, type Logger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { PodCheckpoint, removeCheckpoint } from './pod-checkpoint.ts';
+import { until } from '../../test/harness/until.ts';
 
 const clock = new ManualClock();
 const pod = (uid: string, spec: Partial<Pod['spec']> = {}, more: Partial<Pod> = {}): Pod => ({
@@ -189,16 +190,4 @@ it('goes on where there is no place for it', async () => {
   assert.equal(checkpoint.pods?.length, 1);
 });
 
-async function untilThere(path: string): Promise<void> {
-  for (let i = 0; i < 200; i++) {
-    if (
-      await stat(path).then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail(`${path} was never written`);
-}
+const untilThere = (path: string): Promise<unknown> => until(`${path} is written`, () => stat(path));

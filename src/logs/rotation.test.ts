@@ -135,8 +135,7 @@ describe('rotation', () => {
     }
     const stopper = new AbortController();
     const running = rotation.run(stopper.signal);
-    for (let i = 0; i < 200 && files().filter((f) => f.endsWith('.gz')).length !== 1; i++)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until('one is compressed', () => files().filter((f) => f.endsWith('.gz')).length === 1);
     stopper.abort();
     await running;
     const [current, packed = '', plain = '', ...more] = files();

@@ -18,6 +18,7 @@ import type { ExecSync } from './exec-prober.ts';
 import { Health, ServingStatus } from './gen/health.ts';
 import type { Answer } from './prober.ts';
 import { containerProber } from './probers.ts';
+import { until } from '../../test/harness/until.ts';
 
 const { signal } = new AbortController();
 const noExec: ExecSync = () => Promise.reject(new Error('not expected'));
@@ -182,8 +183,7 @@ test('http: no more than 10 KiB are read', async () => {
   const { result, output } = await ask({ httpGet: { port } });
   assert.equal(result, 'success');
   assert.equal(output.length, 10 * 1024);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(closed, true);
+  await until('the connection is closed', () => closed);
 });
 
 test('http: failures in familiar words', async () => {

@@ -10,6 +10,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { Decoder } from './decoder.ts';
 import { HttpSource } from './http-source.ts';
 import type { FoundProblem } from './problem.ts';
+import { until } from '../../test/harness/until.ts';
 
 const podText = (name: string): string =>
   JSON.stringify({
@@ -57,8 +58,7 @@ describe('http source', () => {
     const stopper = new AbortController();
     const say = async (status: number, body: string, check: () => boolean): Promise<void> => {
       answer = { status, body };
-      for (let i = 0; i < 300 && !check(); i++) await new Promise((resolve) => setTimeout(resolve, 5));
-      assert.ok(check(), JSON.stringify({ heard, names: names() }));
+      await until(`it is so: ${JSON.stringify({ heard, names: names() })}`, check);
     };
     const names = (): string => (sets.at(-1) ?? []).map((p) => p.metadata.name).join(' ');
     answer = { status: 200, body: podText('one') };

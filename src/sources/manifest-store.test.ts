@@ -9,6 +9,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { Decoder } from './decoder.ts';
 import { ManifestStore } from './manifest-store.ts';
 import { ProblemBoard, type FoundProblem } from './problem.ts';
+import { until } from '../../test/harness/until.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'manifest-store-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -31,7 +32,7 @@ async function open(directory: string) {
   );
   const stopper = new AbortController();
   const running = store.run(stopper.signal);
-  for (let i = 0; i < 200 && sets.length === 0; i++) await new Promise((resolve) => setTimeout(resolve, 2));
+  await until('the first set', () => sets.length > 0);
   return {
     store,
     problems: () => problems,
