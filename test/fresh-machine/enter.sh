@@ -27,5 +27,5 @@ cd "$root"
 pivot_root . mnt
 umount -l /mnt
 cd /
-exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TESTS="${TESTS:-}" \
   NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt sh /inside.sh

@@ -1,5 +1,6 @@
 #!/bin/sh
-# In the fresh system: one command to a running pod, the second one quick, down and reset without a trace.
+# In the fresh system: one command to a running pod, the second one quick, down and reset without a trace. Then all tests,
+# with nothing in /tmp, in the home directory and in the caches.
 set -u
 cd /opt/kubelet-ts
 failures=0
@@ -62,6 +63,16 @@ case "$purge" in *containerd*) ;; *) fail 'reset does not say which packages it 
 DEBIAN_FRONTEND=noninteractive $purge libatomic1 -qq -y >/tmp/state/purge 2>&1 || fail "$purge ended with $?"
 unpackaged >/tmp/state/unpackaged.reset
 same start reset unpackaged
+
+if [ "${TESTS:-}" != none ]; then
+  say 'npm test'
+  find /tmp /root -xdev -mindepth 1 ! -path '/tmp/state*' -delete
+  # shellcheck disable=SC2086 # TESTS is a list of files
+  npm test ${TESTS:+-- $TESTS} >/tmp/state/test 2>&1 || fail "npm test ended with $?"
+  tail -n 40 /tmp/state/test
+  left=$(find /tmp -mindepth 1 ! -path '/tmp/state*')
+  [ -z "$left" ] || fail "npm test left in /tmp: $left"
+fi
 
 [ "$failures" = 0 ] && say 'all well' || say "$failures failures"
 exit "$failures"

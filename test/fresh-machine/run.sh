@@ -2,7 +2,8 @@
 # A machine that has nothing: Debian 12 (minbase with npm, git and netbase) in a folder, with its own processes, mounts, network, cgroups
 # and hostname, and a fresh clone of HEAD. Runs inside.sh there. Needs root, debootstrap and the network; no part of
 # `npm test`. The bare system is kept in ~/.cache/kubelet-ts; nothing else stays.
-#   sh test/fresh-machine/run.sh
+#   sh test/fresh-machine/run.sh                          everything, with all tests at the end
+#   TESTS=none sh test/fresh-machine/run.sh               without the tests; TESTS='file file' runs some of them
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
