@@ -18,6 +18,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'dbus-daemon': ['/usr/bin/dbus-daemon'],
   'dbus-system-bus-common': ['/usr/share/dbus-1/system.conf'],
   patchelf: ['/usr/bin/patchelf'],
+  strace: ['/usr/bin/strace'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 
