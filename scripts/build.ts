@@ -1,7 +1,16 @@
 // `npm run build`: the kubelet as JavaScript in dist/ (what bin/kubelet then runs), and as one executable, dist/kubelet.
 // `--out DIR` builds elsewhere, `--no-executable` leaves the second half out, `--package-version V` names another version.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { createReadStream, createWriteStream, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
@@ -24,6 +33,9 @@ const PARTS = {
   'subpath-child': source('volumes/subpath-child.ts'),
   'ownership-child': source('volumes/ownership-child.ts'),
 };
+
+/** The page's files that need no build. */
+const PAGE_FILES = ['index.html', 'style.css', 'icon.svg'];
 
 /** An `import` of a module of Node's reads all its exports, and with those of node:http comes a whole WebSocket client. */
 const builtins: Plugin = {
@@ -68,6 +80,21 @@ async function buildFiles(out: string): Promise<void> {
   });
 }
 
+/** The node page for browsers: one script, and the other files as they are. */
+async function buildPage(out: string): Promise<void> {
+  const front = source('page/front');
+  await build({
+    bundle: true,
+    format: 'esm',
+    target: 'es2024',
+    minify: true,
+    logLevel: 'warning',
+    entryPoints: [join(front, 'app.ts')],
+    outfile: join(out, 'page-app.js'),
+  });
+  for (const name of PAGE_FILES) copyFileSync(join(front, name), join(out, `page-${name}`));
+}
+
 const ENTRY = `
 if (process.argv[2] === 'subpath-child') void import('./src/volumes/subpath-child.ts');
 else if (process.argv[2] === 'ownership-child') void import('./src/volumes/ownership-child.ts');
@@ -97,7 +124,10 @@ async function buildExecutable(out: string, v8Flags: readonly string[]): Promise
     useCodeCache: true,
     execArgv: ['--disable-warning=ExperimentalWarning', ...v8Flags],
     execArgvExtension: 'none',
-    assets: { 'decode-worker': join(work, 'decode-worker.cjs') },
+    assets: {
+      'decode-worker': join(work, 'decode-worker.cjs'),
+      ...Object.fromEntries(['app.js', ...PAGE_FILES].map((name) => [`page-${name}`, join(out, `page-${name}`)])),
+    },
   };
   writeFileSync(join(work, 'sea.json'), JSON.stringify(config));
   execFileSync(process.execPath, ['--build-sea', join(work, 'sea.json')], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -128,6 +158,7 @@ const out = resolve(values.out ?? join(ROOT, 'dist'));
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 await buildFiles(out);
+await buildPage(out);
 if (values['no-executable'] !== true) {
   await buildExecutable(out, v8FlagsOfLauncher());
   console.log(`${join(out, 'kubelet')}: ${(statSync(join(out, 'kubelet')).size / 1e6).toFixed(0)} MB, one file`);

@@ -7,6 +7,7 @@ import { buildExplainer } from './assembly/explainer.ts';
 import { buildFoundation, type Foundation } from './assembly/foundation.ts';
 import { createPlugins } from './plugins/create.ts';
 import { buildManagers } from './assembly/managers.ts';
+import { buildPage } from './assembly/page.ts';
 import { buildPodLife } from './assembly/pod-life.ts';
 import { buildPodRuntime } from './assembly/pod-runtime.ts';
 import { buildResizing } from './assembly/resizing.ts';
@@ -212,7 +213,9 @@ async function buildNode(
   const ending = { active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const explainer = buildExplainer({ ...known, life, probes });
-  const server = await buildServer({ ...known, sources, active, explainer, process: options, stats: stats.provider });
+  const page = await buildPage({ ...known, life, upkeep, sources, probes, stats, eviction, explainer });
+  const serving = { sources, active, explainer, page, process: options, stats: stats.provider };
+  const server = await buildServer({ ...known, ...serving });
   const tree = createCgroupTree(base, edge, { pods: { active }, events });
   const plugins = createPlugins(base, [...volumes.handlers, ...managers.pluginHandlers]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
@@ -235,6 +238,7 @@ async function buildNode(
     probes,
     ...stats.parts,
     ...shutdown.parts,
+    base.records.timeline,
     ...server,
   ];
   return {
@@ -254,7 +258,7 @@ type Stores = {
 
 /** What is desired and what is said of it, with whoever wants to hear of a change. */
 function buildStores(base: Foundation, cluster: () => ClusterPort): Stores {
-  const { clock, log, memory, registry } = base;
+  const { clock, log, memory, records, registry } = base;
   const store = new PodStore();
   const podMetrics = new PodMetrics(clock, registry);
   const feed = createPodsFeed(base, { pods: store, statuses: { get: (uid) => statuses.get(uid) } });
@@ -264,6 +268,7 @@ function buildStores(base: Foundation, cluster: () => ClusterPort): Stores {
     onChange: (uid) => {
       cluster().statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
+      records.touches.touch(uid);
       feed?.changed(uid);
       memory.touch();
       if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);

@@ -39,9 +39,15 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   const { base, edge, store } = deps;
   const { clock, flags, nodeName } = base;
   const log = base.log.child({ component: 'kube' });
-  const { api, parts: identity } = await connectCluster(base, signal);
+  const { api, parts: identity } = await connectCluster(base, (call) => base.records.calls.begin('api', call), signal);
   const events = new ApiEventRecorder(
-    { client: api.events, clock, log: base.log.child({ component: 'events' }), starts: deps.starts },
+    {
+      client: api.events,
+      clock,
+      log: base.log.child({ component: 'events' }),
+      starts: deps.starts,
+      onEvent: (event) => base.records.timeline.event(event),
+    },
     { nodeName },
   );
   const checkpoint = await openCheckpoint(

@@ -7,6 +7,7 @@ import { QuietMemory } from '../host/process/quiet-memory.ts';
 import { Registry } from '../lib/metrics.ts';
 import { nodeNameOf } from '../node/node-name.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import { pageRecords, type PageRecords } from '../page/records.ts';
 import { processChecks } from '../server/kubelet-health.ts';
 import { createTracing, type Tracing } from '../trace/create.ts';
 
@@ -15,6 +16,8 @@ export type Foundation = Environment &
     /** Served apart, on /metrics/probes. */
     readonly probeRegistry: Registry;
     readonly memory: QuietMemory;
+    /** What the node page shows of the past. */
+    readonly records: PageRecords;
     /** systemd and logind; connected on first use. */
     readonly systemBus: SystemBus;
     /** For /healthz and systemd's watchdog; the parts that bring a check add it here. */
@@ -31,6 +34,7 @@ export function buildFoundation({ logOutput, ...given }: Given): Foundation {
     ...createTracing(environment),
     probeRegistry: new Registry(),
     memory: new QuietMemory({ clock: given.clock, log: given.log.child({ component: 'memory' }) }),
+    records: pageRecords(given.clock, given.log, given.flags.rootDir),
     systemBus: systemBus(given.clock),
     health: processChecks(logOutput),
   };

@@ -16,9 +16,10 @@ import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
 import { createNodeResources } from '../resources/create.ts';
 import type { NodeResources } from '../resources/node-resources.ts';
+import { followRuntime } from '../page/records.ts';
 import type { Foundation } from './foundation.ts';
 import { nodeChecks } from '../server/kubelet-health.ts';
-import { tracedCalls } from '../trace/traced-ports.ts';
+import { joinedCalls, tracedCalls } from '../trace/traced-ports.ts';
 
 export type RuntimeEdge = {
   readonly cri: CriConnection;
@@ -40,7 +41,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     imageEndpoint: config.imageServiceEndpoint,
     timeoutMs: config.runtimeRequestTimeoutMs,
     streamLists: base.gates.enabled('CRIListStreaming'),
-    intercept: tracedCalls(base.tracer, criMetrics(clock, registry)),
+    intercept: tracedCalls(base.tracer, joinedCalls(base.records.calls.intercept, criMetrics(clock, registry))),
   });
   const [version, driver, sandboxImage] = await Promise.all([
     validateCri(cri, signal),
@@ -67,6 +68,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
     relist: observer,
   });
   base.health.push(...nodeChecks(health, config.syncFrequencyMs));
+  followRuntime(base.records, observer.cache, health);
   const setPodCidr = async (podCidr: string, stop: AbortSignal): Promise<void> => {
     await cri.runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, stop);
   };

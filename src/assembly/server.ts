@@ -5,6 +5,7 @@ import type { Images } from '../images/create.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { PodStore } from '../pods/pod-store.ts';
+import type { NodePage } from '../page/page.ts';
 import { createReviews, createServing } from '../security/create.ts';
 import { createServer } from '../server/create.ts';
 import type { EndpointDeps, Statistics } from '../server/endpoints.ts';
@@ -30,6 +31,7 @@ export type ServerDeps = {
   readonly managers: Managers;
   readonly explainer: PodExplainer;
   readonly images: Images;
+  readonly page: NodePage;
   /** Absent without the gate `PodsAPI`. */
   readonly feed: PodsFeed | undefined;
   readonly process: EndpointDeps['process'];
@@ -52,6 +54,7 @@ export const buildServer = (deps: ServerDeps): Promise<readonly Runnable[]> => {
     process: deps.process,
     explainer: deps.explainer,
     nodeViews: { events: () => cluster.events.ring.all(), pulls: () => deps.images.puller.pulls() },
+    page: deps.page,
     local: { active, all: () => store.all(), assigned: managers.assigned, feed: deps.feed },
     reviews: (observe) => createReviews(base, cluster.api?.reviews, observe),
     openServing: (onChange) =>

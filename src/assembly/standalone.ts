@@ -13,8 +13,11 @@ export async function buildStandalone(
   objects: LocalObjectStore,
   onObjectChange: ObjectChange,
 ): Promise<ClusterPort> {
-  const { clock, log, nodeName } = base;
-  const events = new ApiEventRecorder({ clock, log: log.child({ component: 'events' }) }, { nodeName });
+  const { clock, log, nodeName, records } = base;
+  const events = new ApiEventRecorder(
+    { clock, log: log.child({ component: 'events' }), onEvent: (event) => records.timeline.event(event) },
+    { nodeName },
+  );
   const { node, nodeIps } = await createStandaloneNode(base, edge);
   objects.onObjectChange(onObjectChange);
   return {

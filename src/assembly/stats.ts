@@ -28,6 +28,7 @@ export const buildStats = ({ base, edge, volumes, store, statuses, life }: Stats
       statusOf: (uid) => statuses.statusOf(uid),
       snapshots: () => edge.observer.cache.all(),
       probeRegistry: base.probeRegistry,
+      onNode: (figures) => base.records.history.observe(figures),
     },
     { runtime: edge.version, cgroupDriver: edge.cgroupDriver, cgroupVersion: edge.cgroups.version },
   );

@@ -208,6 +208,19 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'Tell how far a long image pull is: in the waiting message of its container every ten seconds, and by events at 25, 50 and 75 % once it has taken half a minute.',
   ),
   own(
+    'node-page-address',
+    'string',
+    '127.0.0.1',
+    'The address of the node page. Beyond loopback it is served with TLS, by the certificate of the main port, and also takes client certificates.',
+  ),
+  own('node-page-port', 'int', 4194, 'The port of the node page; 0 switches the port off.'),
+  own(
+    'node-page-write',
+    'bool',
+    false,
+    'Let who may see the node page also run commands in containers there. The page under /page/ on the main port stays read-only.',
+  ),
+  own(
     'pod-checkpoint',
     'bool',
     false,

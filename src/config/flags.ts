@@ -140,6 +140,9 @@ export type KubeletFlags = {
   readonly globalHousekeepingIntervalMs: number;
   readonly enableManifestApi: boolean;
   readonly imagePullProgress: boolean;
+  readonly nodePageAddress: string;
+  readonly nodePagePort: number;
+  readonly nodePageWrite: boolean;
   readonly podCheckpoint: boolean;
   readonly strictStreamAuthorization: boolean;
 };

@@ -15,7 +15,15 @@ const rows = (table: string): string[][] =>
     .split('\n')
     .map((line) => line.split(' '));
 
-const OWN = ['enable-manifest-api', 'image-pull-progress', 'pod-checkpoint', 'strict-stream-authorization'];
+const OWN = [
+  'enable-manifest-api',
+  'image-pull-progress',
+  'node-page-address',
+  'node-page-port',
+  'node-page-write',
+  'pod-checkpoint',
+  'strict-stream-authorization',
+];
 
 function paths(fields: Fields, at = ''): string[] {
   return Object.entries(fields).flatMap(([name, field]) =>

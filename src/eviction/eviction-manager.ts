@@ -10,7 +10,7 @@ import type { DiskLayout, NodeFigures, PodFigures } from './figures.ts';
 import { hasStorageLimit, storageExcess } from './local-storage.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import { explain } from './messages.ts';
-import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
+import { CALM, graceSecondsFor, look, readingsOf, type PressureState, type SignalReading } from './pressure.ts';
 import { rankPods } from './ranking.ts';
 import { observationsOf, SIGNALS, type Pressure, type Signal } from './signals.ts';
 import { metBy, withContainerFs, type Threshold } from './thresholds.ts';
@@ -100,6 +100,11 @@ export class EvictionManager implements Runnable {
   /** The pressures the node shows now. */
   pressures(): readonly Pressure[] {
     return this.#pressures;
+  }
+
+  /** Every threshold against what was measured last. */
+  readings(): readonly SignalReading[] {
+    return readingsOf(this.#effective, this.#state);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 // From one look to the next: since when thresholds are crossed, which pressures show, and which thresholds call for action.
 import { SIGNALS, type Observations, type Pressure } from './signals.ts';
-import { isHard, metBy, type Threshold } from './thresholds.ts';
+import { toNumber } from '../core/quantity.ts';
+import { amountIn, isHard, metBy, type Threshold } from './thresholds.ts';
 
 export type PressureState = {
   readonly firstMetMs: ReadonlyMap<Threshold, number>;
@@ -51,6 +52,38 @@ function advanced({ signal }: Threshold, before: Observations, now: Observations
   const [was, is] = [before.get(signal), now.get(signal)];
   return was === undefined || (is !== undefined && is.atMs > was.atMs);
 }
+
+/** A threshold and what was measured, for people. */
+export type SignalReading = {
+  readonly signal: string;
+  readonly available: number;
+  readonly capacity: number;
+  readonly threshold: number;
+  readonly unit: 'bytes' | 'count';
+  readonly hard: boolean;
+  readonly met: boolean;
+};
+
+export const readingsOf = (
+  thresholds: readonly Threshold[],
+  { observations, met }: Pick<PressureState, 'observations' | 'met'>,
+): readonly SignalReading[] =>
+  thresholds.flatMap((t) => {
+    const seen = observations.get(t.signal);
+    if (seen === undefined) return [];
+    const { resource } = SIGNALS[t.signal];
+    return [
+      {
+        signal: t.signal,
+        available: toNumber(seen.available),
+        capacity: Number(seen.capacity),
+        threshold: toNumber(amountIn(t.value, seen.capacity)),
+        unit: resource === 'memory' || resource === 'ephemeral-storage' ? 'bytes' : 'count',
+        hard: isHard(t),
+        met: met.includes(t),
+      } as const,
+    ];
+  });
 
 /** How long a pod may take: a hard threshold leaves it a second. */
 export const graceSecondsFor = (threshold: Threshold, maxSeconds: number, podSeconds: number): number =>

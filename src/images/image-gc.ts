@@ -80,6 +80,13 @@ export class ImageGc implements Runnable {
     return this.#list;
   }
 
+  /** Ids in the order in which collection would take them, as far as is known without asking anew. */
+  collectOrder(): readonly string[] {
+    const used = this.#namesInUse();
+    const seen = this.#list.map((image) => this.#seenImage(image, used));
+    return evictionOrder(seen).map((i) => i.id);
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.infra;
     this.#beganMs = clock.now();
@@ -174,14 +181,21 @@ export class ImageGc implements Runnable {
     const present = new Set(list.map((i) => i.id));
     for (const id of this.#seen.keys()) if (!present.has(id)) this.#seen.delete(id);
     const seen = list.map((image): SeenImage => {
-      const inUse = [image.id, ...image.repoTags, ...image.repoDigests].some((name) => used.has(name));
       const times = this.#seen.get(image.id) ?? { firstDetectedMs: this.#detectedOnce ? nowMs : 0, lastUsedMs: 0 };
-      if (inUse) times.lastUsedMs = nowMs;
       this.#seen.set(image.id, times);
-      return { id: image.id, sizeBytes: image.size, pinned: image.pinned, inUse, ...times };
+      const found = this.#seenImage(image, used);
+      if (!found.inUse) return found;
+      times.lastUsedMs = nowMs;
+      return { ...found, lastUsedMs: nowMs };
     });
     this.#detectedOnce = true;
     return seen;
+  }
+
+  #seenImage(image: Image, used: ReadonlySet<string>): SeenImage {
+    const inUse = [image.id, ...image.repoTags, ...image.repoDigests].some((name) => used.has(name));
+    const { firstDetectedMs = 0, lastUsedMs = 0 } = this.#seen.get(image.id) ?? {};
+    return { id: image.id, sizeBytes: image.size, pinned: image.pinned, inUse, firstDetectedMs, lastUsedMs };
   }
 
   /** Every way a container or pod may name its image. */

@@ -19,7 +19,16 @@ export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly pre
 /** Told about every finished exchange; `code` is `<error>` without an answer. */
 export type RequestObserver = (call: { method: string; verb: string; code: string; host: string; ms: number }) => void;
 
-export type ClientDeps = { clock: Clock; transport: Transport; limiter: TokenBucket; observe?: RequestObserver };
+/** Told when an exchange begins; the answer is called when it is over. */
+export type CallObserver = (call: string) => (ok: boolean) => void;
+
+export type ClientDeps = {
+  clock: Clock;
+  transport: Transport;
+  limiter: TokenBucket;
+  observe?: RequestObserver;
+  begin?: CallObserver;
+};
 export type ClientOptions = {
   /** Deadline of one exchange, watches excepted. */
   timeoutMs?: number;
@@ -162,6 +171,7 @@ export class KubeClient {
 
   async #once(request: HttpRequest, verb: string, signal: AbortSignal): Promise<Buffer> {
     const from = this.#deps.clock.monotonic();
+    const end = this.#deps.begin?.(`${verb} ${pathOf(request)}`);
     let code: number | undefined;
     try {
       const { lane } = this.#o;
@@ -170,6 +180,7 @@ export class KubeClient {
       await requireSuccess(request.method, request.target, reply, signal);
       return await bodyOf(request, reply.body, MAX_BODY_BYTES, signal);
     } finally {
+      end?.(code !== undefined && code < 500);
       this.#seen(request.method, verb, code, from);
     }
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Registry } from '../lib/metrics.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
-import { KubeClient, type ClientOptions, type RequestObserver } from './client.ts';
+import { KubeClient, type CallObserver, type ClientOptions, type RequestObserver } from './client.ts';
 import { credentialsFor, type Credentials } from './credentials.ts';
 import type { ClusterAccess } from './kubeconfig.ts';
 import { Transport } from './transport.ts';
@@ -13,6 +13,8 @@ export type ConnectDeps = {
   clock: Clock;
   log: Logger;
   metrics?: Registry;
+  /** Told of every call as it begins. */
+  begin?: CallObserver;
   /** Instead of the kubeconfig's own: the certificate manager's, which rotate. */
   credentials?: Credentials;
 };
@@ -47,8 +49,12 @@ export function connectApi(deps: ConnectDeps, access: ClusterAccess, o: ConnectO
   const userAgent = `kubelet/${o.version} (linux/${o.architecture}) kubernetes/ts`;
   const transport = new Transport({ clock, credentials }, access, { userAgent });
   const observe = deps.metrics === undefined ? undefined : requestMetrics(deps.metrics);
+  const told = {
+    ...(observe === undefined ? {} : { observe }),
+    ...(deps.begin === undefined ? {} : { begin: deps.begin }),
+  };
   const client = (limiter: TokenBucket, options: ClientOptions = {}): KubeClient =>
-    new KubeClient({ clock, transport, limiter, ...(observe === undefined ? {} : { observe }) }, options);
+    new KubeClient({ clock, transport, limiter, ...told }, options);
   const shared = new TokenBucket(clock, o.qps, o.burst);
   const seconds = Math.min(HEARTBEAT_TIMEOUT_SECONDS, o.leaseDurationSeconds);
   return {

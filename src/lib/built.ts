@@ -1,5 +1,6 @@
 // What the build knows and the source does not. The names are filled in by scripts/build.ts; run from source they are
 // not defined at all.
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 declare const KUBELET_TS_VERSION: string | undefined;
@@ -25,6 +26,13 @@ export function partProgram(name: string, from: string): { readonly program: str
 export function partCommand(name: string, from: string): readonly string[] {
   if (builtForm === 'executable') return [process.execPath, name];
   return [process.execPath, '--no-warnings', fileURLToPath(new URL(fileOf(name), from))];
+}
+
+/** A file that the build has put beside the program; undefined from source. */
+export async function builtAsset(name: string, from: string): Promise<string | undefined> {
+  if (builtForm === 'source') return undefined;
+  if (builtForm === 'executable') return process.getBuiltinModule('node:sea').getAsset(name, 'utf8');
+  return readFile(fileURLToPath(new URL(`./${name}`, from)), 'utf8');
 }
 
 const fileOf = (name: string): string => `./${name}.${builtForm === 'source' ? 'ts' : 'mjs'}`;

@@ -1,6 +1,7 @@
 // The connection to the API server, with the client identity that goes with it and its rotation, where that is asked for.
 import type { Environment } from '../config/environment.ts';
 import { goArch } from '../host/host-facts.ts';
+import type { CallObserver } from '../kube/client.ts';
 import { connectApi, type ApiConnection, type ConnectOptions } from '../kube/connect.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { KUBELET_VERSION } from '../lib/version.ts';
@@ -13,7 +14,11 @@ export type ClusterConnection = {
 };
 
 /** Bootstraps a client certificate where there is none and that is allowed. */
-export async function connectCluster(env: Environment, signal: AbortSignal): Promise<ClusterConnection> {
+export async function connectCluster(
+  env: Environment,
+  begin: CallObserver,
+  signal: AbortSignal,
+): Promise<ClusterConnection> {
   const { clock, config, flags, nodeName, registry } = env;
   const log = env.log.child({ component: 'kube' });
   const settings: ConnectOptions = {
@@ -41,6 +46,6 @@ export async function connectCluster(env: Environment, signal: AbortSignal): Pro
     },
     signal,
   );
-  const api = connectApi({ clock, log, metrics: registry, credentials }, access, settings);
+  const api = connectApi({ clock, log, metrics: registry, credentials, begin }, access, settings);
   return { api, parts: manager === undefined ? [] : [manager] };
 }

@@ -5,10 +5,11 @@ import type { Environment } from '../config/environment.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import type { NodePage } from '../page/page.ts';
 import { accessMetrics } from './access-metrics.ts';
 import { accessOptions, buildGuard, loopbackOnly, type AccessDeps } from './access.ts';
 import { ClientCaFile } from './client-ca.ts';
-import { mainEndpoint, readOnlyEndpoint, sharedEndpoints, type EndpointDeps } from './endpoints.ts';
+import { mainEndpoint, readOnlyEndpoint, sharedEndpoints, streamEndpoint, type EndpointDeps } from './endpoints.ts';
 import { createLocalApis, type LocalApisDeps } from './local-apis.ts';
 import { Listener, type TlsSettings } from './listener.ts';
 import { nodeSocket } from './node-socket.ts';
@@ -22,6 +23,8 @@ export interface Serving {
 }
 
 export type ServerDeps = EndpointDeps & {
+  /** The node page, with a port of its own. */
+  readonly page: NodePage;
   /** For agents on this node. */
   readonly local: LocalApisDeps;
   /** The API server's word on tokens and permissions, where there is one. */
@@ -52,12 +55,16 @@ export async function createServer(env: Environment, deps: ServerDeps): Promise<
   );
   const address = loopbackOnly(access, cluster === undefined) ? '127.0.0.1' : config.address;
   const shared = sharedEndpoints(env, deps);
-  const endpoint = mainEndpoint(env, deps, shared);
+  const streams = streamEndpoint(env, deps);
+  const endpoint = mainEndpoint(env, deps, shared, streams);
   main = new Listener(
     { endpoint, guard, log, observe: metrics.observer('readwrite') },
     { name: 'server', address, port: config.port, tls },
   );
-  const always = [main, ...parts, ...local, nodeSocket(endpoint, log, env.flags.rootDir)];
+  const pages = (await deps.page.ownPorts({ streams, guard })).map((own) =>
+    own.optional(new Listener(own.deps, { ...own.options, ...own.tls(tls) })),
+  );
+  const always = [main, ...parts, ...local, ...pages, nodeSocket(endpoint, log, env.flags.rootDir)];
   if (config.readOnlyPort <= 0) return always;
   const readOnly = new Listener(
     { endpoint: readOnlyEndpoint(shared), log, observe: metrics.observer('readonly') },

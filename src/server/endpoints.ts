@@ -54,6 +54,8 @@ export type EndpointDeps = {
   };
   readonly explainer: Explainer;
   readonly nodeViews: NodeViewDeps;
+  /** Below /page/. */
+  readonly page: { endpoint(): Endpoint };
   readonly tracing: WaterfallDeps<Waterfall>;
   /** The v1beta1 form, with credentials hidden. */
   readonly configz: () => object;
@@ -98,10 +100,15 @@ export function sharedEndpoints({ registry }: Environment, deps: EndpointDeps): 
 
 export const readOnlyEndpoint = (shared: readonly Endpoint[]): Endpoint => joined([...shared, debuggingDisabled]);
 
-export function mainEndpoint(env: Environment, deps: EndpointDeps, shared: readonly Endpoint[]): Endpoint {
+export function mainEndpoint(
+  env: Environment,
+  deps: EndpointDeps,
+  shared: readonly Endpoint[],
+  streams: Endpoint,
+): Endpoint {
   const { config, clock, gates } = env;
   if (!config.enableDebuggingHandlers) return joined([...shared, debuggingDisabled]);
-  const all: Endpoint[] = [...shared, ...podEndpoints(env, deps), ...processEndpoints(env, deps)];
+  const all: Endpoint[] = [...shared, ...podEndpoints(env, deps), streams, ...processEndpoints(env, deps)];
   if (gates.enabled('ComponentStatusz'))
     all.push(
       statuszRoutes({
@@ -116,33 +123,21 @@ export function mainEndpoint(env: Environment, deps: EndpointDeps, shared: reado
 }
 
 /** About pods and their containers. */
-function podEndpoints({ clock, config, flags, gates, registry }: Environment, deps: EndpointDeps): Endpoint[] {
+function podEndpoints({ clock, flags, gates }: Environment, deps: EndpointDeps): Endpoint[] {
   const { runtime, pods, observed, sources } = deps;
   const finder = new PodFinder(pods, observed);
   const directory = join(flags.rootDir, 'checkpoints');
   const nowMs = (): number => clock.now();
-  const webSockets = registry.counter(
-    'kubelet_websocket_streaming_requests_total',
-    'Number of WebSocket streaming requests that end at the kubelet, by subresource',
-    ['subresource'],
-  );
   return [
     runningPodsRoutes(observed),
     problemsRoutes(sources.problems),
     waterfallRoutes(deps.tracing),
     whyRoutes(deps.explainer),
     nodeViewRoutes(deps.nodeViews),
+    deps.page.endpoint(),
     ...(gates.enabled('ContainerCheckpoint') ? [checkpointRoutes({ finder, runtime, directory, nowMs })] : []),
     ...(sources.manifests === undefined ? [] : [manifestRoutes(sources.manifests)]),
     runRoutes({ finder, runtime }),
-    streamRoutes({
-      finder,
-      runtime,
-      clock,
-      idleMs: config.streamingConnectionIdleTimeoutMs,
-      endWebSockets: gates.enabled('ExtendWebSocketsToKubelet'),
-      onWebSocket: (subresource) => webSockets.inc({ subresource }),
-    }),
     containerLogRoutes({
       finder,
       places: logPlaces(deps),
@@ -151,6 +146,23 @@ function podEndpoints({ clock, config, flags, gates, registry }: Environment, de
       nowMs,
     }),
   ];
+}
+
+/** exec, attach and port-forward. */
+export function streamEndpoint({ clock, config, gates, registry }: Environment, deps: EndpointDeps): Endpoint {
+  const webSockets = registry.counter(
+    'kubelet_websocket_streaming_requests_total',
+    'Number of WebSocket streaming requests that end at the kubelet, by subresource',
+    ['subresource'],
+  );
+  return streamRoutes({
+    finder: new PodFinder(deps.pods, deps.observed),
+    runtime: deps.runtime,
+    clock,
+    idleMs: config.streamingConnectionIdleTimeoutMs,
+    endWebSockets: gates.enabled('ExtendWebSocketsToKubelet'),
+    onWebSocket: (subresource) => webSockets.inc({ subresource }),
+  });
 }
 
 export const logPlaces = ({

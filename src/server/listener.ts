@@ -24,7 +24,7 @@ export type RequestObserver = (method: string, path: string) => () => void;
 export type ListenerDeps = {
   readonly endpoint: Endpoint;
   /** Absent: everybody may (the read-only port). */
-  readonly guard?: Guard;
+  readonly guard?: Pick<Guard, 'decide'>;
   readonly log: Logger;
   readonly observe?: RequestObserver;
 };
@@ -36,6 +36,8 @@ export type ListenerOptions = {
   readonly port: number;
   /** Asked when the port opens: a certificate may have come or changed since. */
   readonly tls?: () => TlsSettings;
+  /** On every answer, refusals too. */
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 const MAX_HEADER_BYTES = 1024 * 1024;
@@ -153,6 +155,7 @@ export class Listener implements Runnable {
       over?.();
     });
     response.on('error', () => response.destroy());
+    for (const [name, value] of Object.entries(this.#o.headers ?? {})) response.setHeader(name, value);
     const exchange = { request, response, path, query, signal: scope.signal, stop: this.#stop };
     try {
       await this.#dispatch(upgrade === undefined ? exchange : { ...exchange, upgrade });

@@ -13,7 +13,7 @@ import type { Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { KUBELET_VERSION } from '../lib/version.ts';
 import type { MachineReading } from './cadvisor-metrics.ts';
-import { takeCensus, type CgroupPlaces } from './census.ts';
+import { takeCensus, type Census, type CgroupPlaces } from './census.ts';
 import { CgroupReadings } from './cgroup-readings.ts';
 import { ContainerReadings } from './container-readings.ts';
 import { CpuRates } from './cpu-rates.ts';
@@ -26,14 +26,21 @@ import { PodReadings } from './pod-readings.ts';
 import { registerProcessMetrics, registerProcessStart } from './process-metrics.ts';
 import { SandboxImages } from './sandbox-images.ts';
 import { StatsProvider } from './stats-provider.ts';
-import type { FsCapacity } from './summary.ts';
+import type { NodeFigures } from './summary-types.ts';
 import { VolumeMeasuring, type VolumeMeasuringDeps } from './volume-figures.ts';
 
-export type Stats = { readonly provider: StatsProvider; readonly parts: readonly Runnable[] };
+export type Stats = {
+  readonly provider: StatsProvider;
+  /** Which cgroups belong to which pods. */
+  readonly census: () => Promise<Census>;
+  readonly parts: readonly Runnable[];
+};
 
 export type StatsDeps = Omit<KubeletMetricsDeps, 'registry' | 'summary'> & {
   readonly cri: Pick<CriConnection, 'runtime' | 'images'>;
   readonly volumes: { statsOf: VolumeMeasuringDeps['measure'] };
+  /** Told of the node's figures whenever they were read. */
+  readonly onNode: (figures: NodeFigures) => void;
   /** Served apart, on /metrics/probes. */
   readonly probeRegistry: Registry;
 };
@@ -49,7 +56,7 @@ const RUNTIME_DIRS = ['/run/containerd', '/var/lib/containerd', '/var/lib/contai
 
 export async function createStats(env: Environment, deps: StatsDeps, opts: StatsOptions): Promise<Stats> {
   const { clock, config, flags } = env;
-  const { cri, snapshots } = deps;
+  const { cri, snapshots, onNode } = deps;
   const log = env.log.child({ component: 'stats' });
   const source = new CgroupStatisticsReader(await detectCgroups());
   const places = placesOf(env, opts.cgroupDriver);
@@ -76,7 +83,7 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
   );
   const containerStats = async (signal: AbortSignal): Promise<readonly ContainerStats[]> =>
     (await cri.runtime.listContainerStats({ filter: {} }, signal)).stats;
-  const capacityOf = (path: string): Promise<FsCapacity> => host.filesystem(path);
+  const census = (): Promise<Census> => takeCensus(source, places);
   const provider = new StatsProvider({
     node,
     pods: new PodReadings(
@@ -86,14 +93,14 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     containers,
     sources: {
       snapshots: snapshots,
-      census: () => takeCensus(source, places),
+      census,
       containerStats,
       ...(env.gates.enabled('PodAndContainerStatsFromCRI') && {
         podStats: async (signal: AbortSignal) => (await cri.runtime.listPodSandboxStats({ filter: {} }, signal)).stats,
       }),
       disks: (signal) =>
         readDisks(
-          capacityOf,
+          (path) => host.filesystem(path),
           [flags.rootDir, ...RUNTIME_DIRS],
           showsLayers(opts.runtime.name) ? () => containerStats(signal) : undefined,
         ),
@@ -101,10 +108,11 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     },
     clock,
     log,
+    onNode,
   });
   registerMetrics(env, deps, opts, provider);
   const sampling = new CpuSampling({ cgroups: source, places, rates, clock, log });
-  return { provider, parts: [sampling, volumes] };
+  return { provider, census, parts: [sampling, volumes] };
 }
 
 const measuring = ({ clock, config, log, registry }: Environment, { store, volumes }: StatsDeps): VolumeMeasuring =>

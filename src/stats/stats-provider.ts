@@ -33,6 +33,8 @@ export type StatsProviderDeps = {
   };
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told of the node's figures whenever they were read. */
+  readonly onNode?: (figures: NodeFigures) => void;
 };
 
 export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
@@ -108,13 +110,15 @@ export class StatsProvider {
   }
 
   async #nodeAlone(signal: AbortSignal): Promise<NodeFigures> {
-    const { node, log } = this.#deps;
+    const { node, log, onNode } = this.#deps;
     const fromDisk = this.#rootFs(signal);
     const figures = await node.full(undefined, signal, (err) =>
       log.warn('the filesystems of the runtime are not known', { err }),
     );
     const rootFs = await fromDisk;
-    return { ...figures, fs: rootFs && wholeFs(rootFs) };
+    const whole = { ...figures, fs: rootFs && wholeFs(rootFs) };
+    onNode?.(whole);
+    return whole;
   }
 
   async #podsAlone(signal: AbortSignal): Promise<readonly PodFigures[]> {

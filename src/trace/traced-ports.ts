@@ -26,6 +26,12 @@ export const tracedCalls =
   (verb, call) =>
     inner(verb, () => tracer.span(verb, call));
 
+/** Two interceptors as one, the first around the second. */
+export const joinedCalls =
+  (outer: CallInterceptor, inner: CallInterceptor): CallInterceptor =>
+  (verb, call) =>
+    outer(verb, () => inner(verb, call));
+
 const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
   tracer.begin(kind, { uid: uidOf(pod), namespace: namespaceOf(pod), name: pod.metadata.name });
 

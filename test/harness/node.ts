@@ -234,6 +234,7 @@ export class KubeletProcess {
       join(this.#dir, 'kubelet'),
       '--cert-dir',
       join(this.#dir, 'pki'),
+      '--node-page-port=0', // unless a test asks for it
     ];
     this.#child = spawn(KUBELET, [...args, '--hostname-override', NODE_NAME, '-v=4', ...this.flags], {
       stdio: ['ignore', out, out],

@@ -62,6 +62,8 @@ describe('packages', { skip }, () => {
     for (const path of [
       'usr/lib/kubelet-ts/dist/kubelet.mjs',
       'usr/lib/kubelet-ts/dist/subpath-child.mjs',
+      'usr/lib/kubelet-ts/dist/page-app.js',
+      'usr/lib/kubelet-ts/dist/page-index.html',
       'usr/share/doc/kubelet-ts/copyright',
       'usr/share/doc/kubelet-ts/changelog.gz',
       'usr/share/doc/kubelet-ts/node-licenses.gz',

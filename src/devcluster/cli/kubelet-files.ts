@@ -3,6 +3,8 @@ import { stringify } from 'yaml';
 import type { Paths } from './paths.ts';
 import type { Settings } from './settings.ts';
 
+export const DEFAULT_PAGE_PORT = 4194;
+
 export function kubeletConfig(paths: Paths, settings: Settings): string {
   return stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -44,4 +46,6 @@ export const kubeletArguments = (paths: Paths, settings: Settings): string[] => 
   `--root-dir=${paths.kubeletRoot}`,
   `--cert-dir=${paths.kubeletCertificates}`,
   `--hostname-override=${settings.nodeName}`,
+  `--node-page-port=${settings.nodePagePort ?? DEFAULT_PAGE_PORT}`,
+  '--node-page-write',
 ];

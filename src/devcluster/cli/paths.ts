@@ -21,6 +21,7 @@ export function pathsBelow(directory: string) {
     nodeKubeconfig: below('node.kubeconfig'),
     kubeletConfig: below('kubelet.yaml'),
     kubeletRoot: below('kubelet'),
+    pageToken: below('kubelet', 'node-page', 'token'),
     kubeletCertificates: below('kubelet-pki'),
     manifests: below('manifests'),
     podLogs: below('pod-logs'),

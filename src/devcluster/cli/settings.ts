@@ -14,6 +14,8 @@ export type Settings = {
   readonly apiPort: number;
   readonly kubeletPort: number;
   readonly healthzPort: number;
+  /** Absent in settings of before there was a node page. */
+  readonly nodePagePort?: number;
   readonly network: PodNetwork;
   readonly cgroupRoot: string;
   /** Packages this command installed. */
@@ -59,6 +61,7 @@ export async function newSettings(before: Settings['before'], installed: readonl
     apiPort: await choose(6443),
     kubeletPort: await choose(10250),
     healthzPort: await choose(10248),
+    nodePagePort: await choose(4194),
     network: { ...network, masquerade: true },
     cgroupRoot: `/${network.name}`,
     installed,

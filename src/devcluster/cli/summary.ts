@@ -1,5 +1,7 @@
 // What a person needs to know when the cluster is up.
+import { readFileSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
+import { DEFAULT_PAGE_PORT } from './kubelet-files.ts';
 import { findProgram } from './machine.ts';
 import { DEFAULT_DIRECTORY, type Paths } from './paths.ts';
 import { EXAMPLE_IMAGE } from './runtime.ts';
@@ -12,6 +14,17 @@ export function ownCommand(paths: Paths, verb: string): string {
   const near = relative(process.cwd(), COMMAND);
   const program = near.startsWith('..') || isAbsolute(near) ? COMMAND : near;
   return `${program} ${verb}${paths.directory === DEFAULT_DIRECTORY ? '' : ` --dir=${paths.directory}`}`;
+}
+
+/** With the token in it, once the kubelet has made one. */
+function pageAddress(paths: Paths, settings: Settings): string {
+  const address = `http://127.0.0.1:${settings.nodePagePort ?? DEFAULT_PAGE_PORT}/`;
+  try {
+    return `${address}?token=${readFileSync(paths.pageToken, 'utf8').trim()}`;
+  } catch {
+    // Not there: the page is switched off, or could not be opened.
+    return `${address}   (token: ${paths.pageToken})`;
+  }
 }
 
 export function summary(paths: Paths, settings: Settings, exampleIp: string | undefined): string {
@@ -29,7 +42,7 @@ export function summary(paths: Paths, settings: Settings, exampleIp: string | un
     ['What it does', `${ownCommand(paths, 'top')}   (why a pod does not run: ${ownCommand(paths, 'why')} NAME)`],
     ['API', `https://127.0.0.1:${settings.apiPort}`],
     ['Node health', `http://127.0.0.1:${settings.healthzPort}/healthz`],
-    ['Node page', `not built yet; for now: kubectl get --raw /api/v1/nodes/${settings.nodeName}/proxy/pods`],
+    ['Node page', pageAddress(paths, settings)],
     ['Logs', paths.logs],
     ['Stop', `${ownCommand(paths, 'down')}     (files stay; the next start goes on from there)`],
     ['Remove', ownCommand(paths, 'reset')],

@@ -1,0 +1,57 @@
+// The page's token: made once, kept in a file that only root can read. Whoever shows it gets a cookie made from it; the
+// cookie is good as long as the token is, and does not tell it.
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { errnoOf } from '../lib/errors.ts';
+
+const TOKEN_BYTES = 24;
+const TOKEN = /^[A-Za-z0-9_-]{32,}$/;
+
+export class PageToken {
+  readonly #token: string;
+  readonly #cookie: string;
+
+  constructor(token: string) {
+    this.#token = token;
+    this.#cookie = createHmac('sha256', token).update('node page cookie').digest('base64url');
+  }
+
+  get cookie(): string {
+    return this.#cookie;
+  }
+
+  /** For the one who is shown the address of the page. */
+  get secret(): string {
+    return this.#token;
+  }
+
+  isToken(given: string): boolean {
+    return same(given, this.#token);
+  }
+
+  isCookie(given: string): boolean {
+    return same(given, this.#cookie);
+  }
+}
+
+/** Takes the same time whatever is given. */
+const same = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+export type OpenedToken = { readonly token: PageToken; readonly file: string; readonly isNew: boolean };
+
+export async function openToken(directory: string): Promise<OpenedToken> {
+  const file = join(directory, 'token');
+  const found = await readFile(file, 'utf8').catch((err: unknown) => {
+    if (errnoOf(err) === 'ENOENT') return '';
+    throw err;
+  });
+  const known = found.trim();
+  if (TOKEN.test(known)) return { token: new PageToken(known), file, isNew: false };
+  const made = randomBytes(TOKEN_BYTES).toString('base64url');
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFileAtomic(file, `${made}\n`, 0o600);
+  return { token: new PageToken(made), file, isNew: true };
+}

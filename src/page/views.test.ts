@@ -1,0 +1,338 @@
+// The pure halves of the views: rows, details, spec, pulls, logs, calls and the last hour.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { podUid } from '../core/ids.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { Moment, type NodeFigures } from '../stats/summary-types.ts';
+import { CallLog } from './call-log.ts';
+import { NodeHistory } from './history.ts';
+import { byTime, LineReader } from './log-stream.ts';
+import { readyView } from './node-ready.ts';
+import { nodeUse } from './node-use.ts';
+import { containerViews, differences, probeWords, volumeViews } from './pod-details.ts';
+import { countPods, podRow } from './pod-row.ts';
+import { pullViews } from './pull-views.ts';
+import { specText } from './spec-text.ts';
+
+const status = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
+  name,
+  state: { running: { startedAt: '2026-01-01T00:00:00Z' } },
+  lastState: {},
+  ready: true,
+  restartCount: 0,
+  image: 'busybox:1',
+  imageID: 'sha256:1',
+  containerID: 'containerd://c',
+  ...more,
+});
+
+const pod = (podStatus: PodStatus, spec: Partial<Pod['spec']> = {}, meta: Partial<Pod['metadata']> = {}): Pod => ({
+  metadata: { name: 'web', namespace: 'shop', uid: 'u1', ...meta },
+  spec: { containers: [{ name: 'main', image: 'busybox:1' }], ...spec },
+  status: podStatus,
+});
+
+const READY = [{ type: 'Ready', status: 'True' }] as NonNullable<PodStatus['conditions']>;
+
+describe('a pod as a row', () => {
+  const waiting = (reason: string): ContainerStatus => status('main', { state: { waiting: { reason } }, ready: false });
+  const ended = (exitCode: number, reason: string): ContainerStatus =>
+    status('main', {
+      state: { terminated: { exitCode, reason, startedAt: null, finishedAt: '2026-01-01T00:00:00Z' } },
+      ready: false,
+    });
+  const table: readonly [string, Pod, string, string][] = [
+    ['new', pod({}), 'Pending', 'busy'],
+    ['ready', pod({ phase: 'Running', conditions: READY, containerStatuses: [status('main')] }), 'Running', 'ok'],
+    ['not ready', pod({ phase: 'Running', containerStatuses: [status('main', { ready: false })] }), 'Running', 'warn'],
+    [
+      'creating',
+      pod({ phase: 'Pending', containerStatuses: [waiting('ContainerCreating')] }),
+      'ContainerCreating',
+      'busy',
+    ],
+    [
+      'crashing',
+      pod({ phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff')] }),
+      'CrashLoopBackOff',
+      'bad',
+    ],
+    ['no image', pod({ phase: 'Pending', containerStatuses: [waiting('ErrImagePull')] }), 'ErrImagePull', 'bad'],
+    ['completed', pod({ phase: 'Succeeded', containerStatuses: [ended(0, 'Completed')] }), 'Completed', 'idle'],
+    ['failed', pod({ phase: 'Failed', containerStatuses: [ended(3, 'Error')] }), 'Error', 'bad'],
+    ['evicted', pod({ phase: 'Failed', reason: 'Evicted' }), 'Evicted', 'bad'],
+    [
+      'being stopped',
+      pod({ phase: 'Running', conditions: READY }, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      'Terminating',
+      'busy',
+    ],
+    [
+      'first of two init containers',
+      pod(
+        { phase: 'Pending', initContainerStatuses: [status('a')], containerStatuses: [waiting('PodInitializing')] },
+        { initContainers: [{ name: 'a' }, { name: 'b' }] },
+      ),
+      'Init:0/2',
+      'busy',
+    ],
+    [
+      'failing init container',
+      pod(
+        { phase: 'Pending', initContainerStatuses: [{ ...waiting('CrashLoopBackOff'), name: 'a' }] },
+        { initContainers: [{ name: 'a' }] },
+      ),
+      'Init:CrashLoopBackOff',
+      'bad',
+    ],
+  ];
+  for (const [name, its, state, tone] of table)
+    it(`${name}: ${state}`, () => {
+      const row = podRow(its, undefined);
+      assert.deepEqual([row.state, row.tone], [state, tone]);
+    });
+
+  it('has restarts with their reason, use and limits', () => {
+    const last = {
+      terminated: { exitCode: 137, reason: 'OOMKilled', startedAt: null, finishedAt: '2026-01-01T00:00:00Z' },
+    };
+    const row = podRow(
+      pod(
+        {
+          phase: 'Running',
+          conditions: READY,
+          containerStatuses: [status('main', { restartCount: 4, lastState: last })],
+        },
+        { containers: [{ name: 'main', resources: { limits: { cpu: '250m', memory: '64Mi' } } }] },
+      ),
+      { cpuCores: 0.1, memoryBytes: 1000 },
+    );
+    assert.equal(row.restarts, 4);
+    assert.equal(row.lastExit, 'OOMKilled (137)');
+    assert.equal(row.lastExitMs, Date.UTC(2026, 0, 1));
+    assert.deepEqual([row.cpuLimitCores, row.memoryLimitBytes], [0.25, 64 * 1024 * 1024]);
+    assert.deepEqual([row.cpuCores, row.memoryBytes, row.readyContainers, row.containers], [0.1, 1000, 1, 1]);
+    assert.deepEqual(countPods([row], 110), {
+      total: 1,
+      ready: 1,
+      starting: 0,
+      notReady: 0,
+      stopping: 0,
+      ended: 0,
+      max: 110,
+    });
+  });
+});
+
+describe('a pod in detail', () => {
+  it('names kinds of containers, and what each waits for', () => {
+    const views = containerViews(
+      pod(
+        { containerStatuses: [status('main', { state: { waiting: { reason: 'ErrImagePull', message: 'no such' } } })] },
+        { initContainers: [{ name: 'init' }, { name: 'side', restartPolicy: 'Always' }] },
+      ),
+      () => undefined,
+    );
+    assert.deepEqual(
+      views.map((v) => [v.name, v.kind, v.state, v.tone, v.message]),
+      [
+        ['init', 'init', 'Not created', 'idle', undefined],
+        ['side', 'sidecar', 'Not created', 'idle', undefined],
+        ['main', 'main', 'ErrImagePull', 'bad', 'no such'],
+      ],
+    );
+  });
+
+  it('describes probes in one line', () => {
+    assert.equal(probeWords({ httpGet: { port: 8080, path: '/ok' } }), 'GET http://:8080/ok');
+    assert.equal(probeWords({ tcpSocket: { port: 'db' } }), 'connect to :db');
+    assert.equal(probeWords({ exec: { command: ['sh', '-c', 'true'] } }), 'exec sh -c true');
+    assert.equal(probeWords({ grpc: { port: 1 } }), 'gRPC health :1');
+  });
+
+  it('says of volumes what they are and what they wait for, and of none what is in it', () => {
+    const views = volumeViews(
+      pod(
+        {},
+        {
+          volumes: [
+            { name: 'a', secret: { secretName: 'login' } },
+            { name: 'b', emptyDir: {} },
+          ],
+        },
+      ),
+      { mounted: new Set(['b']), waiting: new Map([['a', 'secret "login" not found']]), use: new Map() },
+    );
+    assert.deepEqual(views, [
+      { name: 'a', kind: 'secret login', tone: 'busy', waitsFor: 'secret "login" not found' },
+      { name: 'b', kind: 'emptyDir', tone: 'ok' },
+    ]);
+  });
+
+  it('tells resources in force that are not those of the spec', () => {
+    const its = pod(
+      { containerStatuses: [status('main', { resources: { limits: { cpu: '100m' } } })] },
+      { containers: [{ name: 'main', image: 'busybox:1', resources: { limits: { cpu: '0.2' } } }] },
+    );
+    assert.deepEqual(differences(its, undefined), [{ what: 'main: cpu limit', wanted: '0.2', running: '100m' }]);
+  });
+
+  it('shows the spec without what sounds like a secret', () => {
+    const text = specText(
+      pod(
+        {},
+        {
+          containers: [
+            {
+              name: 'main',
+              env: [
+                { name: 'DB_PASSWORD', value: 'planted-1' },
+                { name: 'URL', value: 'postgres://user:planted-2@db/x' },
+                { name: 'COLOR', value: 'blue' },
+              ],
+            },
+          ],
+        },
+        { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': 'planted-3', a: 'yes' } },
+      ),
+    );
+    assert.doesNotMatch(text, /planted/);
+    assert.match(text, /value: blue/);
+    assert.match(text, /a: "yes"/);
+    assert.match(text, /containers:\n {4}- name: main\n {6}env:\n {8}- name: DB_PASSWORD\n {10}value: "\(hidden\)"/);
+  });
+});
+
+describe('pulls', () => {
+  it('of one image for several pods are one line', () => {
+    const common = { namespace: 'n', image: 'big:1', sinceMs: 5 } as const;
+    const views = pullViews([
+      { ...common, podUid: podUid('1'), pod: 'a', phase: 'queued' },
+      {
+        ...common,
+        podUid: podUid('2'),
+        pod: 'b',
+        phase: 'pulling',
+        pullingSinceMs: 7,
+        progress: {
+          source: 'layers',
+          doneBytes: 10,
+          totalBytes: 100,
+          bytesPerSecond: 5,
+          remainingSeconds: 18,
+          layers: [],
+        },
+      },
+    ]);
+    assert.deepEqual(views, [
+      {
+        image: 'big:1',
+        state: 'pulling',
+        startedAtMs: 7,
+        pods: ['n/a', 'n/b'],
+        doneBytes: 10,
+        totalBytes: 100,
+        bytesPerSecond: 5,
+        leftMs: 18_000,
+        layers: [],
+      },
+    ]);
+  });
+});
+
+describe('log lines', () => {
+  it('are put together from chunks and ordered by time', () => {
+    const a = new LineReader('a');
+    const lines = [
+      ...a.read(Buffer.from('2026-01-01T00:00:02Z two\n2026-01-01T00')),
+      ...a.read(Buffer.from(':00:03Z th')),
+    ];
+    const b = new LineReader('b').read(Buffer.from('2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z \n'));
+    assert.deepEqual(
+      byTime([...lines, ...a.end(), ...b]).map((l) => `${l.c}:${l.s}`),
+      ['b:one', 'a:two', 'b:', 'a:th'],
+    );
+  });
+
+  it('may be cut in the middle of a character', () => {
+    const reader = new LineReader('a');
+    const bytes = Buffer.from('t ü\n');
+    assert.deepEqual(
+      [...reader.read(bytes.subarray(0, 3)), ...reader.read(bytes.subarray(3))],
+      [{ c: 'a', t: 't', s: 'ü' }],
+    );
+  });
+});
+
+describe('calls', () => {
+  it('in flight are listed with their age, answered ones counted', async () => {
+    const clock = new ManualClock();
+    const calls = new CallLog(clock);
+    const gate = Promise.withResolvers<void>();
+    const slow = calls.intercept('createContainer', () => gate.promise);
+    await assert.rejects(
+      calls.intercept('listContainers', () => Promise.reject(new Error('no'))),
+      /no/,
+    );
+    const end = calls.begin('api', 'GET /api/v1/nodes/n');
+    await clock.advance(20);
+    assert.deepEqual(
+      calls.inFlight().map((c) => `${c.to} ${c.call}`),
+      ['runtime createContainer', 'api GET /api/v1/nodes/n'],
+    );
+    end(true);
+    gate.resolve();
+    await slow;
+    assert.deepEqual(calls.inFlight(), []);
+    assert.deepEqual(calls.latency('runtime'), { calls: 2, failed: 1, inFlight: 0, p50Ms: 20, p99Ms: 20 });
+    assert.deepEqual(calls.latency('api'), { calls: 1, failed: 0, inFlight: 0, p50Ms: 20, p99Ms: 20 });
+  });
+});
+
+describe('the last hour', () => {
+  const figures = (cores: number): NodeFigures =>
+    ({ cpu: { time: new Moment(0), usageNanoCores: cores * 1e9 } }) as unknown as NodeFigures;
+
+  it('has a value per ten seconds, gaps where nobody measured, and ends after an hour', async () => {
+    const clock = new ManualClock();
+    const history = new NodeHistory(clock);
+    history.observe(figures(1));
+    history.observe(figures(2));
+    await clock.advance(30_000);
+    history.observe(figures(3));
+    assert.deepEqual(history.view().series.cpu, [2, null, null, 3]);
+    for (let i = 0; i < 400; i++) {
+      await clock.advance(10_000);
+      history.observe(figures(4));
+    }
+    assert.equal(history.view().series.cpu.length, 360);
+    assert.ok(history.view().series.cpu.every((v) => v === 4));
+  });
+});
+
+describe('the node', () => {
+  it('is ready or says why not and what to do', () => {
+    const condition = {
+      type: 'Ready',
+      status: 'False',
+      reason: 'KubeletNotReady',
+      message: 'cni plugin not initialized',
+    };
+    const view = readyView([condition] as never, [], []);
+    assert.equal(view.ready, false);
+    assert.equal(view.why.sentence, 'The node is not ready: cni plugin not initialized.');
+    assert.match(view.why.fix ?? '', /CNI/);
+    assert.equal(readyView(undefined, [], []).ready, true);
+    assert.equal(readyView(undefined, ['container runtime is down'], []).ready, false);
+  });
+
+  it('shows one disk once', () => {
+    const fs = { time: new Moment(0), capacityBytes: 100, availableBytes: 40, usedBytes: 50, inodes: 9, inodesUsed: 1 };
+    const use = nodeUse({ fs, runtime: { imageFs: fs } } as unknown as NodeFigures);
+    assert.deepEqual(use.disks, [
+      { name: 'node and images', usedBytes: 60, capacityBytes: 100, inodes: 9, inodesUsed: 1 },
+    ]);
+    assert.deepEqual(nodeUse(undefined), { disks: [], psi: {} });
+  });
+});
