@@ -78,6 +78,11 @@ describe('kubelet node', () => {
     const { signal } = new AbortController();
     assert.equal(await nodeCommand(['top', '--root-dir=/nowhere'], { clock: systemClock, io }, signal), 3);
     assert.match(err, /^kubelet node: no kubelet answers at \/nowhere\/node\/kubelet\.sock: is it running\?/);
+    assert.deepEqual(await run('top'), {
+      out: '',
+      err: 'kubelet node: this kubelet does not show its views: is enableDebuggingHandlers off?\n',
+      code: 1,
+    });
     assert.equal((await run('fly')).code, 2);
     assert.match((await run('help')).out, /^Usage: kubelet node/);
   });

@@ -2,7 +2,7 @@
 import type { KubeEvent } from '../core/node.ts';
 import type { PullView } from '../images/pull-progress.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isFault, messageOf } from '../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { NowView, PodsView } from '../page/model.ts';
 import { NODE_HELP, podOf, readArguments, type NodeArguments } from './arguments.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -91,11 +91,16 @@ type LookAt = (args: NodeArguments, deps: CliDeps, ask: Ask, signal: AbortSignal
 
 const LOOKS: Readonly<Record<'top' | 'why' | 'events' | 'pulls' | 'doctor', LookAt>> = {
   top: async (_args, _deps, ask, signal) => {
-    const [now, pods] = await Promise.all([
-      read<NowView>(ask, '/page/api/now', signal),
-      read<PodsView>(ask, '/page/api/pods', signal),
-    ]);
-    return { text: topText(now, pods), json: { now, pods: pods.pods } };
+    try {
+      const [now, pods] = await Promise.all([
+        read<NowView>(ask, '/page/api/now', signal),
+        read<PodsView>(ask, '/page/api/pods', signal),
+      ]);
+      return { text: topText(now, pods), json: { now, pods: pods.pods } };
+    } catch (err) {
+      if (!isFault(err, 'notFound')) throw err;
+      throw new KubeletError('internal', 'this kubelet does not show its views: is enableDebuggingHandlers off?');
+    }
   },
   why: async (args, _deps, ask, signal) => {
     const pod = podOf(args);
