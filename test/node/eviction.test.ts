@@ -44,7 +44,7 @@ describe('a node that runs short', () => {
     thresholdMi = Math.floor(freeMi * (1 - ROOM));
     const hard = `{memory.available: ${thresholdMi}Mi, nodefs.available: 1%, imagefs.available: 1%}`;
     node = await startNode({
-      config: `evictionPressureTransitionPeriod: 12s\nvolumeStatsAggPeriod: 1s\nkernelMemcgNotification: true`,
+      config: `evictionPressureTransitionPeriod: 12s\nvolumeStatsAggPeriod: 1s`,
       // The harness writes its own thresholds into the file; flags win.
       flags: [`--eviction-hard=${hard.slice(1, -1).replaceAll(': ', '<').replaceAll(', ', ',')}`],
     });
