@@ -18,7 +18,9 @@ type FileCoverage = {
 };
 
 const opening = (file: string): string => /^(?:\/\/[^\n]*\n)*/.exec(readFileSync(file, 'utf8'))?.[0] ?? '';
-const isDecision = (file: string): boolean => /\bpure(?:ly)?\b/i.test(opening(file));
+const hasCode = (file: string): boolean =>
+  /^(?:export )?(?:async )?(?:const|let|function|class)\b/m.test(readFileSync(file, 'utf8'));
+const isDecision = (file: string): boolean => /\bpure(?:ly)?\b/i.test(opening(file)) && hasCode(file);
 const percent = (covered: number, total: number): number => (total === 0 ? 100 : (100 * covered) / total);
 const shown = (value: number): string => `${value.toFixed(1).padStart(5)} %`;
 

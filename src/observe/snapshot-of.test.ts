@@ -3,7 +3,9 @@ import { describe, it } from 'node:test';
 import {
   NamespaceMode,
   PodSandboxState,
+  ContainerState,
   type Container,
+  type ContainerStatus,
   type PodSandbox,
   type PodSandboxStatus,
 } from '../cri/gen/cri.ts';
@@ -11,7 +13,7 @@ import { podUid } from '../core/ids.ts';
 import { observedContainer } from '../core/snapshot.fixture.ts';
 import { newestOf } from '../core/snapshot.ts';
 import { groupByPod, listingDiffers } from './listing.ts';
-import { assembleSnapshot, observedSandbox } from './snapshot-of.ts';
+import { assembleSnapshot, observedContainer as containerOf, observedSandbox, observedState } from './snapshot-of.ts';
 
 const uid = podUid('u');
 const status = (more: Partial<PodSandboxStatus>): PodSandboxStatus => ({
@@ -118,4 +120,73 @@ describe('listing', () => {
     assert.deepEqual([...unlabelled], [[uid, ['s']]]);
     assert.deepEqual([pods.get(uid)?.sandboxes.length, pods.get(uid)?.containers.length], [1, 0]);
   });
+});
+
+describe('a container', () => {
+  const container = (more: Partial<ContainerStatus> = {}): ContainerStatus =>
+    ({
+      id: 'c',
+      metadata: { name: 'from-metadata', attempt: 3 },
+      state: ContainerState.CONTAINER_RUNNING,
+      createdAt: 1n,
+      startedAt: 2n,
+      finishedAt: 0n,
+      exitCode: 0,
+      image: { image: 'busybox' },
+      imageRef: 'ref',
+      imageId: 'id',
+      reason: '',
+      message: '',
+      labels: { 'io.kubernetes.container.name': 'from-label' },
+      annotations: {},
+      mounts: [],
+      logPath: '/log',
+      ...more,
+    }) as unknown as ContainerStatus;
+  const linux = { cpuShares: 0, cpuQuota: 0, cpuPeriod: 0, memoryLimitInBytes: 0 };
+  const seen = (more: Partial<ContainerStatus>) => containerOf(container(more), 's');
+  const resources = (more: Partial<typeof linux>) =>
+    seen({ resources: { linux: { ...linux, ...more } } as unknown as ContainerStatus['resources'] }).resources;
+
+  for (const [name, actual, expected] of [
+    ['its label names it', () => seen({}).name, 'from-label'],
+    ['its metadata does otherwise', () => seen({ labels: {} }).name, 'from-metadata'],
+    ['nobody names it', () => seen({ labels: {}, metadata: undefined }).name, ''],
+    ['its attempt', () => seen({}).attempt, 3],
+    ['no attempt', () => seen({ metadata: undefined }).attempt, 0],
+    ['its image', () => seen({}).image, 'busybox'],
+    ['no image', () => seen({ image: undefined }).image, ''],
+    ['no resources', () => seen({}).resources, undefined],
+    ['resources that are not set', () => resources({}), {}],
+    [
+      'resources',
+      () => resources({ cpuShares: 2, cpuQuota: -1, cpuPeriod: 100, memoryLimitInBytes: 5 }),
+      { cpuShares: 2, cpuQuota: -1, cpuPeriod: 100, memoryLimitBytes: 5 },
+    ],
+    ['no user', () => seen({}).user, undefined],
+    [
+      'its user',
+      () =>
+        seen({ user: { linux: { uid: 1, gid: 2, supplementalGroups: [3] } } as unknown as ContainerStatus['user'] })
+          .user,
+      { uid: 1, gid: 2, supplementalGroups: [3] },
+    ],
+    ['a state of a later CRI', () => observedState(9 as ContainerState), 'unknown'],
+  ] as const)
+    it(name, () => assert.deepEqual(actual(), expected));
+
+  for (const [annotations, expected] of [
+    [{}, undefined],
+    [{ 'kubernetes.io/config.source': 'api' }, undefined],
+    [
+      { 'kubernetes.io/config.source': 'file' },
+      { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.seen': '' },
+    ],
+    [
+      { 'kubernetes.io/config.source': 'http', 'kubernetes.io/config.seen': 'then' },
+      { 'kubernetes.io/config.source': 'http', 'kubernetes.io/config.seen': 'then' },
+    ],
+  ] as const)
+    it(`marks of a static pod: ${JSON.stringify(annotations)}`, () =>
+      assert.deepEqual(observedSandbox(status({ annotations })).annotations, expected));
 });
