@@ -205,11 +205,16 @@ const PROMISES: readonly Promised[] = [
   },
   {
     name: 'one-process-tree',
-    script: 'cat /proc/1/comm; ps | grep -c "[s]leep 4321"',
+    script: '',
     spec: {
       shareProcessNamespace: true,
       containers: [
-        container('main', { command: shell('sleep 1; cat /proc/1/comm; ps | grep -c "[s]leep 4321"; exit 0') }),
+        // The other one is started after this one.
+        container('main', {
+          command: shell(
+            'for i in $(seq 300); do ps | grep -q "[s]leep 4321" && break; sleep 0.1; done; cat /proc/1/comm; ps | grep -c "[s]leep 4321"; exit 0',
+          ),
+        }),
         container('other', { command: ['sleep', '4321'] }),
       ],
     },
