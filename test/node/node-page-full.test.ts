@@ -1,0 +1,158 @@
+// The node page of a full node: 500 pods of a runtime in memory. How soon it is there, and what it costs both sides.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, describe, it } from 'node:test';
+import { openCgroups } from '../../src/host/cgroups/open.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { FakeCri } from '../fakes/fake-cri.ts';
+import { Browser, browserProgram, type BrowserPage } from '../harness/browser.ts';
+import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
+import { KubeletProcess } from '../harness/node.ts';
+import { makeNodeFolder, removeNodeFolder } from '../harness/node-folder.ts';
+import { freePort } from '../harness/ports.ts';
+import { until } from '../harness/until.ts';
+
+const PODS = 500;
+const FIRST_PAINT_MS = 1000;
+const HEAP_BYTES = 30e6;
+const MORE_CPU = 0.005;
+/** How long each side's use is watched. */
+const WATCH_MS = 15_000;
+/** The kernel counts a process' time in hundredths of a second. */
+const TICK_MS = 10;
+
+const never = new AbortController().signal;
+const skip =
+  process.env['NODE_PAGE_BROWSER'] !== '1'
+    ? 'runs with NODE_PAGE_BROWSER=1'
+    : process.getuid?.() !== 0 || browserProgram() === undefined
+      ? 'needs root and chromium'
+      : false;
+
+const manifest = (i: number): string => `apiVersion: v1
+kind: Pod
+metadata: {name: p${i}, namespace: fleet-${i % 7}}
+spec:
+  hostNetwork: true
+  containers:
+  - name: main
+    image: ${BUSYBOX_IMAGE}
+    imagePullPolicy: IfNotPresent
+    command: [sleep, infinity]
+    resources: {limits: {cpu: 100m, memory: 64Mi}}
+`;
+
+/** Processor time of a process so far, in milliseconds. */
+async function usedMs(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+describe('the page of a node with 500 pods', { skip }, () => {
+  const undo: (() => Promise<unknown>)[] = [];
+  let browser: Browser;
+  let page: BrowserPage;
+  let origin: string;
+  let token: string;
+  let pid: number;
+  before(async () => {
+    const dir = await makeNodeFolder();
+    undo.push(() => removeNodeFolder(dir));
+    const cri = new FakeCri({ events: true, recordCalls: false });
+    await cri.start();
+    undo.push(() => cri.stop());
+    cri.pullable.add(BUSYBOX_IMAGE);
+    const cgroupRoot = `/kts-page-${process.pid}`;
+    const cgroups = await openCgroups(systemClock, 'cgroupfs');
+    await cgroups.create(cgroupRoot, {}, never);
+    undo.push(() => cgroups.destroy(cgroupRoot, never));
+    const manifests = join(dir, 'manifests');
+    mkdirSync(manifests);
+    for (let i = 0; i < PODS; i++) writeFileSync(join(manifests, `p${i}.yaml`), manifest(i));
+    const [port, healthz, pagePort] = [await freePort(), await freePort(), await freePort()];
+    writeFileSync(
+      join(dir, 'config.yaml'),
+      `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+staticPodPath: ${manifests}
+containerRuntimeEndpoint: ${cri.endpoint}
+failCgroupV1: false
+failSwapOn: false
+maxPods: ${PODS + 10}
+cgroupRoot: ${cgroupRoot}
+podLogsDir: ${dir}/pod-logs
+address: 127.0.0.1
+port: ${port}
+healthzPort: ${healthz}
+makeIPTablesUtilChains: false
+featureGates: {KubeletInUserNamespace: true}
+evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1%}
+`,
+    );
+    const kubelet = new KubeletProcess(dir, [`--node-page-port=${pagePort}`]);
+    undo.push(() => kubelet.kill('SIGTERM'));
+    await kubelet.start(healthz);
+    pid = kubelet.pid ?? 0;
+    origin = `http://127.0.0.1:${pagePort}`;
+    token = await until('there is a token', async () =>
+      (await readFile(join(dir, 'kubelet', 'node-page', 'token'), 'utf8')).trim(),
+    );
+    browser = await Browser.start();
+    undo.push(() => browser.stop());
+    page = await browser.page();
+    await page.size(1280, 900);
+    await until('all pods run', async () => (await readyPods()) === PODS, 240_000);
+  });
+  after(async () => {
+    for (const step of undo.reverse()) await step();
+  });
+
+  const readyPods = async (): Promise<number> => {
+    const answer = await fetch(`${origin}/page/api/now`, { headers: { authorization: `Bearer ${token}` } });
+    return ((await answer.json()) as { pods: { ready: number } }).pods.ready;
+  };
+  /** Share of a core over some time. */
+  const use = async (): Promise<number> => {
+    const [before, from] = [await usedMs(pid), performance.now()];
+    await sleep(WATCH_MS);
+    return ((await usedMs(pid)) - before) / (performance.now() - from);
+  };
+
+  it('is painted within a second and takes less than 30 MB of the browser', async () => {
+    await page.open(`${origin}/?token=${token}`);
+    await page.open(`${origin}/page/#/pods`);
+    await until(
+      'all rows are there',
+      async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === PODS,
+    );
+    const painted = await until('it was painted', () =>
+      page.evaluate<number | undefined>(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`),
+    );
+    await page.send('HeapProfiler.collectGarbage');
+    const { metrics } = await page.send<{ metrics: { name: string; value: number }[] }>('Performance.getMetrics');
+    const heap = metrics.find((m) => m.name === 'JSHeapUsedSize')?.value ?? Infinity;
+    console.log(`first paint after ${Math.round(painted)} ms, heap ${(heap / 1e6).toFixed(1)} MB`);
+    assert.ok(painted < FIRST_PAINT_MS, `first paint after ${painted} ms`);
+    assert.ok(heap < HEAP_BYTES, `heap ${heap} bytes`);
+  });
+
+  it('costs the agent next to nothing while it is open, and nothing while it is not', async () => {
+    await page.open('about:blank');
+    await until('nobody looks', async () => (await use()) < 0.05, 120_000);
+    const closed = await use();
+    await page.open(`${origin}/page/#/pods`);
+    await until(
+      'all rows are there',
+      async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === PODS,
+    );
+    const open = await use();
+    console.log(
+      `agent: ${(closed * 100).toFixed(2)} % of a core without, ${(open * 100).toFixed(2)} % with a page open`,
+    );
+    // Another tick on either side is below what the kernel counts.
+    assert.ok(open - closed <= MORE_CPU + (2 * TICK_MS) / WATCH_MS, `${open} with, ${closed} without a page`);
+  });
+});
