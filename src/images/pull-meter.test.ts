@@ -113,11 +113,16 @@ describe('progress of a pull', () => {
     store.isContainerd = false;
     const end = meter.begin('reg.io/app:1', 'reg.io/app');
     await meter.read(forever);
-    await clock.advance(2000);
-    store.free -= 6e6;
+    store.free += 1e6;
     await meter.read(forever);
+    assert.equal(meter.progressOf('reg.io/app:1'), undefined, 'others have freed more');
+    for (const freeBytes of [998e6, 992e6]) {
+      await clock.advance(2000);
+      store.free = freeBytes;
+      await meter.read(forever);
+    }
     const progress = meter.progressOf('reg.io/app:1');
-    assert.deepEqual(progress, { source: 'disk', doneBytes: 6e6, bytesPerSecond: 3e6, layers: [] });
+    assert.deepEqual(progress, { source: 'disk', doneBytes: 8e6, bytesPerSecond: 3e6, layers: [] });
     meter.begin('reg.io/other:1', 'reg.io/other');
     await meter.read(forever);
     assert.equal(meter.progressOf('reg.io/app:1'), undefined, 'nobody knows whose bytes they are');

@@ -166,13 +166,13 @@ export class PullMeter implements Runnable {
     pull.progress = progressOf('layers', { doneBytes, totalBytes, layers: measured }, pull.rate);
   }
 
-  /** Of several pulls at once nobody can say whose bytes they are. */
+  /** Of several pulls at once nobody can say whose bytes they are; where others free more, nothing can be said at all. */
   async #readDisk(signal: AbortSignal): Promise<void> {
     const free = await this.#deps.freeBytes(signal);
     for (const pull of this.#pulls.values()) {
       pull.freeAtStart ??= free;
-      const doneBytes = Math.max(0, pull.freeAtStart - free);
-      if (this.#pulls.size > 1) {
+      const doneBytes = pull.freeAtStart - free;
+      if (this.#pulls.size > 1 || doneBytes <= 0) {
         pull.progress = undefined;
         continue;
       }
