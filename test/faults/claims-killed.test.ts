@@ -13,7 +13,7 @@ import { claimed, ClaimsNode, namespace, never, type RecordedCall } from '../nod
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
 
-const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 8);
+const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 6);
 const SEED = Number(process.env['SEED'] ?? 1);
 const PODS_WANTED = 10;
 const CHUNK = 4096;
