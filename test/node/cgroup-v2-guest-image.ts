@@ -58,7 +58,7 @@ function cloudKernelPackage(): string {
 }
 
 /** An archive in the "newc" format the kernel unpacks into its root. */
-class Archive {
+export class Archive {
   readonly #fd: number;
   readonly #made = new Set<string>();
   #inode = 1;
