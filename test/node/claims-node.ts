@@ -82,7 +82,8 @@ export class ClaimsNode {
     for (const pod of (await this.node.client.list(PODS, { namespace }, never)).items)
       await this.remove(pod.metadata.name);
     await until('nothing is mounted', () => mountsBeneath(this.root).length === 0);
-    await until('no loop device of the kubelet is left', () => this.loops(this.root).length === 0);
+    const loops = (): string[] => [...this.loops(this.root), ...this.loops(this.dir)];
+    await until('no loop device is left', () => loops().length === 0);
   }
 
   async stop(): Promise<void> {
