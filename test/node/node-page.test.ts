@@ -1,7 +1,7 @@
 // The node page in a real browser on a real node: every view, what it hides, and who is kept out.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -248,7 +248,7 @@ describe('the node page', { skip }, () => {
     );
     writeFileSync(join(scene.node.manifests, 'visitor.yaml'), manifest);
     await page.shows('visitor-n1');
-    writeFileSync(join(scene.node.manifests, 'visitor.yaml'), '');
+    rmSync(join(scene.node.manifests, 'visitor.yaml'));
     await until(
       'it is gone',
       async () => !(await page.evaluate<string>('document.body.innerText')).includes('visitor-n1'),
@@ -318,6 +318,7 @@ describe('the node page', { skip }, () => {
     await page.shows(/Starting kubelet[\s\S]*Starting kubelet/);
     const exec = await ask(port, `/page/exec/${NAMESPACE}/web/web?command=true&output=1`, bearer());
     assert.equal(exec.status, 404);
+    await page.open('about:blank');
     await page.open(`${scene.origin}/page/#/pod/${NAMESPACE}/web`);
     await page.shows(/scraped \d+/);
     assert.equal(await page.evaluate(`document.querySelector('.screen')`), null);
