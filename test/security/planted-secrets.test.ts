@@ -1,10 +1,11 @@
 // A real node full of marked secrets, and every place where one could show up: logs at the highest level, events, the pages
 // of the server, files that others may read.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod } from '../../src/core/pod.ts';
@@ -132,13 +133,13 @@ describe('planted secrets', () => {
       clean(path, body);
     });
 
-  it('are not in a support bundle', () => {
+  it('are not in a support bundle', async () => {
     const file = join(server.node.dir, 'bundle.tar.gz');
     const args = ['node', 'support-bundle', file, '--root-dir', join(server.node.dir, 'kubelet'), '-o', 'json'];
-    const said = execFileSync(KUBELET, args, { encoding: 'utf8' });
-    const { contents } = JSON.parse(said) as { contents: string[] };
-    for (const name of ['pods.json', 'why.json', 'events.json', 'configuration.json', 'metrics.txt', 'doctor.json'])
-      assert.ok(contents.includes(name), name);
+    const { stdout } = await promisify(execFile)(KUBELET, args);
+    const { contents } = JSON.parse(stdout) as { contents: string[] };
+    for (const name of ['pods', 'why', 'events', 'configuration', 'doctor'])
+      assert.ok(contents.includes(`${name}.json`), name);
     clean('bundle', gunzipSync(readFileSync(file)).toString());
   });
 
