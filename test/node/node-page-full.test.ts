@@ -42,7 +42,7 @@ spec:
     image: ${BUSYBOX_IMAGE}
     imagePullPolicy: IfNotPresent
     command: [sleep, infinity]
-    resources: {limits: {cpu: 100m, memory: 64Mi}}
+    resources: {requests: {cpu: 1m, memory: 1Mi}, limits: {cpu: 100m, memory: 64Mi}}
 `;
 
 /** Processor time of a process so far, in milliseconds. */
