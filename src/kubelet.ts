@@ -210,7 +210,7 @@ async function buildNode(
   const stats = await buildStats({ ...known, life });
   const { lifecycles } = life;
   const eviction = await buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
-  const ending = { active, end: lifecycles.end.bind(lifecycles) };
+  const ending = { known: sourcesReady, active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const explainer = buildExplainer({ ...known, life, probes });
   const page = await buildPage({ ...known, life, upkeep, sources, probes, stats, eviction, explainer });

@@ -22,7 +22,7 @@ const pod = (name: string, priority: number): Pod => ({
 function setup(pods: readonly Pod[], broken = false) {
   const clock = new ManualClock();
   const done: string[] = [];
-  const state = { broken, stuck: new Set<string>(), lost: Promise.withResolvers<void>() };
+  const state = { broken, known: true, stuck: new Set<string>(), lost: Promise.withResolvers<void>() };
   let begun = 0;
   let announce: (down: boolean) => void = () => assert.fail('nobody watches');
   const manager = new ShutdownManager(
@@ -42,7 +42,8 @@ function setup(pods: readonly Pod[], broken = false) {
         },
       },
       pods: {
-        active: () => pods,
+        known: () => state.known,
+        active: () => (state.known ? pods : []),
         end: async ({ metadata: { name } }, grace, signal) => {
           done.push(`end ${name} in ${grace}`);
           if (!state.stuck.has(name)) return;
@@ -87,6 +88,22 @@ describe('the shutdown manager', () => {
     await t.clock.advance(30_000);
     assert.equal(t.done.at(-1), 'released');
     await t.end();
+  });
+
+  it('waits for the sources of pods when the machine goes down right after the start, but not for ever', async () => {
+    for (const knownAfterMs of [2000, Infinity]) {
+      const t = setup([pod('web', 1)]);
+      t.state.known = false;
+      await t.clock.advance(0);
+      t.announce(true);
+      await t.clock.advance(Math.min(knownAfterMs, 4000));
+      assert.deepEqual([t.manager.shuttingDown, t.done.includes('released')], [false, false]);
+      t.state.known = knownAfterMs !== Infinity;
+      await t.clock.advance(2500);
+      assert.deepEqual([t.manager.shuttingDown, t.done.includes('released')], [true, true]);
+      assert.equal(t.done.includes('end web in 20'), t.state.known);
+      await t.end();
+    }
   });
 
   it('ends pods group by group, goes on when one is stuck, then lets the machine go', async () => {

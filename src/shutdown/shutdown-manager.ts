@@ -18,6 +18,8 @@ export interface ShutdownSource {
 }
 
 export interface EndingPods {
+  /** Whether every source has said which pods there are. */
+  known(): boolean;
   active(): readonly Pod[];
   /** Resolves when it has stopped and its volumes are unmounted. */
   end(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>;
@@ -42,6 +44,11 @@ export type ShutdownDeps = {
 
 /** A bus that was restarted is back soon; one that is not there at all need not be asked often. */
 const RETRY = { baseMs: 1000, maxMs: 60_000 };
+/** A machine may go down right after the agent has started: its pods run, but nobody has told of them yet. */
+const POD_SOURCES_MS = 5000;
+const SOURCES_LOOK_MS = 100;
+/** From the word of a source until its pods are admitted. */
+const ADMISSION_MS = 1000;
 
 export class ShutdownManager implements Runnable {
   readonly name = 'shutdown';
@@ -93,6 +100,8 @@ export class ShutdownManager implements Runnable {
     const { events, onChange, source, infra } = this.#deps;
     const what = down ? 'event' : 'cancellation';
     events.node('Normal', 'Shutdown', `Shutdown manager detected shutdown ${what}`);
+    // Before anybody is turned away: pods that run are admitted first and then ended in order.
+    if (down) await this.#untilPodsAreKnown(signal);
     this.#down = down;
     onChange();
     try {
@@ -103,6 +112,15 @@ export class ShutdownManager implements Runnable {
     } finally {
       if (down) this.#release();
     }
+  }
+
+  async #untilPodsAreKnown(signal: AbortSignal): Promise<void> {
+    const { pods, infra } = this.#deps;
+    if (pods.known()) return;
+    const end = infra.clock.monotonic() + POD_SOURCES_MS;
+    while (!pods.known() && infra.clock.monotonic() < end && !signal.aborted)
+      await infra.clock.sleep(SOURCES_LOOK_MS, signal);
+    await infra.clock.sleep(ADMISSION_MS, signal);
   }
 
   async #endPods(signal: AbortSignal): Promise<void> {
