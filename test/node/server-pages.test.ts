@@ -145,6 +145,9 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     assert.equal(statSync(join(root, 'node', 'kubelet.sock')).mode & 0o777, 0o600);
     assert.deepEqual(await node('why', 'golden/simple'), { code: 0, out: 'golden/simple: The pod is ready.\n' });
     assert.equal((await node('why', 'golden/nobody')).code, 4);
+    const top = await node('top');
+    assert.equal(top.code, 0, top.out);
+    assert.match(top.out, /^n1 {2}Ready {2}v1\.[^]*\nNAMESPACE +POD +STATE [^]*\ngolden +simple +Running +1\/1 +0 /);
     assert.match((await node('events', 'golden/simple')).out, / Normal +Started +pod\/golden\/simple +/);
     assert.deepEqual(await node('pulls', '-o', 'json'), { code: 0, out: '{"pulls":[]}\n' });
     const { findings } = JSON.parse((await node('doctor', '-o', 'json')).out) as { findings: Finding[] };
