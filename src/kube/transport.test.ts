@@ -318,7 +318,7 @@ test('a new certificate gets new connections; requests of the old ones finish', 
 
 test('no promise outlives its signal, and the server is told', async (t) => {
   const closed: number[] = [];
-  const { client } = await open(t, (stream, path) => {
+  const { server, client } = await open(t, (stream, path) => {
     stream.once('close', () => closed.push(stream.rstCode));
     if (path.includes('half')) stream.respond({ ':status': 200 });
     if (path.includes('half')) stream.write('{"metadata":');
@@ -327,8 +327,10 @@ test('no promise outlives its signal, and the server is told', async (t) => {
   for (const name of ['silent', 'half', 'hints']) {
     const stop = new AbortController();
     const waiting = client().get(NODES, { name }, stop.signal);
-    setTimeout(() => stop.abort(new Error(`enough of ${name}`)), 30);
-    await assert.rejects(waiting, new RegExp(`enough of ${name}`));
+    const refused = assert.rejects(waiting, new RegExp(`enough of ${name}`));
+    await until('the request', () => server.paths.some((p) => p.includes(name)));
+    stop.abort(new Error(`enough of ${name}`));
+    await refused;
   }
   await until('the resets', () => closed.length === 3);
   assert.ok(closed.every((code) => code === constants.NGHTTP2_CANCEL));
