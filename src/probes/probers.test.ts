@@ -4,7 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttp2, type ServerHttp2Stream } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import { connect, createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
+import {
+  connect,
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -23,12 +29,19 @@ import { until } from '../../test/harness/until.ts';
 const { signal } = new AbortController();
 const noExec: ExecSync = () => Promise.reject(new Error('not expected'));
 const open: (Server | TcpServer)[] = [];
+const accepted = new Set<Socket>();
 after(() => {
   for (const server of open) server.close();
+  // One that nobody read from does not notice that its peer has gone, and would keep the process.
+  for (const socket of accepted) socket.destroy();
 });
 
 const listen = async (server: Server | TcpServer): Promise<number> => {
   open.push(server);
+  server.on('connection', (socket: Socket) => {
+    accepted.add(socket);
+    socket.once('close', () => accepted.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 };
