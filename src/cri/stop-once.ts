@@ -2,8 +2,8 @@
 // the network a second time.
 import type { CriRuntime } from './services.ts';
 
-/** Enough for all sandboxes of a node between two collections; what is forgotten is stopped again, which is harmless. */
-const REMEMBERED = 4096;
+/** What is forgotten is stopped again, which is harmless. */
+const REMEMBERED = 256;
 
 export function stoppingOnce(runtime: CriRuntime): CriRuntime {
   const stopped = new Set<string>();

@@ -161,6 +161,7 @@ export class DeviceManager implements HintProvider {
 
   /** Gives the container its devices, if it has none yet. Rejects with the text that the pod's status shows. */
   async allocate(pod: Pod, container: Container, affinity: TopologyHint, signal: AbortSignal): Promise<void> {
+    if (containerRequests(pod, container, (name) => this.#isPluginResource(name)).size === 0) return;
     this.#affinities.set(keyOf(uidOf(pod), container.name), affinity.numaNodes);
     // A pod that ran before this process did keeps what it has: its plugin may not be back yet.
     const adopted = this.#deps.pods.isRunning(uidOf(pod));

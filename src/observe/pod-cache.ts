@@ -51,7 +51,8 @@ type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undef
 
 /** A container that runs or has ended is shown soon even if the next one takes minutes. */
 const UNREAD_NEWS_WAIT_MS = 1000;
-const REMEMBERED_REMOVALS = 4096;
+/** Reads and events that come late do so within seconds; a relist is the net below. */
+const REMEMBERED_REMOVALS = 256;
 
 export class PodCache {
   readonly #deps: PodCacheDeps;
