@@ -1,5 +1,5 @@
 // What the API server fills in before anybody sees a pod. Nobody does it for pods from files and URLs but us. Pure:
-// the given pod is left alone, and a value that is set is never changed but for the two repairs noted below.
+// the given pod is left alone, and a value that is set is never changed but for two repairs, described below.
 import { isPodLevelResource, podLimits, podRequests, type Resources } from './pod-resources.ts';
 import type {
   Container,

@@ -68,3 +68,27 @@ it('a pod that is as last seen is stopped without reading it first; one that is 
     assert.deepEqual(done, [...(outdated ? ['read all'] : []), 'kill', 'read stopped', 'seen']);
   }
 });
+
+it('a stop that is called off while the pod is read leaves nothing behind', async () => {
+  const done: string[] = [];
+  const deps = {
+    observed: {
+      get: () => aliveSnapshot('u'),
+      refresh: () => Promise.reject(new Error('called off')),
+      beginMutation: () => (unseen: boolean) => void done.push(unseen ? 'not seen' : 'seen'),
+      isOutdated: () => true,
+    },
+    status: { write: async () => void done.push('status') },
+    probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
+    runtime: { kill: async () => void done.push('kill') },
+    events: { pod: () => undefined, node: () => undefined },
+  } as unknown as TerminatePodDeps;
+  const state = { phase: 'terminating', since: 0, graceSeconds: 1 } as unknown as Parameters<
+    TerminatePod['terminate']
+  >[1];
+  const terminate = new TerminatePod(deps);
+  await assert.rejects(terminate.terminate({ uid: podUid('u'), pod }, state, AbortSignal.abort()));
+  terminate.probed(podUid('u'));
+  await Promise.resolve();
+  assert.deepEqual(done, ['status', 'not seen'], 'nobody tells of it any more');
+});

@@ -85,10 +85,10 @@ export class TerminatePod {
     const { uid, pod } = target;
     const ending: Ending = { tell, reported: Promise.resolve() };
     this.#ending.set(uid, ending);
-    const snapshot = await this.#asItIs(uid, signal);
     const endMutation = observed.beginMutation(uid, 'stopped');
     let unseen = true;
     try {
+      const snapshot = await this.#asItIs(uid, signal);
       await this.#kill(target, snapshot, graceSeconds, signal).catch((err: unknown) => {
         if (pod !== undefined && !signal.aborted)
           events.pod(pod, 'Warning', 'FailedKillPod', `error killing pod: ${messageOf(err)}`);

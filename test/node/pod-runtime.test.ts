@@ -236,15 +236,15 @@ describe('pods on containerd', () => {
   it('runs init containers one by one, keeps a sidecar, stops the sidecar last', async () => {
     const shared = join(root, 'shared');
     await mkdir(shared, { recursive: true });
-    const mounts = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
+    const mounts = { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] };
     const pod = podOf('inits', {
       initContainers: [
-        { ...box('first', 'echo one > /work/one'), ...mounts },
+        { ...box('first', 'echo one > /scratch/one'), ...mounts },
         { ...box('side', "trap 'sleep 0.2; exit 0' TERM; sleep 1000 & wait"), restartPolicy: 'Always' },
-        { ...box('second', 'test -f /work/one'), ...mounts },
+        { ...box('second', 'test -f /scratch/one'), ...mounts },
       ],
       containers: [box('main', "trap 'exit 0' TERM; sleep 1000 & wait")],
-      volumes: [{ name: 'work', hostPath: { path: shared } }],
+      volumes: [{ name: 'scratch', hostPath: { path: shared } }],
     });
     const node = new Node(pod);
     await node.sync(pod);

@@ -102,13 +102,13 @@ describe('features of pods on containerd 2.1', { skip }, () => {
     const spec: PodSpec = {
       hostUsers: false,
       volumes: [
-        { name: 'work', emptyDir: {} },
+        { name: 'scratch', emptyDir: {} },
         { name: 'down', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
       ],
       containers: [
         container('main', {
           volumeMounts: [
-            { name: 'work', mountPath: '/work' },
+            { name: 'scratch', mountPath: '/scratch' },
             { name: 'down', mountPath: '/down' },
           ],
         }),
@@ -122,8 +122,8 @@ describe('features of pods on containerd 2.1', { skip }, () => {
     assert.ok(outside !== undefined && outside >= IDS && outside % IDS === 0, map);
     assert.notEqual((await exec(two, 'main', 'cat /proc/self/uid_map')).split(/\s+/).filter(Boolean)[1], `${outside}`);
     assert.equal(statSync(`/proc/${await pidOf(one, 'main')}`).uid, outside, 'root inside is nobody outside');
-    assert.equal(await exec(one, 'main', 'echo x > /work/f; stat -c %u:%g /work/f'), '0:0');
-    const file = join(podDir(one), 'volumes/kubernetes.io~empty-dir/work/f');
+    assert.equal(await exec(one, 'main', 'echo x > /scratch/f; stat -c %u:%g /scratch/f'), '0:0');
+    const file = join(podDir(one), 'volumes/kubernetes.io~empty-dir/scratch/f');
     assert.deepEqual([statSync(file).uid, statSync(file).gid], [0, 0], 'owners of volumes are mapped');
     assert.equal(
       await exec(one, 'main', 'cat /down/name; echo; stat -Lc %u /down/name /etc/hosts'),
@@ -146,7 +146,7 @@ describe('features of pods on containerd 2.1', { skip }, () => {
         ? pod
         : undefined;
     });
-    assert.equal(await exec(again, 'main', 'cat /proc/self/uid_map /work/f'), `${map}\nx`);
+    assert.equal(await exec(again, 'main', 'cat /proc/self/uid_map /scratch/f'), `${map}\nx`);
     for (const name of ['own-users-1', 'own-users-2', 'own-users-3']) await remove(name);
     for (const name of ['own-users-1', 'own-users-2', 'own-users-3']) await gone(name);
   });
