@@ -127,7 +127,8 @@ export function buildImage(driver: 'cgroupfs' | 'systemd', folder: string): stri
   const path = join(folder, `${driver}.cpio`);
   const archive = new Archive(path);
   archive.copy('/bin/busybox', '/usr/bin/busybox');
-  for (const name of ['sh', 'mount', 'sleep', 'echo', 'cat', 'mkdir', 'ls']) archive.link(`usr/bin/${name}`, 'busybox');
+  for (const name of ['sh', 'mount', 'sleep', 'echo', 'cat', 'dd', 'mkdir', 'ls'])
+    archive.link(`usr/bin/${name}`, 'busybox');
   archive.program(process.execPath, '/usr/bin/node');
   for (const file of globSync(['{src,test/node}/**/*.ts', 'test/harness/until.ts'], { cwd: PROJECT }))
     if (statSync(join(PROJECT, file)).isFile()) archive.file(`project/${file}`, readFileSync(join(PROJECT, file)));

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../src/lib/clock.ts';
+import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { OomWatcher, type ContainerOom } from '../../src/oom/oom-watcher.ts';
+import { until } from '../harness/until.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
@@ -30,6 +31,15 @@ for (const level of ['container', 'pod'] as const)
       box.layout.version === 2 ? join(box.layout.mountPoint, box.at('kubepods'), 'memory.events') : undefined;
     const seen: ContainerOom[] = [];
     const events: string[] = [];
+    // Messages from before its first rest are not the watcher's.
+    const resting = Promise.withResolvers<void>();
+    const clock: Clock = {
+      ...systemClock,
+      after: (ms, fn) => {
+        resting.resolve();
+        return systemClock.after(ms, fn);
+      },
+    };
     const watcher = new OomWatcher(
       {
         pods: {
@@ -43,19 +53,19 @@ for (const level of ['container', 'pod'] as const)
           node: (_, reason) => void events.push(reason),
         },
         onContainerOom: (oom) => void (oom.podUid === uid && seen.push(oom)),
-        clock: systemClock,
+        clock,
         log: silentLogger,
       },
       { kmsgPath: '/dev/kmsg', mayBeClosed: false, memoryEventsPath },
     );
     const stop = new AbortController();
     const done = watcher.run(stop.signal);
-    await systemClock.sleep(200, signal);
+    await resting.promise;
     const hog = await box.spawnIn(containerPath, HOG);
     await once(hog, 'exit');
     // On v2 the kernel itself tells; on v1 it is the end of the container.
     if (memoryEventsPath === undefined) watcher.lookSoon();
-    for (let i = 0; i < 150 && seen.length === 0; i++) await systemClock.sleep(100, signal);
+    await until('the kill is told', () => seen.length > 0);
     stop.abort();
     await done;
     assert.deepEqual(seen, [

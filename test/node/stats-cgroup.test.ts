@@ -1,9 +1,10 @@
 // Statistics of a real cgroup agree with its files, on whichever version the machine (or the guest) has.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sharesOfWeight, weightOfShares } from '../../src/host/cgroups/cgroups.ts';
+import type { MemoryStatistics } from '../../src/host/cgroups/statistics.ts';
 import { CgroupStatisticsReader } from '../../src/host/cgroups/statistics-reader.ts';
+import { until } from '../harness/until.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
@@ -22,7 +23,10 @@ before(async () => {
   await own.cgroups.create(busy, settings, signal);
   const child = await own.spawnIn(busy, ['sh', '-c', 'while :; do :; done']);
   pid = child.pid ?? 0;
-  await sleep(1500);
+  await until('the loop was throttled for some periods', async () => {
+    const stat = await own.value(busy, 'cpu', 'cpu.stat');
+    return Number(/^nr_throttled (\d+)$/m.exec(stat)?.[1]) > 10;
+  });
 });
 after(() => own.close());
 
@@ -58,11 +62,11 @@ test('the quota and what it did are there', async () => {
 
 test('memory and its working set', async () => {
   // The kernel gathers these counts from its processors every few seconds.
-  let memory = (await reader.read(busy, 'full', signal))?.memory;
-  for (let i = 0; i < 50 && (memory?.rssBytes === 0 || memory?.pageFaults === 0); i++) {
-    await sleep(100);
+  let memory: MemoryStatistics | undefined;
+  await until('they are gathered', async () => {
     memory = (await reader.read(busy, 'full', signal))?.memory;
-  }
+    return memory?.rssBytes !== 0 && memory?.pageFaults !== 0;
+  });
   const file = v1() ? await numberIn('memory', 'memory.usage_in_bytes') : await numberIn('memory', 'memory.current');
   assert.ok(memory !== undefined);
   assert.ok(Math.abs(memory.usageBytes - file) <= 0.05 * file + 65_536, `${memory.usageBytes} ≈ ${file}`);
