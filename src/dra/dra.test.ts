@@ -15,7 +15,6 @@ import { Registry } from '../lib/metrics.ts';
 import { formatClaims, parseClaims } from './checkpoint.ts';
 import { DraManager } from './dra-manager.ts';
 import { Drivers } from './drivers.ts';
-import { HealthCache, shortened } from './health.ts';
 import { containerRequests, driversOf, podClaims } from './pod-claims.ts';
 import { ABSENCE_MS, SliceCleaner } from './resource-slices.ts';
 
@@ -166,34 +165,6 @@ describe('checkpoint', () => {
     );
     assert.ok(text.includes(String.raw`\"e\":{\"Devices\":null}`));
     assert.throws(() => parseClaims(text.replace('p1', 'p3')), { message: 'checkpoint is corrupted' });
-  });
-});
-
-describe('health', () => {
-  it('is unknown when it was not told again in time', async () => {
-    const clock = new ManualClock();
-    const health = new HealthCache({ clock, log: silentLogger }, { file: '/nonexistent/file' });
-    const told = {
-      lastUpdatedTime: 0,
-      healthCheckTimeoutSeconds: 10,
-      message: 'm',
-      device: { poolName: 'p', deviceName: 'd' },
-    };
-    assert.ok(health.update('x', [{ ...told, health: 1 }]));
-    assert.ok(!health.update('x', [{ ...told, health: 1 }]));
-    assert.equal(health.of('x', 'p', 'd').health, 'Healthy');
-    await clock.advance(10_001);
-    assert.equal(health.of('x', 'p', 'd').health, 'Unknown');
-    assert.ok(health.update('x', [{ ...told, health: 2 }]));
-    assert.deepEqual([health.of('x', 'p', 'd').health, health.of('x', 'p', 'd').message], ['Unhealthy', 'm']);
-    assert.ok(health.clear('x'));
-    assert.equal(health.of('x', 'p', 'd').health, 'Unknown');
-  });
-
-  it('cuts long messages between characters', () => {
-    assert.equal(shortened('ü'.repeat(512)), 'ü'.repeat(512));
-    const cut = shortened('ü'.repeat(513));
-    assert.equal(cut, `${'ü'.repeat(510)}...`);
   });
 });
 

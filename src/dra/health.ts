@@ -24,6 +24,8 @@ export class HealthCache {
   readonly #clock: Clock;
   readonly #file: LatestFile;
   readonly #drivers = new Map<string, Map<string, Told>>();
+  /** Devices were told of again, as they are in the file: only the times in it are old. */
+  #refreshed = false;
 
   constructor(deps: LatestFileDeps, options: { readonly file: string }) {
     this.#clock = deps.clock;
@@ -34,18 +36,22 @@ export class HealthCache {
     return this.#file.load((text) => this.#parse(text));
   }
 
+  /** For the end: the next run should see when devices were last told of. */
   flush(): Promise<void> {
+    if (this.#refreshed) this.#write();
     return this.#file.flush();
   }
 
-  /** Whether anything changed. */
+  /** Whether anything changed. Drivers repeat themselves every few seconds; only changes are written. */
   update(driver: string, devices: readonly DeviceHealth[]): boolean {
     const known = this.#drivers.get(driver) ?? new Map<string, Told>();
     this.#drivers.set(driver, known);
+    const reported = new Set<string>();
     let changed = false;
     for (const { device, health, healthCheckTimeoutSeconds, message } of devices) {
       const { poolName = '', deviceName = '' } = device ?? {};
       const key = `${poolName}/${deviceName}`;
+      reported.add(key);
       const told: Told = {
         pool: poolName,
         device: deviceName,
@@ -54,22 +60,32 @@ export class HealthCache {
         atMs: this.#clock.now(),
         timeoutMs: healthCheckTimeoutSeconds > 0 ? healthCheckTimeoutSeconds * 1000 : DEFAULT_TIMEOUT_MS,
       };
-      const before = this.#current(known.get(key));
-      if (before.health !== told.health || before.message !== told.message) changed = true;
+      if (differ(known.get(key), told, this.#current(known.get(key)))) changed = true;
       known.set(key, told);
     }
-    this.#file.changed();
+    for (const [key, told] of known) {
+      if (reported.has(key) || told.health === 'Unknown' || this.#current(told) === told) continue;
+      known.set(key, { ...told, ...UNKNOWN, atMs: this.#clock.now() });
+      changed = true;
+    }
+    if (changed) this.#write();
+    else this.#refreshed = true;
     return changed;
   }
 
   clear(driver: string): boolean {
     const had = this.#drivers.delete(driver);
-    if (had) this.#file.changed();
+    if (had) this.#write();
     return had;
   }
 
   of(driver: string, pool: string, device: string): KnownHealth {
     return this.#current(this.#drivers.get(driver)?.get(`${pool}/${device}`));
+  }
+
+  #write(): void {
+    this.#refreshed = false;
+    this.#file.changed();
   }
 
   #current(told: Told | undefined): KnownHealth {
@@ -126,6 +142,9 @@ export class HealthCache {
     }
   }
 }
+
+const differ = (before: Told | undefined, now: Told, shown: KnownHealth): boolean =>
+  before?.timeoutMs !== now.timeoutMs || shown.health !== now.health || shown.message !== now.message;
 
 /** At most 1024 bytes, with dots where something is missing. */
 export function shortened(message: string): string {
