@@ -126,7 +126,7 @@ function terminationMessages(
 ): TerminationMessages {
   const tail = fileTail({ clock, mounter }, { rootDir: flags.rootDir });
   return new TerminationMessages({
-    logTail: (path) => lastLines(path, signal),
+    logTail: (path) => lastLines(clock, path, signal),
     fileTail: (path, maxBytes) => tail(path, maxBytes, signal),
   });
 }

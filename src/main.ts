@@ -14,7 +14,7 @@ import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
 import type { KubeletOptions } from './kubelet.ts';
-import { systemClock, type Clock } from './lib/clock.ts';
+import { nextTurn, systemClock, type Clock } from './lib/clock.ts';
 import { isFault, KubeletError, messageOf } from './lib/errors.ts';
 import { LeveledLogger, type Logger } from './lib/logger.ts';
 import { runEvery } from './lib/loop.ts';
@@ -86,10 +86,10 @@ const loadKubelet: LoadKubelet = async (signal) => {
     () => import('./assembly/volumes.ts'),
     () => import('./assembly/pod-life.ts'),
   ]) {
-    await new Promise(setImmediate);
+    await nextTurn();
     await slice();
   }
-  await new Promise(setImmediate);
+  await nextTurn();
   return import('./kubelet.ts');
 };
 

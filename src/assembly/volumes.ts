@@ -1,7 +1,7 @@
 // The volume manager with all its plugins, fitted to this node.
-import { randomUUID } from 'node:crypto';
 import type { Node } from '../core/node.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import { randomBytes } from '../lib/clock.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { PluginHandler } from '../plugins/plugin-handler.ts';
 import type { NodeResources } from '../resources/node-resources.ts';
@@ -44,7 +44,9 @@ export function buildVolumes(
       objects,
       facts,
       ...(tokens === undefined ? {} : { tokens }),
-      ...(trustBundles === undefined ? {} : { trustBundles: new TrustBundles(trustBundles, randomUUID()) }),
+      ...(trustBundles === undefined
+        ? {}
+        : { trustBundles: new TrustBundles(trustBundles, randomBytes(base.clock, 16).toString('hex')) }),
       ...(podCertificates === undefined ? {} : { podCertificates }),
       ...(storage === undefined ? {} : { storage: storage.deps }),
       events,

@@ -1,4 +1,4 @@
-// The only owner of wall time, monotonic time, timers and randomness. Everything else receives a Clock,
+// The only owner of wall time, monotonic time, timers, turns of the event loop and randomness that is no secret. Everything else receives a Clock,
 // so tests can drive time by hand and no part depends on the machine's clock behaving.
 
 export interface Timer {
@@ -10,7 +10,7 @@ export interface Clock {
   now(): number;
   /** Wall time in nanoseconds since the epoch. */
   nowNanos(): bigint;
-  /** Monotonic milliseconds: durations, deadlines and back-offs survive clock jumps with this one. */
+  /** Monotonic milliseconds since the process started: durations, deadlines and back-offs survive clock jumps with this one. */
   monotonic(): number;
   /** Uniform in [0, 1). */
   random(): number;
@@ -19,6 +19,17 @@ export interface Clock {
   /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
+
+/** Wall time at which the process started. */
+export const processStartMs = (clock: Pick<Clock, 'now' | 'monotonic'>): number =>
+  Math.floor(clock.now() - clock.monotonic());
+
+/** Bytes for names that must not collide. Never for secrets: those are the crypto module's. */
+export const randomBytes = (clock: Pick<Clock, 'random'>, count: number): Buffer =>
+  Buffer.from(Array.from({ length: count }, () => Math.floor(clock.random() * 256)));
+
+/** Lets everything that waits for its turn of the event loop go first. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const NANOS_PER_MS = 1_000_000n;

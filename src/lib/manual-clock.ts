@@ -1,5 +1,5 @@
 // A Clock that moves only when told to, for tests of anything that waits.
-import { sleepOn, type Clock, type Timer } from './clock.ts';
+import { nextTurn, sleepOn, type Clock, type Timer } from './clock.ts';
 
 type Pending = { at: number; seq: number; fn: () => void };
 
@@ -81,5 +81,5 @@ export class ManualClock implements Clock {
 }
 
 const settle = async (): Promise<void> => {
-  for (let i = 0; i < 3; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let i = 0; i < 3; i++) await nextTurn();
 };

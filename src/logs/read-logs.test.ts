@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { systemClock } from '../lib/clock.ts';
 import { lastLines } from './last-lines.ts';
 import { fixedTime, nanosOf, parseCriLine, parseDockerLine } from './line.ts';
 import { readLogs, type LogOptions } from './read-logs.ts';
@@ -22,11 +23,12 @@ const file = (content: string): string => {
   writeFileSync(path, content);
   return path;
 };
+type TestedOptions = Omit<LogOptions, 'clock'>;
 const never = new AbortController().signal;
 
-async function all(path: string, options: LogOptions = {}): Promise<string> {
+async function all(path: string, options: TestedOptions = {}): Promise<string> {
   const parts: Buffer[] = [];
-  for await (const chunk of readLogs(path, options, () => false, never)) parts.push(chunk);
+  for await (const chunk of readLogs(path, { ...options, clock: systemClock }, () => false, never)) parts.push(chunk);
   return Buffer.concat(parts).toString();
 }
 
@@ -66,7 +68,7 @@ describe('lines', () => {
 });
 
 describe('reading', () => {
-  const rows: readonly (readonly [string, string, LogOptions, string])[] = [
+  const rows: readonly (readonly [string, string, TestedOptions, string])[] = [
     ['everything', THREE, {}, 'one\ntwo\nthree\n'],
     ['the last two', THREE, { tailLines: 2 }, 'two\nthree\n'],
     ['the last none', THREE, { tailLines: 0 }, ''],
@@ -94,7 +96,7 @@ describe('reading', () => {
     const path = file('');
     writeFileSync(path, Buffer.concat([Buffer.from(`${at(1)} stdout F `), Buffer.from([0xff, 0x00, 0xfe, 0x0a])]));
     const parts: Buffer[] = [];
-    for await (const chunk of readLogs(path, {}, () => false, never)) parts.push(chunk);
+    for await (const chunk of readLogs(path, { clock: systemClock }, () => false, never)) parts.push(chunk);
     assert.deepEqual(Buffer.concat(parts), Buffer.from([0xff, 0x00, 0xfe, 0x0a]));
   });
 
@@ -111,21 +113,26 @@ describe('reading', () => {
 
   it('gives the end of a log as a message', async () => {
     const path = file(Array.from({ length: 200 }, (_, i) => cri(1, `line ${i} ${'y'.repeat(40)}`)).join(''));
-    const text = await lastLines(path, never);
+    const text = await lastLines(systemClock, path, never);
     assert.equal(text.length, 2048);
     assert.ok(text.endsWith(`line 199 ${'y'.repeat(40)}\n`));
-    assert.equal(await lastLines(file(cri(1, 'only')), never), 'only\n');
+    assert.equal(await lastLines(systemClock, file(cri(1, 'only')), never), 'only\n');
   });
 });
 
 describe('following', () => {
   /** Reads in the background until the container stops. */
-  function follow(path: string, options: LogOptions = {}) {
+  function follow(path: string, options: TestedOptions = {}) {
     let running = true;
     let text = '';
     const stopper = new AbortController();
     const done = (async () => {
-      for await (const chunk of readLogs(path, { follow: true, ...options }, () => running, stopper.signal))
+      for await (const chunk of readLogs(
+        path,
+        { follow: true, ...options, clock: systemClock },
+        () => running,
+        stopper.signal,
+      ))
         text += chunk.toString();
     })();
     return {
@@ -179,7 +186,7 @@ describe('following', () => {
   it('reads files that were rotated while it was away, compressed ones too', async () => {
     const path = file(cri(1, 'a'));
     const stopper = new AbortController();
-    const reader = readLogs(path, { follow: true }, () => true, stopper.signal);
+    const reader = readLogs(path, { follow: true, clock: systemClock }, () => true, stopper.signal);
     assert.equal((await reader.next()).value?.toString(), 'a\n');
     // The reader does not ask for more meanwhile: it is a slow one.
     renameSync(path, `${path}.20261115-031401`);
@@ -195,7 +202,7 @@ describe('following', () => {
   it('finds its way when its own file was compressed meanwhile', async () => {
     const path = file(cri(1, 'a'));
     writeFileSync(`${path}.20261115-031400`, cri(0, 'old'));
-    const reader = readLogs(path, { follow: true }, () => true, never);
+    const reader = readLogs(path, { follow: true, clock: systemClock }, () => true, never);
     assert.equal((await reader.next()).value?.toString(), 'a\n');
     writeFileSync(`${path}.20261115-031401.gz`, gzipSync(cri(1, 'a')));
     rmSync(path);
@@ -244,7 +251,7 @@ describe('a log directory that a pod can write to', () => {
     const pipes = Array.from({ length: 8 }, () => join(root, `${count++}.log`));
     execFileSync('mkfifo', pipes);
     for (const path of pipes) await assert.rejects(all(path), /not a regular file/);
-    await assert.rejects(lastLines(pipes[0] ?? '', never), /not a regular file/);
+    await assert.rejects(lastLines(systemClock, pipes[0] ?? '', never), /not a regular file/);
     assert.ok((await stat('/')).isDirectory());
   });
 
@@ -252,7 +259,7 @@ describe('a log directory that a pod can write to', () => {
     const path = file('');
     truncateSync(path, 2 ** 40);
     appendFileSync(path, `\n${cri(1, 'last')}`);
-    assert.equal(await lastLines(path, never), 'last\n');
+    assert.equal(await lastLines(systemClock, path, never), 'last\n');
   });
 
   it('a link to a file that is no log shows nothing of it', async () => {

@@ -3,7 +3,7 @@
 import { watch } from 'node:fs';
 import { lstat, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { systemClock, type Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import { inodeOf, LogFile } from './log-file.ts';
 import { Rendering, type RenderOptions } from './rendering.ts';
@@ -15,7 +15,7 @@ export type LogOptions = RenderOptions & {
   /** With `tailLines`: how far back to look for them. */
   readonly tailBytes?: number;
   readonly follow?: boolean;
-  readonly clock?: Clock;
+  readonly clock: Clock;
 };
 /** Whether the container the log belongs to still runs, so that more may come. */
 export type IsRunning = (signal: AbortSignal) => boolean | Promise<boolean>;
@@ -78,7 +78,7 @@ class Session {
     this.#path = path;
     this.#file = file;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock;
     this.#isRunning = isRunning;
     this.#signal = signal;
     this.#rendering = new Rendering(options);

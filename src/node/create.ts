@@ -6,6 +6,7 @@ import type { CriImages } from '../cri/services.ts';
 import { readHostFacts } from '../host/host-facts.ts';
 import { readBootMs } from '../host/proc.ts';
 import type { ApiConnection } from '../kube/connect.ts';
+import { processStartMs } from '../lib/clock.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { hostNetworkReader } from './addresses.ts';
 import { CsiNodeInitializer } from './csi-node.ts';
@@ -116,7 +117,7 @@ async function statusOf(
   const log = whole.child({ component: 'node' });
   const startup = new NodeStartup(clock, registry, {
     bootMs: await readBootMs(),
-    startedMs: performance.timeOrigin,
+    startedMs: processStartMs(clock),
   });
   const facts = (signal: AbortSignal): ReturnType<NodeFactsReader['read']> => made.facts.read(signal);
   const shared = { known, facts, events, clock, log };

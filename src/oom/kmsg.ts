@@ -2,7 +2,7 @@
 // them for every pod that comes (a bridge tells of each of its ports).
 import { constants, readSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
-import { setImmediate } from 'node:timers/promises';
+import { nextTurn } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
 import { kmsgText } from './oom-messages.ts';
 
@@ -34,7 +34,7 @@ export class Kmsg {
         const bytesRead = readSync(this.#file.fd, this.#buffer, 0, RECORD_BYTES, null);
         if (bytesRead === 0) return messages;
         messages.push(kmsgText(this.#buffer.toString('utf8', 0, bytesRead)));
-        if (messages.length % AT_A_TIME === 0) await setImmediate();
+        if (messages.length % AT_A_TIME === 0) await nextTurn();
       } catch (err) {
         // EPIPE: the ring went over records we had not read yet; the next read continues with the oldest left.
         if (errnoOf(err) === 'EPIPE') continue;

@@ -7,7 +7,7 @@ import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
 import type { Image } from '../cri/gen/cri.ts';
 import type { CgroupLayout } from '../host/cgroups/layout.ts';
 import type { PullView as PullFacts } from '../images/pull-progress.ts';
-import type { Clock } from '../lib/clock.ts';
+import { processStartMs, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { WorkerView as WorkerFacts } from '../pods/pod-workers.ts';
 import type { SourceProblem } from '../sources/problem.ts';
@@ -114,7 +114,7 @@ export function pagePorts(parts: PageParts, facts: PageFacts): PagePorts {
   };
 }
 
-function nodeFacts({ cluster, runtime }: PageParts, facts: PageFacts): ReturnType<PagePorts['facts']> {
+function nodeFacts({ base, cluster, runtime }: PageParts, facts: PageFacts): ReturnType<PagePorts['facts']> {
   const { nodeInfo } = cluster.node()?.status ?? {};
   return {
     name: facts.nodeName,
@@ -122,7 +122,7 @@ function nodeFacts({ cluster, runtime }: PageParts, facts: PageFacts): ReturnTyp
     runtime: `${runtime.version.name} ${runtime.version.version}`,
     architecture: facts.architecture,
     standalone: cluster.api === undefined,
-    startedAtMs: performance.timeOrigin,
+    startedAtMs: processStartMs(base.clock),
     ...(nodeInfo === undefined ? {} : { kernel: nodeInfo.kernelVersion, os: nodeInfo.osImage }),
   };
 }

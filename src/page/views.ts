@@ -72,7 +72,7 @@ export class PageViews {
         pid: process.pid,
         rssBytes: memory.rss,
         heapBytes: memory.heapUsed,
-        uptimeMs: Math.round(process.uptime() * 1000),
+        uptimeMs: Math.round(clock.monotonic()),
         ...records.history.agent(),
         ...(delayMs === undefined ? {} : { delayMs }),
       },

@@ -60,7 +60,9 @@ before(async () => {
 after(() => rm(root, { recursive: true, force: true }));
 
 class Run {
-  readonly clock = new ManualClock();
+  #drawn = 0;
+  /** Never the same number twice in a row: names are made of them. */
+  readonly clock = new ManualClock(undefined, () => (this.#drawn++ % 251) / 251);
   readonly events: SeenEvent[] = [];
   readonly runtime: ScriptedRuntime;
   readonly pods: PodRuntime;

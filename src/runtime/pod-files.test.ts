@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { systemClock } from '../lib/clock.ts';
 import { PodFiles } from './pod-files.ts';
 
 let root = '';
@@ -27,7 +28,7 @@ beforeEach(() => {
   victim = join(root, 'victim');
   mkdirSync(victim);
   writeFileSync(join(victim, 'file'), 'untouched', { mode: 0o600 });
-  files = new PodFiles(root);
+  files = new PodFiles(systemClock, root);
 });
 afterEach(() => {
   assert.deepEqual(readdirSync(victim), ['file']);

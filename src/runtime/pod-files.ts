@@ -1,9 +1,9 @@
 // The files of a pod that its containers have mounted and the kubelet writes or makes: hosts and termination messages.
 // Whatever somebody put in their place is never written through, nor is a directory on the way that is a link entered.
-import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entryName, OpenDir } from '../host/files/open-dir.ts';
+import { randomBytes, type Clock } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
 
 const PRIVATE = 0o750;
@@ -16,9 +16,11 @@ export type TerminationLog = {
 };
 
 export class PodFiles {
+  readonly #clock: Pick<Clock, 'random'>;
   readonly #podsDir: string;
 
-  constructor(rootDir: string) {
+  constructor(clock: Pick<Clock, 'random'>, rootDir: string) {
+    this.#clock = clock;
     this.#podsDir = join(rootDir, 'pods');
   }
 
@@ -30,7 +32,7 @@ export class PodFiles {
 
   /** A name for a fresh file for each start. Nothing is made yet: a container that is refused leaves no file behind. */
   newTerminationLog(uid: string, container: string): TerminationLog {
-    const name = randomBytes(4).toString('hex');
+    const name = randomBytes(this.#clock, 4).toString('hex');
     const inside = (work: (dir: OpenDir) => Promise<void>): Promise<void> =>
       this.#inside(uid, ['containers', container], work);
     return {

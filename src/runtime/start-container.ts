@@ -69,7 +69,7 @@ export class ContainerStarter {
   constructor(deps: StarterDeps, facts: RuntimeFacts) {
     this.#deps = deps;
     this.#facts = facts;
-    this.#files = new PodFiles(facts.rootDir);
+    this.#files = new PodFiles(deps.infra.clock, facts.rootDir);
   }
 
   /** Returns the container's id. Fails with ContainerStartError once its event is out. */

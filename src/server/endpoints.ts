@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
 import type { CriRuntime } from '../cri/services.ts';
-import type { Clock } from '../lib/clock.ts';
+import { processStartMs, type Clock } from '../lib/clock.ts';
 import type { Registry } from '../lib/metrics.ts';
 import { KUBERNETES_VERSION } from '../lib/version.ts';
 import type { Waterfall } from '../trace/waterfall.ts';
@@ -75,7 +75,7 @@ export type EndpointDeps = {
 const NODE_LOGS = '/var/log';
 
 /** On both ports. */
-export function sharedEndpoints({ registry }: Environment, deps: EndpointDeps): readonly Endpoint[] {
+export function sharedEndpoints({ clock, registry }: Environment, deps: EndpointDeps): readonly Endpoint[] {
   const { statistics, probeRegistry } = deps;
   const health = new HealthMetrics();
   return [
@@ -93,7 +93,7 @@ export function sharedEndpoints({ registry }: Environment, deps: EndpointDeps): 
         '/metrics/cadvisor': (signal) => statistics.cadvisorMetrics(signal),
         '/metrics/resource': (signal) => statistics.resourceMetrics(signal),
       },
-      Math.floor(performance.timeOrigin / 1000),
+      Math.floor(processStartMs(clock) / 1000),
     ),
   ];
 }
@@ -113,7 +113,7 @@ export function mainEndpoint(
     all.push(
       statuszRoutes({
         clock,
-        startedAtMs: performance.timeOrigin,
+        startedAtMs: processStartMs(clock),
         version: KUBERNETES_VERSION.slice(1),
         runtimeVersion: `node ${process.version}`,
         paths: () => all.flatMap((e) => e.roots.filter((r) => r.exact === true).map((r) => r.prefix)),

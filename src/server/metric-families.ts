@@ -1,6 +1,6 @@
 // A page of metrics from Prometheus' text format into its protobuf form: families one after another, each behind its
 // length. Reads what our own pages write, which is a strict form of that text.
-import { setImmediate as turn } from 'node:timers/promises';
+import { nextTurn } from '../lib/clock.ts';
 import { encode, type Partially } from '../lib/proto/codec.ts';
 import { MetricFamily, MetricType, type Bucket, type LabelPair, type Metric } from './gen/metric-families.ts';
 
@@ -22,7 +22,7 @@ const TURN_AFTER = 256 * 1024;
 export async function delimitedFamilies(text: string): Promise<Buffer> {
   const out: Buffer[] = [];
   let family: Draft | undefined;
-  let nextTurn = TURN_AFTER;
+  let pauseAt = TURN_AFTER;
   const finish = (): void => {
     if (family !== undefined) out.push(...delimited(family));
   };
@@ -35,9 +35,9 @@ export async function delimitedFamilies(text: string): Promise<Buffer> {
       family = begun(line);
     } else if (line.startsWith('# TYPE ')) setType(family, line);
     else if (family !== undefined) addSample(family, line);
-    if (at < nextTurn) continue;
-    nextTurn = at + TURN_AFTER;
-    await turn();
+    if (at < pauseAt) continue;
+    pauseAt = at + TURN_AFTER;
+    await nextTurn();
   }
   finish();
   return Buffer.concat(out);

@@ -9,6 +9,7 @@ import { detectCgroups } from '../host/cgroups/layout.ts';
 import { CgroupStatisticsReader } from '../host/cgroups/statistics-reader.ts';
 import { goArch, readHostFacts } from '../host/host-facts.ts';
 import { readTopology } from '../host/proc.ts';
+import { processStartMs } from '../lib/clock.ts';
 import type { Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { KUBELET_VERSION } from '../lib/version.ts';
@@ -67,7 +68,7 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
   const volumes = measuring(env, deps);
   const node = new NodeReadings(
     { cgroups, births: source, host, imageFs: (signal) => cri.images.imageFsInfo({}, signal), clock },
-    { nodeName: env.nodeName, rootDir: flags.rootDir, places, psi, startedMs: performance.timeOrigin },
+    { nodeName: env.nodeName, rootDir: flags.rootDir, places, psi, startedMs: processStartMs(clock) },
   );
   const sandboxImages = new SandboxImages(clock, cri.runtime);
   const containers = new ContainerReadings(
@@ -158,7 +159,8 @@ async function readMachineReading(host: HostReadings): Promise<MachineReading> {
 }
 
 function registerMetrics(env: Environment, deps: StatsDeps, opts: StatsOptions, provider: StatsProvider): void {
-  const { registry, nodeName, gates } = env;
+  const { clock, registry, nodeName, gates } = env;
+  const startMs = processStartMs(clock);
   registerKubeletMetrics(
     { ...deps, registry, summary: () => provider.latest },
     {
@@ -169,6 +171,6 @@ function registerMetrics(env: Environment, deps: StatsDeps, opts: StatsOptions, 
       gates: gates.entries(),
     },
   );
-  registerProcessMetrics(registry);
-  registerProcessStart(deps.probeRegistry);
+  registerProcessMetrics(registry, startMs);
+  registerProcessStart(deps.probeRegistry, startMs);
 }

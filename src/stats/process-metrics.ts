@@ -5,7 +5,7 @@ import type { Registry } from '../lib/metrics.ts';
 /** What an unlimited address space is shown as: the largest 64-bit number. */
 const UNLIMITED = 2 ** 64;
 
-export function registerProcessMetrics(registry: Registry): void {
+export function registerProcessMetrics(registry: Registry, startMs: number): void {
   const show = (type: 'counter' | 'gauge', name: string, help: string, read: () => number | undefined): void =>
     registry.collected(`process_${name}`, help, type, () => {
       const value = read();
@@ -30,16 +30,16 @@ export function registerProcessMetrics(registry: Registry): void {
   show('counter', 'network_transmit_bytes_total', 'Number of bytes sent by the process over the network.', () =>
     octetsIn(textOf('net/netstat'), 'OutOctets'),
   );
-  registerProcessStart(registry);
+  registerProcessStart(registry, startMs);
 }
 
 /** The only one that the probes' page shows. */
-export function registerProcessStart(registry: Registry): void {
+export function registerProcessStart(registry: Registry, startMs: number): void {
   registry.collected(
     'process_start_time_seconds',
     'Start time of the process since unix epoch in seconds.',
     'gauge',
-    () => [[{}, Math.floor(performance.timeOrigin) / 1000]],
+    () => [[{}, startMs / 1000]],
   );
 }
 

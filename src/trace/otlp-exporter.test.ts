@@ -27,7 +27,7 @@ const waterfall: Waterfall = {
 
 describe('spans on the wire', () => {
   it('one trace per pod, the pieces below the root, times in nanoseconds', () => {
-    const request = exportRequest([waterfall], { nodeName: 'n1', version: 'v1' });
+    const request = exportRequest([waterfall], { nodeName: 'n1', version: 'v1' }, systemClock);
     const back = decode(ExportTraceServiceRequest, encode(ExportTraceServiceRequest, request));
     const [root, sandbox, image] = back.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
     assert.equal(root?.name, 'startPod');

@@ -1,7 +1,6 @@
 // Sends finished waterfalls to an OpenTelemetry collector (OTLP over gRPC), a chosen share of them, in batches. A
 // collector that is away costs a log line and the spans of that time, never a pod.
-import { randomBytes } from 'node:crypto';
-import type { Clock } from '../lib/clock.ts';
+import { randomBytes, type Clock } from '../lib/clock.ts';
 import { GrpcChannel, type Target } from '../lib/grpc/channel.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
@@ -62,14 +61,15 @@ export class OtlpExporter implements Runnable {
 
   async #flush(channel: GrpcChannel, signal: AbortSignal): Promise<void> {
     if (this.#waiting.length === 0) return;
+    const { clock, log } = this.#deps;
     const batch = this.#waiting;
     this.#waiting = [];
     try {
-      await channel.unary(TraceService.export, exportRequest(batch, this.#o), { signal, deadlineMs: CALL_MS });
-      if (this.#isAway) this.#deps.log.info('the trace collector answers again', { endpoint: this.#o.endpoint });
+      await channel.unary(TraceService.export, exportRequest(batch, this.#o, clock), { signal, deadlineMs: CALL_MS });
+      if (this.#isAway) log.info('the trace collector answers again', { endpoint: this.#o.endpoint });
       this.#isAway = false;
     } catch (err) {
-      if (!this.#isAway) this.#deps.log.warn('spans could not be sent', { endpoint: this.#o.endpoint, err });
+      if (!this.#isAway) log.warn('spans could not be sent', { endpoint: this.#o.endpoint, err });
       this.#isAway = true;
     }
   }
@@ -90,18 +90,19 @@ export function targetOf(endpoint: string): Target {
 export function exportRequest(
   waterfalls: readonly Waterfall[],
   { nodeName, version }: Pick<OtlpExporterOptions, 'nodeName' | 'version'>,
+  clock: Pick<Clock, 'random'>,
 ): ExportTraceServiceRequest {
   const attributes = attributesOf({ 'service.name': 'kubelet', 'service.version': version, 'host.name': nodeName });
-  const spans = waterfalls.flatMap(spansOf);
+  const spans = waterfalls.flatMap((waterfall) => spansOf(waterfall, clock));
   return {
     resourceSpans: [{ resource: { attributes }, scopeSpans: [{ scope: { name: 'kubelet', version }, spans }] }],
   };
 }
 
-function spansOf(waterfall: Waterfall): WireSpan[] {
+function spansOf(waterfall: Waterfall, clock: Pick<Clock, 'random'>): WireSpan[] {
   const { kind, uid, namespace, name, startedAtMs, tookMs = 0, spans } = waterfall;
-  const traceId = randomBytes(16);
-  const rootId = randomBytes(8);
+  const traceId = randomBytes(clock, 16);
+  const rootId = randomBytes(clock, 8);
   const nanos = (ms: number): bigint => BigInt(Math.round((startedAtMs + ms) * 1000)) * 1000n;
   const root: WireSpan = {
     traceId,
@@ -116,7 +117,7 @@ function spansOf(waterfall: Waterfall): WireSpan[] {
   };
   const child = (span: Span): WireSpan => ({
     traceId,
-    spanId: randomBytes(8),
+    spanId: randomBytes(clock, 8),
     parentSpanId: rootId,
     name: span.name,
     kind: INTERNAL,

@@ -59,7 +59,7 @@ describe('logs and garbage on containerd', () => {
       }
     })();
     let text = '';
-    for await (const chunk of readLogs(logPath, { follow: true }, () => true, stopper.signal)) {
+    for await (const chunk of readLogs(logPath, { follow: true, clock: systemClock }, () => true, stopper.signal)) {
       text += chunk.toString();
       if (text.endsWith(`line ${LINES - 1}\n`)) break;
     }

@@ -1,6 +1,6 @@
 // The watch request: initial state where asked for, then changes as they happen, bookmarks in between, an orderly end.
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../lib/clock.ts';
+import { nextTurn, type Clock } from '../../lib/clock.ts';
 import { ApiError, invalid } from './api-error.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import type { Exchange } from './exchange.ts';
@@ -125,7 +125,7 @@ class WatchStream implements WatchSink {
   write(line: string): boolean {
     const response = this.#response;
     if (response.writableEnded || this.#closed) return false;
-    if (this.#pending === '') setImmediate(() => this.#flush());
+    if (this.#pending === '') void nextTurn().then(() => this.#flush());
     this.#pending += line;
     return response.writableLength + this.#pending.length < MAX_BUFFERED_BYTES;
   }
