@@ -28,7 +28,7 @@ type Seen = { readonly cpuMicros: number; readonly atMs: number; readonly idle: 
 export class NodeHistory {
   readonly #clock: Clock;
   readonly #samples: { readonly slot: number; readonly sample: Sample }[] = [];
-  #others: () => Sample = () => ({});
+  readonly #others: (() => Sample)[] = [];
   #agent: { readonly cpuCores?: number; readonly busy?: number } = {};
   #before: Seen | undefined;
   #last: NodeFigures | undefined;
@@ -39,7 +39,7 @@ export class NodeHistory {
 
   /** What goes into each sample beside the node's figures. */
   with(others: () => Sample): void {
-    this.#others = others;
+    this.#others.push(others);
   }
 
   /** The node was measured. Measurements within one slot of time replace each other. */
@@ -47,7 +47,7 @@ export class NodeHistory {
     this.#last = figures;
     this.#observeAgent();
     const slot = this.#slot();
-    const sample: Sample = { ...sampleOf(figures), ...this.#agentSample(), ...this.#others() };
+    const sample: Sample = Object.assign({}, sampleOf(figures), this.#agentSample(), ...this.#others.map((of) => of()));
     if (this.#samples.at(-1)?.slot === slot) this.#samples.pop();
     this.#samples.push({ slot, sample });
     while ((this.#samples[0]?.slot ?? slot) <= slot - SAMPLES) this.#samples.shift();

@@ -182,12 +182,19 @@ export type PodView = {
   readonly probes: readonly ProbeView[];
   readonly volumes: readonly VolumeView[];
   readonly events: readonly EventView[];
-  /** Where what runs is not what the spec says. */
-  readonly differences: readonly { readonly what: string; readonly wanted: string; readonly running: string }[];
+  /** What the spec says beside what runs; where they differ, first. */
+  readonly compared: readonly ComparedView[];
   readonly cgroup: readonly { readonly name: string; readonly values: Readonly<Record<string, string>> }[];
   /** The pod's spec as YAML, without what may be a secret. */
   readonly spec: string;
   readonly worker?: WorkerView;
+};
+
+export type ComparedView = {
+  readonly what: string;
+  readonly wanted: string;
+  readonly running: string;
+  readonly same: boolean;
 };
 
 export type WaterfallView = {
@@ -220,8 +227,6 @@ export type ContainerView = {
   readonly exit?: string;
   readonly lastExit?: string;
   readonly lastExitMs?: number;
-  /** Its back-off ends then. */
-  readonly nextTryMs?: number;
   readonly cpuCores?: number;
   readonly cpuLimitCores?: number;
   readonly memoryBytes?: number;

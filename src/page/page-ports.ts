@@ -17,6 +17,7 @@ import type { Why } from '../why/facts.ts';
 import { cgroupValues, type PodCgroupPaths } from './cgroup-values.ts';
 import type { ProbeView, SignalView } from './model.ts';
 import type { LogSource, PagePorts } from './ports.ts';
+import { isReady } from './pod-row.ts';
 import type { PageRecords } from './records.ts';
 
 type ChosenLog = { readonly ok: true; readonly containerId: string } | { readonly ok: false; readonly why: string };
@@ -86,6 +87,7 @@ export type PageFacts = {
 
 export function pagePorts(parts: PageParts, facts: PageFacts): PagePorts {
   const { base, cluster, runtime, pods, workers, stats, images } = parts;
+  base.records.history.with(() => ({ pods: pods.all().filter(isReady).length }));
   return {
     clock: base.clock,
     log: base.log.child({ component: 'node-page' }),

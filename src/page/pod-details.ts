@@ -13,7 +13,16 @@ import { bytesOf, canonicalQuantity, milliOf } from '../core/quantity.ts';
 import type { KubeEvent } from '../core/node.ts';
 import { newestOf, type PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
-import type { ConditionView, ContainerView, EventView, PodView, ProbeView, Tone, VolumeView } from './model.ts';
+import type {
+  ComparedView,
+  ConditionView,
+  ContainerView,
+  EventView,
+  PodView,
+  ProbeView,
+  Tone,
+  VolumeView,
+} from './model.ts';
 import { allStatuses, exitWords, type Use } from './pod-row.ts';
 
 export const conditionViews = (
@@ -161,9 +170,9 @@ export const eventViews = (events: readonly KubeEvent[]): readonly EventView[] =
     }))
     .reverse();
 
-/** Where what runs is not what the spec says. */
-export function differences(pod: Pod, snapshot: PodSnapshot | undefined): PodView['differences'] {
-  const found: { what: string; wanted: string; running: string }[] = [];
+/** What the spec says of containers beside what runs. */
+export function compared(pod: Pod, snapshot: PodSnapshot | undefined): PodView['compared'] {
+  const found: ComparedView[] = [];
   const statuses = new Map(allStatuses(pod).map((s) => [s.name, s]));
   const names = new Set<string>();
   for (const { container } of containersOf(pod)) {
@@ -171,20 +180,33 @@ export function differences(pod: Pod, snapshot: PodSnapshot | undefined): PodVie
     const status = statuses.get(container.name);
     if (status?.state.running === undefined) continue;
     const seen = snapshot === undefined ? undefined : newestOf(snapshot, container.name);
-    const wanted = container.image ?? '';
-    if (seen !== undefined && seen.image !== '' && !sameImage(wanted, status.image, seen.imageRef))
-      found.push({ what: `${container.name}: image`, wanted, running: status.image });
-    for (const kind of ['requests', 'limits'] as const)
-      for (const [resource, amount] of Object.entries(container.resources?.[kind] ?? {})) {
-        const actual = status.resources?.[kind]?.[resource];
-        if (actual !== undefined && canonicalQuantity(actual) !== canonicalQuantity(amount))
-          found.push({ what: `${container.name}: ${resource} ${kind.slice(0, -1)}`, wanted: amount, running: actual });
-      }
+    found.push(...comparedContainer(container, status, seen?.imageRef ?? ''));
   }
   for (const c of snapshot?.containers ?? [])
     if (c.state === 'running' && !names.has(c.name))
-      found.push({ what: `${c.name}: container`, wanted: 'not in the spec', running: c.id.slice(0, 12) });
-  return found;
+      found.push({
+        what: `${c.name}: container`,
+        wanted: 'not in the spec',
+        running: c.id.slice(0, SHORT_ID),
+        same: false,
+      });
+  return found.toSorted((a, b) => Number(a.same) - Number(b.same));
+}
+
+const SHORT_ID = 12;
+
+function comparedContainer(container: Container, status: ContainerStatus, imageRef: string): readonly ComparedView[] {
+  const { name, image: wanted = '' } = container;
+  const resources = (['requests', 'limits'] as const).flatMap((kind) =>
+    Object.entries(container.resources?.[kind] ?? {}).flatMap(([resource, amount]): ComparedView[] => {
+      const running = status.resources?.[kind]?.[resource];
+      if (running === undefined) return [];
+      const what = `${name}: ${resource} ${kind.slice(0, -1)}`;
+      return [{ what, wanted: amount, running, same: canonicalQuantity(running) === canonicalQuantity(amount) }];
+    }),
+  );
+  const same = status.image === '' || sameImage(wanted, status.image, imageRef);
+  return [{ what: `${name}: image`, wanted, running: status.image, same }, ...resources];
 }
 
 /** `nginx`, `docker.io/library/nginx:latest` and `nginx@sha256:…` are one image; only different names are told. */

@@ -93,7 +93,7 @@ function toneOf(pod: Pod, state: string): Tone {
   return pod.status?.phase === 'Running' ? 'warn' : 'busy';
 }
 
-const isReady = ({ status }: Pod): boolean =>
+export const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
 
 function lastExit(statuses: readonly ContainerStatus[]): { lastExit: string; lastExitMs: number } | undefined {

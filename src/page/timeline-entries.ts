@@ -49,7 +49,7 @@ export function entryOfEvent(event: KubeEvent, nowMs: number): NewEntry | undefi
     tone,
     ...(about.kind === 'Pod' ? { pod: `${about.namespace ?? 'default'}/${about.name ?? ''}` } : {}),
     ...(container === undefined ? {} : { container }),
-    text: `${reason}: ${message}`.slice(0, 400),
+    text: `${reason}: ${message.trim().replace(/:$/, '')}`.slice(0, 400),
   };
 }
 

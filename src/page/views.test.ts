@@ -10,7 +10,7 @@ import { NodeHistory } from './history.ts';
 import { byTime, LineReader } from './log-stream.ts';
 import { readyView } from './node-ready.ts';
 import { nodeUse } from './node-use.ts';
-import { containerViews, differences, probeWords, volumeViews } from './pod-details.ts';
+import { compared, containerViews, probeWords, volumeViews } from './pod-details.ts';
 import { countPods, podRow } from './pod-row.ts';
 import { pullViews } from './pull-views.ts';
 import { specText } from './spec-text.ts';
@@ -170,12 +170,15 @@ describe('a pod in detail', () => {
     ]);
   });
 
-  it('tells resources in force that are not those of the spec', () => {
+  it('puts the spec beside what runs, what differs first', () => {
     const its = pod(
       { containerStatuses: [status('main', { resources: { limits: { cpu: '100m' } } })] },
       { containers: [{ name: 'main', image: 'busybox:1', resources: { limits: { cpu: '0.2' } } }] },
     );
-    assert.deepEqual(differences(its, undefined), [{ what: 'main: cpu limit', wanted: '0.2', running: '100m' }]);
+    assert.deepEqual(compared(its, undefined), [
+      { what: 'main: cpu limit', wanted: '0.2', running: '100m', same: false },
+      { what: 'main: image', wanted: 'busybox:1', running: 'busybox:1', same: true },
+    ]);
   });
 
   it('shows the spec without what sounds like a secret', () => {

@@ -19,7 +19,7 @@ import type {
   WorkerView,
 } from './model.ts';
 import { nodeUse } from './node-use.ts';
-import { conditionViews, containerViews, differences, eventViews, probeViews, volumeViews } from './pod-details.ts';
+import { compared, conditionViews, containerViews, eventViews, probeViews, volumeViews } from './pod-details.ts';
 import { countPods, podRow, type Use } from './pod-row.ts';
 import type { PagePorts } from './ports.ts';
 import { pullViews } from './pull-views.ts';
@@ -127,7 +127,7 @@ export class PageViews {
         use: new Map((figures?.volume ?? []).map((v) => [v.name, defined(v)])),
       }),
       events: eventViews(about.events(uid)),
-      differences: differences(pod, about.observed(uid)),
+      compared: compared(pod, about.observed(uid)),
       cgroup,
       spec: specText(pod),
       ...(worker === undefined ? {} : { worker: this.#worker(worker) }),

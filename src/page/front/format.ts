@@ -13,8 +13,11 @@ export function bytes(value: number): string {
 }
 
 /** `250m`, `1.25` */
-export const cores = (value: number): string =>
-  value < 0.9995 ? `${value < 0.01 ? (value * 1000).toFixed(1) : Math.round(value * 1000)}m` : value.toFixed(2);
+export function cores(value: number): string {
+  if (value >= 0.9995) return value.toFixed(2);
+  const milli = value * 1000;
+  return milli >= 10 ? `${Math.round(milli)}m` : milli < 0.05 ? '0m' : `${milli.toFixed(1)}m`;
+}
 
 export function duration(ms: number): string {
   if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;

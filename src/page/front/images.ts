@@ -69,14 +69,12 @@ function listCard(images: readonly ImageView[]): HTMLElement {
               h('span', { class: 'dim block mono' }, i.id.replace(/^sha256:/, '').slice(0, 12)),
             ],
             h('span', { class: 'num' }, bytes(i.sizeBytes)),
-            i.usedBy.length === 0
-              ? h('span', { class: 'dim' }, 'nobody')
-              : i.usedBy.slice(0, 5).map((pod) => userLink(pod)),
+            i.usedBy.length === 0 ? h('span', { class: 'dim' }, 'nobody') : users(i.usedBy),
             i.pinned
               ? pill('idle', 'pinned')
               : i.collectOrder === undefined
                 ? h('span', { class: 'dim' }, 'kept')
-                : `${ordinal(i.collectOrder)} to go`,
+                : pill('warn', `${ordinal(i.collectOrder)} to go`),
           ]),
           'cards',
         ),
@@ -85,10 +83,18 @@ function listCard(images: readonly ImageView[]): HTMLElement {
   return section;
 }
 
-function userLink(pod: string): HTMLElement {
-  const [namespace = '', name = ''] = pod.split('/');
-  return h('a', { class: 'block', href: podLink(namespace, name) }, pod);
-}
+const SHOWN_USERS = 6;
+
+const users = (pods: readonly string[]): HTMLElement =>
+  h(
+    'span',
+    { class: 'links' },
+    ...pods.slice(0, SHOWN_USERS).map((pod) => {
+      const [namespace = '', name = ''] = pod.split('/');
+      return h('a', { href: podLink(namespace, name) }, pod);
+    }),
+    pods.length > SHOWN_USERS && h('span', { class: 'dim' }, `and ${count(pods.length - SHOWN_USERS)} more`),
+  );
 
 function ordinal(n: number): string {
   const tens = n % 100;

@@ -7,6 +7,8 @@ import { bar, card, dot, empty, pill, sparkline, whyBox } from './parts.ts';
 import { pullList } from './pulls.ts';
 
 const SAMPLES = 360;
+/** So much time is shown even when the agent has not run that long. */
+const LEAST_SAMPLES = 30;
 
 export class NowPage implements View {
   readonly title = 'Now';
@@ -24,24 +26,38 @@ export class NowPage implements View {
   #show(now: NowView): void {
     this.#head(now);
     this.#history = merged(this.#history, now.history);
-    const { series } = this.#history;
+    const hour = hourOf(this.#history);
+    const { series } = hour;
     const part = (key: string, data: unknown, make: () => HTMLElement): HTMLElement =>
       this.#parts.show(key, data, make);
     arrange(this.element, [
       part('ready', [now.ready, now.node, now.problems], () => readyCard(now)),
-      part('pods', [now.pods, series.pods.length], () => podsCard(now)),
-      part('cpu', [now.use, series.cpu], () => cpuCard(now, series)),
-      part('memory', [now.use, series.memory], () => memoryCard(now, series)),
-      part('disk', [now.use.disks, series.disk], () => diskCard(now, series)),
-      part('psi', [now.use.psi, series.psiCpu], () => psiCard(now, series)),
-      part('signals', now.signals, () => tall(signalsCard(now.signals))),
-      part('agent', [now.agent, series.agentCpu], () => agentCard(now, series)),
-      part('latency', [now.latency, series.runtimeMs], () => latencyCard(now, series)),
-      part('pulls', now.pulls, () => card('Image pulls', pullList(now.pulls, now.atMs))),
+      ...(now.pulls.length === 0 ? [] : [part('pulls', now.pulls, () => pullsCard(now))]),
+      part('pods', [now.pods, series.pods], () => podsCard(now, hour)),
+      part('cpu', [now.use.cpuCores, series.cpu], () => cpuCard(now, hour)),
+      part('memory', [now.use, series.memory], () => memoryCard(now, hour)),
+      part('disk', [now.use.disks, series.disk], () => diskCard(now, hour)),
+      part('psi', [now.use.psi, series.psiCpu], () => psiCard(now, hour)),
+      part('agent', [now.agent, series.agentCpu], () => agentCard(now, hour)),
+      part('signals', now.signals, () => signalsCard(now.signals)),
+      part('latency', [now.latency, series.runtimeMs], () => latencyCard(now, hour)),
       part('slowest', now.slowest, () => slowestCard(now)),
-      part('conditions', now.conditions, () => conditionsCard(now)),
+      part('conditions', [now.conditions, Math.floor(now.atMs / 10_000)], () => conditionsCard(now)),
     ]);
   }
+}
+
+type Series = HistoryView['series'];
+/** The series, and in words how much time they span. */
+type Hour = { readonly series: Series; readonly words: string };
+
+function hourOf({ series, everyMs }: HistoryView): Hour {
+  const known = series.cpu.length;
+  const missing = Array.from<null>({ length: Math.max(0, LEAST_SAMPLES - known) }).fill(null);
+  const padded = { ...series };
+  for (const name of Object.keys(padded) as SeriesName[]) padded[name] = [...missing, ...series[name]];
+  const minutes = Math.round((Math.max(known, LEAST_SAMPLES) * everyMs) / 60_000);
+  return { series: padded, words: minutes >= 59 ? 'last hour' : `last ${minutes} min` };
 }
 
 /** New samples behind the old ones; those of the same moment are replaced. */
@@ -57,14 +73,6 @@ function merged(before: HistoryView | undefined, now: HistoryView): HistoryView 
   }
   return { ...now, series };
 }
-
-/** Beside two others. */
-function tall(element: HTMLElement): HTMLElement {
-  element.classList.add('tall');
-  return element;
-}
-
-type Series = HistoryView['series'];
 
 const big = (value: string, unit = ''): HTMLElement =>
   h('p', { class: 'big' }, value, unit !== '' && h('small', {}, ` ${unit}`));
@@ -87,12 +95,23 @@ function readyCard({ ready, node, problems }: NowView): HTMLElement {
     h('h2', {}, ready.ready ? 'Ready' : 'Not ready'),
     whyBox(ready.why, ready.ready ? 'ok' : 'bad'),
     problems > 0 &&
-      h('p', {}, h('a', { href: '#/workers' }, `${problems} problem${problems === 1 ? '' : 's'} in manifests`)),
+      h(
+        'p',
+        { class: 'notice' },
+        dot('warn'),
+        h('a', { href: '#/workers' }, `${problems} problem${problems === 1 ? '' : 's'} in manifests`),
+      ),
     h('dl', { class: 'facts' }, ...facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))),
   );
 }
 
-function podsCard({ pods }: NowView): HTMLElement {
+const pullsCard = ({ pulls, atMs }: NowView): HTMLElement => {
+  const section = card('Image pulls', pullList(pulls, atMs));
+  section.classList.add('wide');
+  return section;
+};
+
+function podsCard({ pods }: NowView, { series, words }: Hour): HTMLElement {
   const kinds: [Tone, string, number, string][] = [
     ['ok', 'ready', pods.ready, 'ok'],
     ['busy', 'starting', pods.starting, 'busy'],
@@ -111,7 +130,7 @@ function podsCard({ pods }: NowView): HTMLElement {
     if (n > 0) stack.append(piece);
   }
   return card(
-    'Pods',
+    ['Pods', words],
     big(count(pods.total), `of at most ${count(pods.max)}`),
     stack,
     h(
@@ -123,40 +142,41 @@ function podsCard({ pods }: NowView): HTMLElement {
           h('li', {}, dot(tone), h('a', { href: `#/pods?state=${key}` }, `${count(n)} ${word}`)),
         ),
     ),
+    sparkline(series.pods, { label: `Ready pods in the ${words}`, max: pods.total }),
   );
 }
 
-function cpuCard({ use, node }: NowView, series: Series): HTMLElement {
+function cpuCard({ use, node }: NowView, { series, words }: Hour): HTMLElement {
   const share = percent(use.cpuCores ?? 0, node.cpus);
   return card(
-    'CPU',
+    ['CPU', words],
     big(use.cpuCores === undefined ? '–' : use.cpuCores.toFixed(2), `of ${node.cpus} cores`),
     bar(share, { tone: tight(share), label: `${Math.round(share)} percent of the CPU is used` }),
-    sparkline(series.cpu, { label: 'CPU in the last hour', max: node.cpus }),
+    sparkline(series.cpu, { label: `CPU in the ${words}`, max: node.cpus }),
   );
 }
 
-function memoryCard({ use, node }: NowView, series: Series): HTMLElement {
+function memoryCard({ use, node }: NowView, { series, words }: Hour): HTMLElement {
   const used = use.memoryWorkingSetBytes ?? 0;
   const whole = used + (use.memoryAvailableBytes ?? Math.max(0, node.memoryBytes - used));
   const share = percent(used, whole);
   return card(
-    'Memory',
+    ['Memory', words],
     big(bytes(used), `of ${bytes(whole)}`),
     bar(share, { tone: tight(share), label: `${Math.round(share)} percent of the memory is used` }),
-    sparkline(series.memory, { label: 'Memory in the last hour', max: whole }),
+    sparkline(series.memory, { label: `Memory in the ${words}`, max: whole }),
     use.swapBytes !== undefined && use.swapBytes > 0 && h('p', { class: 'dim' }, `Swap ${bytes(use.swapBytes)}`),
   );
 }
 
-function diskCard({ use }: NowView, series: Series): HTMLElement {
+function diskCard({ use }: NowView, { series, words }: Hour): HTMLElement {
   if (use.disks.length === 0) return card('Disk', empty('Not measured yet.'));
   return card(
-    'Disk',
+    ['Disk', words],
     ...use.disks.flatMap((disk, i) => {
       const share = percent(disk.usedBytes, disk.capacityBytes);
       const inodes = disk.inodes === undefined ? 0 : percent(disk.inodesUsed ?? 0, disk.inodes);
-      const words = `${disk.name}${disk.inodes === undefined ? '' : `, ${Math.round(inodes)} % of inodes`}`;
+      const about = `${disk.name}${disk.inodes === undefined ? '' : `, ${Math.round(inodes)} % of inodes`}`;
       return [
         i === 0
           ? big(bytes(disk.usedBytes), `of ${bytes(disk.capacityBytes)}`)
@@ -165,14 +185,14 @@ function diskCard({ use }: NowView, series: Series): HTMLElement {
           tone: tight(Math.max(share, inodes)),
           label: `${Math.round(share)} percent of ${disk.name} is used`,
         }),
-        h('p', { class: 'dim' }, words),
+        h('p', { class: 'dim' }, about),
       ];
     }),
-    sparkline(series.disk, { label: 'Disk in the last hour', max: use.disks[0]?.capacityBytes ?? 0 }),
+    sparkline(series.disk, { label: `Disk in the ${words}`, max: use.disks[0]?.capacityBytes ?? 0 }),
   );
 }
 
-function psiCard({ use }: NowView, series: Series): HTMLElement {
+function psiCard({ use }: NowView, { series, words }: Hour): HTMLElement {
   const rows: [string, PsiView | undefined, readonly (number | null)[]][] = [
     ['CPU', use.psi.cpu, series.psiCpu],
     ['Memory', use.psi.memory, series.psiMemory],
@@ -181,82 +201,86 @@ function psiCard({ use }: NowView, series: Series): HTMLElement {
   if (rows.every(([, psi]) => psi === undefined))
     return card('Pressure (PSI)', empty('This kernel does not tell how long work had to wait.'));
   return card(
-    'Pressure (PSI)',
+    ['Pressure (PSI)', words],
     ...rows.map(([name, psi, values]) =>
-      h(
-        'div',
-        { class: 'line' },
-        h('span', {}, name),
-        h('span', { class: 'num' }, psi === undefined ? '–' : `${psi.some.toFixed(1)} %`),
-        sparkline(values, { label: `Share of time work waited for ${name} in the last hour`, max: 10 }),
+      line(
+        name,
+        psi === undefined ? '–' : `${psi.some.toFixed(1)} %`,
+        sparkline(values, { label: `Share of time work waited for ${name} in the ${words}`, max: 10 }),
       ),
     ),
-    h('p', { class: 'dim' }, 'Share of the last ten seconds in which something waited.'),
+    h('p', { class: 'dim note' }, 'Share of the last ten seconds in which something waited.'),
   );
 }
+
+const line = (name: string, value: string, values: SVGElement): HTMLElement =>
+  h('div', { class: 'line' }, h('span', {}, name), h('span', { class: 'num' }, value), values);
 
 function signalsCard(signals: readonly SignalView[]): HTMLElement {
   if (signals.length === 0) return card('Eviction thresholds', empty('Not measured yet.'));
   const amount = (s: SignalView, value: number): string => (s.unit === 'bytes' ? bytes(value) : count(value));
-  return card(
-    'Eviction thresholds',
-    ...signals.map((s) => {
-      const left = percent(s.available, s.capacity);
-      return h(
-        'div',
-        { class: 'signal' },
-        h('span', { class: 'mono' }, s.signal, !s.hard && h('span', { class: 'dim' }, ' soft')),
-        h('span', { class: 'num' }, s.met ? pill('bad', 'met') : '', ` ${amount(s, s.available)} left`),
-        bar(100 - left, {
-          tone: s.met ? 'bad' : left < 3 * percent(s.threshold, s.capacity) ? 'warn' : 'ok',
-          mark: 100 - percent(s.threshold, s.capacity),
-          label: `${s.signal}: ${amount(s, s.available)} left, pods are evicted below ${amount(s, s.threshold)}`,
-        }),
-        h('span', { class: 'dim' }, `evicts below ${amount(s, s.threshold)}`),
-      );
+  const section = card('Eviction thresholds', h('div', { class: 'signals' }, ...signals.map((s) => signal(s, amount))));
+  section.classList.add('wide');
+  return section;
+}
+
+type Amount = (s: SignalView, value: number) => string;
+
+function signal(s: SignalView, amount: Amount): HTMLElement {
+  const left = percent(s.available, s.capacity);
+  return h(
+    'div',
+    { class: 'signal' },
+    h('span', { class: 'mono' }, s.signal, !s.hard && h('span', { class: 'dim' }, ' soft')),
+    h('span', { class: 'num' }, s.met ? pill('bad', 'met') : '', ` ${amount(s, s.available)} left`),
+    bar(100 - left, {
+      tone: s.met ? 'bad' : left < 3 * percent(s.threshold, s.capacity) ? 'warn' : 'ok',
+      mark: 100 - percent(s.threshold, s.capacity),
+      label: `${s.signal}: ${amount(s, s.available)} left, pods are evicted below ${amount(s, s.threshold)}`,
     }),
+    h('span', { class: 'dim' }, `evicts below ${amount(s, s.threshold)}`),
   );
 }
 
-function agentCard({ agent }: NowView, series: Series): HTMLElement {
+function agentCard({ agent }: NowView, { series, words }: Hour): HTMLElement {
   const delay = agent.delayMs;
+  const share = (value: number | undefined): string => (value === undefined ? '–' : `${(value * 100).toFixed(1)} %`);
+  const delayWords = delay === undefined ? '–' : `p99 ${duration(delay.p99)}, max ${duration(delay.max)}`;
   return card(
-    'The agent itself',
-    big(agent.cpuCores === undefined ? '–' : `${(agent.cpuCores * 100).toFixed(2)} %`, 'of a core'),
-    sparkline(series.agentCpu, { label: "The agent's CPU in the last hour" }),
-    h(
-      'dl',
-      { class: 'pairs' },
-      pair('Memory', bytes(agent.rssBytes)),
-      pair('Event loop busy', agent.busy === undefined ? '–' : `${(agent.busy * 100).toFixed(1)} %`),
-      pair('Delay p99 / max', delay === undefined ? '–' : `${duration(delay.p99)} / ${duration(delay.max)}`),
-      pair('Running for', age(agent.uptimeMs)),
+    ['The agent itself', words],
+    line('CPU', share(agent.cpuCores), sparkline(series.agentCpu, { label: `The agent's CPU in the ${words}` })),
+    line(
+      'Memory',
+      bytes(agent.rssBytes),
+      sparkline(series.agentMemory, { label: `The agent's memory in the ${words}` }),
     ),
+    line(
+      'Loop busy',
+      share(agent.busy),
+      sparkline(series.agentBusy, { label: `Share of time the agent's event loop was busy in the ${words}` }),
+    ),
+    h('p', { class: 'dim note' }, `Event loop delay ${delayWords}. Running for ${age(agent.uptimeMs)}.`),
   );
 }
 
-const pair = (name: string, value: string): HTMLElement => h('div', {}, h('dt', {}, name), h('dd', {}, value));
-
-function latencyCard({ latency }: NowView, series: Series): HTMLElement {
+function latencyCard({ latency }: NowView, { series, words }: Hour): HTMLElement {
   const rows = [
     ['Runtime', latency.runtime, series.runtimeMs],
     ['API server', latency.api, series.apiMs],
   ] as const;
   return card(
-    'Answers from others',
+    ['Answers from others', words],
     ...rows.flatMap(([name, view, values]) => {
       if (view === undefined) return [];
       return [
-        h(
-          'div',
-          { class: 'line' },
-          h('span', {}, name),
-          h('span', { class: 'num' }, view.p50Ms === undefined ? '–' : duration(view.p50Ms)),
-          sparkline(values, { label: `Median answer of the ${name} in the last hour` }),
+        line(
+          name,
+          view.p50Ms === undefined ? '–' : duration(view.p50Ms),
+          sparkline(values, { label: `Median answer of the ${name} in the ${words}` }),
         ),
         h(
           'p',
-          { class: 'dim' },
+          { class: 'dim note' },
           `p99 ${view.p99Ms === undefined ? '–' : duration(view.p99Ms)}, ${view.inFlight} in flight, ${view.failed} of ${view.calls} failed`,
         ),
       ];

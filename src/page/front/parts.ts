@@ -16,9 +16,12 @@ export const dot = (tone: Tone): HTMLElement =>
 
 export const pill = (tone: Tone, text: string): HTMLElement => h('span', { class: `pill ${tone}` }, text);
 
-export function card(title: string, ...children: readonly Child[]): HTMLElement {
-  const id = `h-${title.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
-  return h('section', { class: 'card', 'aria-labelledby': id }, h('h2', { id }, title), ...children);
+/** With a word about it at the right of its title, if there is one. */
+export function card(title: string | readonly [string, string], ...children: readonly Child[]): HTMLElement {
+  const [name, aside] = typeof title === 'string' ? [title] : title;
+  const id = `h-${name.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
+  const head = h('h2', { id }, name, aside !== undefined && h('span', { class: 'aside' }, aside));
+  return h('section', { class: 'card', 'aria-labelledby': id }, head, ...children);
 }
 
 /** A share of a whole, with a mark where something begins. */
@@ -30,7 +33,7 @@ export function bar(share: number, options: { tone?: Tone; mark?: number; label:
   return h('span', { class: `bar ${options.tone ?? 'ok'}`, role: 'img', 'aria-label': options.label }, fillBar, mark);
 }
 
-/** The last hour as a line. Gaps stay gaps. */
+/** The last hour as a line. Gaps stay gaps, a value between two of them is a dot. */
 export function sparkline(
   values: readonly (number | null)[],
   options: { readonly label: string; readonly max?: number; readonly min?: number },
@@ -46,7 +49,7 @@ export function sparkline(
   for (const [x, v] of values.entries()) {
     if (v === null) continue;
     const isFirst = x === 0 || values[x - 1] === null;
-    line += `${isFirst ? 'M' : 'L'}${x} ${y(v).toFixed(2)}`;
+    line += `${isFirst ? 'M' : 'L'}${x} ${y(v).toFixed(2)}${isFirst ? 'h0' : ''}`;
     if (isFirst) from = x;
     area += `${isFirst ? `M${x} 31L` : 'L'}${x} ${y(v).toFixed(2)}`;
     if (x === values.length - 1 || values[x + 1] === null) area += `L${x} 31L${from} 31Z`;

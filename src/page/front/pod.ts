@@ -58,7 +58,7 @@ export class PodPage implements View {
       part('probes', view.probes, () => probesCard(view.probes, atMs)),
       part('volumes', view.volumes, () => volumesCard(view.volumes)),
       part('conditions', view.conditions, () => conditionsCard(view)),
-      part('differences', view.differences, () => differencesCard(view)),
+      part('compared', view.compared, () => comparedCard(view)),
       part('events', [view.events, Math.floor(atMs / 10_000)], () => eventsCard(view)),
       part('cgroup', view.cgroup, () => cgroupCard(view)),
       part('spec', view.spec, () => specCard(view)),
@@ -235,17 +235,24 @@ const conditionsCard = ({ conditions, atMs }: PodView): HTMLElement =>
         ),
   );
 
-const differencesCard = ({ differences }: PodView): HTMLElement =>
-  card(
+function comparedCard({ compared }: PodView): HTMLElement {
+  const section = card(
     'Spec against what runs',
-    differences.length === 0
-      ? empty('What runs is what the spec says.')
+    compared.length === 0
+      ? empty('Nothing runs that could be compared.')
       : table(
-          'Differences',
-          ['What', 'Wanted', 'Running'],
-          differences.map((d) => [d.what, d.wanted, d.running]),
+          'Spec against what runs',
+          ['What', 'Spec', 'Running'],
+          compared.map((c) => [
+            h('span', { class: 'state' }, dot(c.same ? 'ok' : 'warn'), c.what),
+            h('span', { class: 'mono' }, c.wanted),
+            h('span', { class: c.same ? 'mono' : 'mono error' }, c.running),
+          ]),
         ),
   );
+  section.classList.add('half');
+  return section;
+}
 
 const eventsCard = ({ events, atMs }: PodView): HTMLElement => {
   const section = card(

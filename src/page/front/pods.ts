@@ -30,7 +30,7 @@ export const podLink = (namespace: string, name: string): string =>
 
 /** Use against its limit: a bar only where there is one. */
 export function useCell(used: number | undefined, limit: number | undefined, text: (n: number) => string): Child {
-  if (used === undefined) return h('span', { class: 'dim' }, '–');
+  if (used === undefined) return h('span', { class: 'dim none' }, '–');
   const words = text(used);
   if (limit === undefined) return h('span', { class: 'use' }, words);
   const share = percent(used, limit);

@@ -4,6 +4,9 @@ import { h } from './dom.ts';
 import { bytes, duration, percent } from './format.ts';
 import { bar, empty } from './parts.ts';
 
+/** More are folded away. */
+const FEW_LAYERS = 8;
+
 export function pullList(pulls: readonly PullView[], nowMs: number): HTMLElement {
   if (pulls.length === 0) return empty('Nothing is being pulled.');
   return h('ul', { class: 'pulls' }, ...pulls.map((pull) => onePull(pull, nowMs)));
@@ -25,12 +28,16 @@ function onePull(pull: PullView, nowMs: number): HTMLElement {
     {},
     h('p', { class: 'mono' }, pull.image),
     share !== undefined && bar(share, { tone: 'busy', label: `${Math.round(share)} percent of ${pull.image} is here` }),
-    h('p', { class: 'dim' }, words.join(' · ')),
-    h('p', { class: 'dim' }, `for ${pull.pods.join(', ')}`),
+    h(
+      'p',
+      { class: 'dim words' },
+      h('span', { class: 'num' }, `${share === undefined ? '' : `${Math.floor(share)} % · `}${words.join(' · ')}`),
+      h('span', {}, `for ${pull.pods.join(', ')}`),
+    ),
     layers.length > 0 &&
       h(
         'details',
-        {},
+        { open: layers.length <= FEW_LAYERS },
         h('summary', {}, `${layers.length} layers`),
         h(
           'ul',

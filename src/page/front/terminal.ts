@@ -43,6 +43,7 @@ export class TerminalPanel {
       'aria-multiline': 'true',
       onkeydown: (event) => this.#key(event as KeyboardEvent),
       onpaste: (event) => this.#paste(event as ClipboardEvent),
+      hidden: true,
     });
     this.element = h(
       'section',
@@ -76,6 +77,7 @@ export class TerminalPanel {
 
   #open(): void {
     this.close();
+    this.#view.hidden = false;
     const columns = Math.max(40, Math.min(200, Math.floor((this.#view.clientWidth - 24) / this.#charWidth())));
     this.#screen = new Screen(columns, 24);
     const query = new URLSearchParams({ input: '1', output: '1', tty: '1' });

@@ -5,6 +5,7 @@ import { fill, h } from './dom.ts';
 import { clockTime, count, day, iso } from './format.ts';
 import { dot, empty } from './parts.ts';
 import { podLink } from './pods.ts';
+import { strip } from './strip.ts';
 
 const KINDS: readonly (readonly [TimelineKind | '', string])[] = [
   ['', 'All'],
@@ -19,6 +20,17 @@ const KINDS: readonly (readonly [TimelineKind | '', string])[] = [
   ['other', 'Other'],
 ];
 const SHOWN = 500;
+const KIND_WORDS: Readonly<Record<TimelineKind, string>> = {
+  start: 'start',
+  exit: 'exit',
+  oom: 'memory',
+  probe: 'probe',
+  eviction: 'eviction',
+  pressure: 'pressure',
+  agent: 'agent',
+  runtime: 'runtime',
+  other: 'event',
+};
 
 export class TimelinePage implements View {
   readonly title = 'Timeline';
@@ -28,9 +40,11 @@ export class TimelinePage implements View {
   readonly #kinds = h('div', { class: 'chips', role: 'group', 'aria-label': 'Kind' });
   readonly #count = h('span', { class: 'dim', role: 'status' });
   readonly #filter: HTMLInputElement;
+  readonly #strip = h('figure', { class: 'strip' });
   readonly #list = h('div', { class: 'timeline' });
   #params: URLSearchParams;
   #entries: readonly TimelineEntry[] = [];
+  #atMs = Date.now();
 
   constructor(params: URLSearchParams) {
     this.#params = params;
@@ -45,6 +59,7 @@ export class TimelinePage implements View {
       'div',
       { class: 'card wide' },
       h('div', { class: 'controls' }, this.#filter, this.#kinds, this.#count),
+      this.#strip,
       this.#list,
     );
     this.#draw();
@@ -65,8 +80,9 @@ export class TimelinePage implements View {
     this.update(params);
   }
 
-  #take({ entries }: TimelineView): void {
+  #take({ entries, atMs }: TimelineView): void {
     this.#entries = entries;
+    this.#atMs = atMs;
     this.#draw();
   }
 
@@ -88,6 +104,7 @@ export class TimelinePage implements View {
       .filter((e) => `${e.pod ?? ''} ${e.container ?? ''} ${e.text}`.toLowerCase().includes(words))
       .toSorted((a, b) => b.atMs - a.atMs || b.id - a.id);
     fill(this.#count, `${count(fitting.length)} of ${count(this.#entries.length)}`);
+    fill(this.#strip, ...strip(fitting, this.#atMs));
     const days = Map.groupBy(fitting.slice(0, SHOWN), (e) => day(e.atMs));
     fill(
       this.#list,
@@ -104,6 +121,7 @@ function line(e: TimelineEntry): HTMLElement {
     { class: e.tone },
     h('time', { datetime: iso(e.atMs) }, clockTime(e.atMs)),
     dot(e.tone),
+    h('span', { class: 'kind dim' }, KIND_WORDS[e.kind]),
     h(
       'span',
       {},

@@ -15,7 +15,16 @@ const COLORS: Readonly<Record<string, string>> = {
 /** Of the whole. */
 const SHORT_SHARE = 0.02;
 const FEW = 5;
-const label = (span: Span): string => (span.of === undefined ? span.name : `${span.name} ${span.of}`);
+/** For people who do not know the runtime's calls. */
+const WORDS: Readonly<Record<string, string>> = {
+  turn: 'wait for its turn',
+  runPodSandbox: 'sandbox and network',
+  createContainer: 'create container',
+  startContainer: 'start container',
+  stopContainer: 'stop container',
+  stopPodSandbox: 'stop sandbox',
+};
+const label = ({ name, of }: Span): string => `${WORDS[name] ?? name}${of === undefined ? '' : ` ${of}`}`;
 
 export function waterfall({ now, before }: PodView['waterfalls'][number], nowMs: number): HTMLElement {
   const end = lengthOf(now, nowMs);
@@ -53,7 +62,7 @@ const lengthOf = (w: WaterfallView, nowMs: number): number =>
   w.tookMs ?? Math.max(nowMs - w.startedAtMs, ...w.spans.map((s) => s.toMs ?? s.fromMs));
 
 function tick(at: number, scale: number): HTMLElement {
-  const element = h('span', {}, duration(at * scale));
+  const element = h('span', {}, at === 0 ? '0' : duration(at * scale));
   element.style.left = `${at * 100}%`;
   return element;
 }
