@@ -163,6 +163,24 @@ describe('ImagePuller', () => {
     assert.equal(request?.auth, undefined);
   });
 
+  it('tells before it asks a registry, not for a look at what is here nor in a back-off', async () => {
+    const t = await setup();
+    t.store.set('sha256:a', imageOf('sha256:a', 'reg.io/a:v1'));
+    let told = 0;
+    const base = { pod: podOf('u'), fieldPath: '', pullSecrets: [], sandboxConfig: {}, runtimeHandler: '' };
+    const ensure = (image: string) =>
+      t.puller.ensure({ ...base, image, policy: 'IfNotPresent', onPull: () => void told++ }, forever);
+    await ensure('reg.io/a:v1');
+    assert.equal(told, 0);
+    t.control.pull = () => {
+      assert.equal(told, 1);
+      return Promise.reject(unknown('no such host'));
+    };
+    await assert.rejects(ensure('reg.io/b:v1'), { reason: 'ErrImagePull' });
+    await assert.rejects(ensure('reg.io/b:v1'), { reason: 'ImagePullBackOff' });
+    assert.equal(told, 1);
+  });
+
   it('says what is wrong with a name, and with Never', async () => {
     const t = await setup();
     const text =

@@ -36,6 +36,8 @@ export type ImageRequest = {
   readonly pullSecrets: readonly Secret[];
   readonly sandboxConfig: Partially<PodSandboxConfig>;
   readonly runtimeHandler: string;
+  /** Called before a registry is asked. */
+  readonly onPull?: (() => void) | undefined;
 };
 
 export type EnsuredImage = { readonly imageRef: string; readonly image: Image | undefined };
@@ -240,6 +242,7 @@ export class ImagePuller {
       const retryAt = clock.now() + (waiting.untilMs - begun);
       throw new ImageError('ImagePullBackOff', `${message}: ${waiting.lastError}`, retryAt);
     }
+    ensuring.onPull?.();
     this.#event(ensuring, 'Normal', 'Pulling', `Pulling image ${quote(image)}`);
     const credentials = await this.#credentials(ensuring, signal);
     const { value, tookMs } = await this.#queued(ensuring, credentials, signal);

@@ -67,6 +67,7 @@ export type PodLifeDeps = {
   };
   readonly volumes: {
     waitMounted(pod: Pod, signal: AbortSignal): Promise<void>;
+    whenBlocked(uid: PodUid, signal: AbortSignal): Promise<void>;
     podRemoved(uid: PodUid): void;
     waitUnmounted(uid: PodUid, signal: AbortSignal): Promise<void>;
     mountsOf(uid: PodUid): { readonly size: number };
@@ -243,6 +244,7 @@ function prerequisitesOf(clock: Environment['clock'], deps: PodLifeDeps): PodPre
     keepMirror: (pod) => cluster.keepMirror(pod),
     ensureDirectories: (pod) => directories.ensure(uidOf(pod)),
     mountVolumes: (pod, signal) => volumes.waitMounted(pod, signal),
+    volumesBlocked: (pod, signal) => volumes.whenBlocked(uidOf(pod), signal),
     addProbes: (pod) => probes.addPod(pod),
   };
 }

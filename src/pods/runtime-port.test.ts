@@ -10,7 +10,7 @@ import { RuntimePort } from './runtime-port.ts';
 
 const pod: Pod = { metadata: { uid: 'u', name: 'p', namespace: 'ns' }, spec: { containers: [] } };
 const seen = { ...emptySnapshot(podUid('u'), 'p', 'ns'), ips: ['10.0.0.1'] };
-const options = { onSandboxReady: () => undefined, restartingAll: true };
+const options = { onSandboxReady: () => undefined, onWaiting: () => undefined, restartingAll: true };
 const sandbox = { id: 's' } as MadePod['sandbox'];
 
 function setup(result: Partial<PodSyncResult>, fails?: Error) {

@@ -74,6 +74,54 @@ describe('turns of pods that start', () => {
     }
   });
 
+  it('one that only waits leaves its turn at once, and says nothing of how long starts take', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const hooks = Array.from({ length: 50 }, () => Promise.withResolvers<void>());
+    const waiting = hooks.map(({ promise }) => turns.run(signal, (turn) => (turn.leave(), promise)));
+    const { begun, ends, start, settle } = pods(turns, clock);
+    const good = start('good');
+    await settle();
+    assert.deepEqual(begun, ['good']);
+    assert.equal(clock.monotonic(), 0);
+    await clock.advance(100);
+    ends.get('good')?.resolve();
+    await good;
+    await turns.quiet(signal);
+    assert.equal(turns.holdMs, 1000);
+    await clock.advance(60_000);
+    for (const { resolve } of hooks) resolve();
+    await Promise.all(waiting);
+    assert.equal(turns.holdMs, 1000);
+  });
+
+  it('one that comes back has its old place in line, and holds its new turn as others do', async () => {
+    const clock = new ManualClock();
+    const turns = new StartTurns(clock, { atOnce: 1 });
+    const { begun, ends, start, settle } = pods(turns, clock);
+    const volumes = Promise.withResolvers<void>();
+    const back = turns.run(signal, async (turn) => {
+      turn.leave();
+      await volumes.promise;
+      await turn.resume(async () => {
+        begun.push('back');
+        await new Promise<void>((resolve, reject) => ends.set('back', { resolve, reject }));
+      });
+    });
+    const others = ['a', 'b'].map((name) => start(name));
+    await settle();
+    volumes.resolve();
+    await settle();
+    assert.deepEqual([begun, turns.waiting], [['a'], 2]);
+    ends.get('a')?.resolve();
+    await settle();
+    assert.deepEqual(begun, ['a', 'back']);
+    await clock.advance(10_000);
+    assert.deepEqual(begun, ['a', 'back', 'b']);
+    for (const { resolve } of ends.values()) resolve();
+    await Promise.all([back, ...others]);
+  });
+
   it('one that is stopped while it waits leaves the queue', async () => {
     const clock = new ManualClock();
     const turns = new StartTurns(clock, { atOnce: 1 });

@@ -1,10 +1,10 @@
 // Bursts: pods are started in the order they came, a few at a time, so that the first are up while the last still wait
-// and the runtime is not asked for everything at once. A start that takes far longer than others lately (a pull, a
-// volume that does not come) gives its turn up and goes on beside the others: one slow pod holds up nobody. So does the
+// and the runtime is not asked for everything at once. A turn is for work: a start that only waits (for a hook, a pull, a
+// volume) leaves it, and one that takes far longer than others lately gives it up and goes on beside them. So does the
 // oldest while the processors are idle: a runtime that waits more than it works is asked for more.
 import { abortable } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
-import { Semaphore } from '../lib/semaphore.ts';
+import type { Turn, Turns } from './sync-pod.ts';
 
 export type StartTurnsOptions = {
   /** How many starts may be under way. */
@@ -26,28 +26,31 @@ const IDLE_SHARE = 0.5;
 /** As many times the usual number may be under way then. */
 const MOST = 4;
 
-export class StartTurns {
+type InLine = { readonly place: number; readonly enter: () => void };
+
+export class StartTurns implements Turns {
   readonly #clock: Clock;
-  readonly #places: Semaphore;
   readonly #o: StartTurnsOptions;
+  #free: number;
+  /** Those that wait, in the order they came; one that comes back has its old place. */
+  readonly #line: InLine[] = [];
+  #lastPlace = 0;
   /** How those who have their turn give it up, the oldest first. */
   readonly #holders = new Set<() => void>();
   #underWay = 0;
   #looking: Timer | undefined;
   readonly #recentMs: number[] = [];
-  /** Those that wait, and those that have their turn. */
-  #inLine = 0;
   readonly #whenQuiet: (() => void)[] = [];
 
   constructor(clock: Clock, options: StartTurnsOptions) {
     this.#clock = clock;
     this.#o = options;
-    this.#places = new Semaphore(options.atOnce);
+    this.#free = options.atOnce;
   }
 
   /** How many pods wait for their turn. */
   get waiting(): number {
-    return this.#places.waiting;
+    return this.#line.length;
   }
 
   /** How long one may hold its turn: on a slow machine all starts are slow, and none of them is the odd one out. */
@@ -60,40 +63,73 @@ export class StartTurns {
 
   /** Resolves when nobody waits and nobody has a turn: a good moment for work that can wait. */
   quiet(signal: AbortSignal): Promise<void> {
-    if (this.#inLine === 0) return Promise.resolve();
+    if (this.#isQuiet) return Promise.resolve();
     return abortable(signal, new Promise((resolve) => this.#whenQuiet.push(resolve)));
   }
 
-  async run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T> {
-    const begun = Promise.withResolvers<void>();
-    const over = Promise.withResolvers<void>();
-    this.#inLine++;
-    const place = this.#places
-      .run(signal, () => {
-        begun.resolve();
-        return over.promise;
-      })
-      .finally(() => this.#left());
-    this.#lookWhilePodsWait();
-    await Promise.race([begun.promise, place]);
+  run<T>(signal: AbortSignal, start: (turn: Turn) => Promise<T>): Promise<T> {
+    return this.#inTurn(++this.#lastPlace, signal, start);
+  }
+
+  async #inTurn<T>(place: number, signal: AbortSignal, start: (turn: Turn) => Promise<T>): Promise<T> {
+    await this.#enter(place, signal);
     const from = this.#clock.monotonic();
     const giveUp = (): void => {
-      this.#holders.delete(giveUp);
-      over.resolve();
+      if (this.#holders.delete(giveUp)) this.#next();
     };
     this.#holders.add(giveUp);
     this.#underWay++;
     const timer = this.#clock.after(this.holdMs, giveUp);
-    try {
-      const started = await start();
-      this.#remember(this.#clock.monotonic() - from);
-      return started;
-    } finally {
+    let isOver = false;
+    const leave = (): void => {
+      if (isOver) return;
+      isOver = true;
       timer.cancel();
       this.#underWay--;
       giveUp();
-      await place;
+    };
+    const turn: Turn = {
+      leave,
+      resume: (work) => (isOver ? this.#inTurn(place, signal, work) : work(turn)),
+    };
+    try {
+      const started = await start(turn);
+      // One that had to wait says nothing of how long starts take.
+      if (!isOver) this.#remember(this.#clock.monotonic() - from);
+      return started;
+    } finally {
+      leave();
     }
+  }
+
+  #enter(place: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free--;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#line.splice(this.#line.indexOf(mine), 1);
+        reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
+      };
+      const enter = (): void => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      const mine: InLine = { place, enter };
+      const behind = this.#line.findIndex((other) => other.place > place);
+      this.#line.splice(behind === -1 ? this.#line.length : behind, 0, mine);
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#lookWhilePodsWait();
+    });
+  }
+
+  #next(): void {
+    const first = this.#line.shift();
+    if (first === undefined) this.#free++;
+    else first.enter();
+    this.#tellQuiet();
   }
 
   #lookWhilePodsWait(): void {
@@ -110,8 +146,12 @@ export class StartTurns {
     this.#looking = this.#clock.after(IDLE_LOOK_MS, look);
   }
 
-  #left(): void {
-    if (--this.#inLine === 0) for (const resolve of this.#whenQuiet.splice(0)) resolve();
+  get #isQuiet(): boolean {
+    return this.#free === this.#o.atOnce;
+  }
+
+  #tellQuiet(): void {
+    if (this.#isQuiet) for (const resolve of this.#whenQuiet.splice(0)) resolve();
   }
 
   #remember(ms: number): void {

@@ -9,6 +9,7 @@ import { rejection } from '../core/rejection.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { StartErrors } from './start-errors.ts';
+import { StartTurns } from './start-turns.ts';
 import { SyncPod, type SyncPodDeps } from './sync-pod.ts';
 
 const { signal } = new AbortController();
@@ -37,8 +38,8 @@ class World {
     },
   };
 
-  sync(): Promise<unknown> {
-    return new SyncPod({
+  deps(): SyncPodDeps {
+    return {
       observed: this.observed,
       status: { write: () => Promise.resolve({} as PodStatus), sandboxReady: () => undefined, forget: () => undefined },
       startErrors: new StartErrors(),
@@ -51,6 +52,7 @@ class World {
         keepMirror: () => undefined,
         ensureDirectories: () => Promise.resolve(),
         mountVolumes: () => this.mountVolumes(),
+        volumesBlocked: () => new Promise(() => undefined),
         addProbes: () => undefined,
       },
       runtime: {
@@ -60,7 +62,7 @@ class World {
         },
         kill: () => Promise.resolve(),
       },
-      turns: { waiting: 0, run: <T>(_signal: AbortSignal, start: () => Promise<T>) => start() },
+      turns: new StartTurns(new ManualClock(), { atOnce: 1 }),
       events: { pod: (_pod: Pod, _type: string, reason: string) => void this.told.push(reason) },
       rejecting: {
         events: { pod: () => undefined },
@@ -69,7 +71,11 @@ class World {
         counted: { rejectedLater: (reason: string) => void this.told.push(reason) },
       },
       clock: new ManualClock(),
-    } as unknown as SyncPodDeps).sync(POD, signal);
+    } as unknown as SyncPodDeps;
+  }
+
+  sync(): Promise<unknown> {
+    return new SyncPod(this.deps()).sync(POD, signal);
   }
 }
 
@@ -100,5 +106,72 @@ describe('a pod that turns out to be impossible on this node', () => {
     world.mountVolumes = () => Promise.reject(new Error('not yet'));
     await assert.rejects(world.sync(), /not yet/);
     assert.deepEqual(world.told, ['FailedMount']);
+  });
+});
+
+describe('pods that wait for somebody else', () => {
+  /** Each sync of such a pod lasts for ever. */
+  const crowd = (clock: ManualClock, wait: Partial<SyncPodDeps['prerequisites']>, hangs: boolean) => {
+    const started: string[] = [];
+    const world = new World();
+    const deps = world.deps();
+    const forever = new Promise<never>(() => undefined);
+    const isGood = (pod: Pod): boolean => pod.metadata.name === 'good';
+    const sync = new SyncPod({
+      ...deps,
+      clock,
+      turns: new StartTurns(clock, { atOnce: 4 }),
+      prerequisites: {
+        ...deps.prerequisites,
+        mountVolumes: async (pod, own) => (isGood(pod) ? undefined : wait.mountVolumes?.(pod, own)),
+        volumesBlocked: (pod, own) => (isGood(pod) ? forever : (wait.volumesBlocked?.(pod, own) ?? forever)),
+      },
+      runtime: {
+        sync: (pod, _snapshot, { onWaiting }) => {
+          started.push(pod.metadata.name);
+          if (isGood(pod)) return Promise.resolve({ acted: false, startErrors: new Map() });
+          if (hangs) onWaiting();
+          return forever;
+        },
+        kill: () => Promise.resolve(),
+      },
+    });
+    const named = (name: string): Pod => ({ ...POD, metadata: { name, namespace: 'n', uid: name } });
+    for (let i = 0; i < 100; i++) void sync.sync(named(`bad-${i}`), signal);
+    const good = sync.sync(named('good'), signal);
+    return { started, good };
+  };
+
+  it('for a hook or a pull: the next starts at once', async () => {
+    const clock = new ManualClock();
+    const { started, good } = crowd(clock, {}, true);
+    await clock.advance(0);
+    await good;
+    assert.deepEqual([started.length, clock.monotonic()], [101, 0]);
+  });
+
+  it('for volumes that failed: the next starts at once', async () => {
+    const clock = new ManualClock();
+    const mountVolumes = (): Promise<void> => new Promise(() => undefined);
+    const { started, good } = crowd(clock, { mountVolumes, volumesBlocked: () => Promise.resolve() }, true);
+    await clock.advance(0);
+    await good;
+    assert.deepEqual([started, clock.monotonic()], [['good'], 0]);
+  });
+
+  it('for volumes that hang: the next starts after a moment', async () => {
+    const clock = new ManualClock();
+    const mountVolumes = (): Promise<void> => new Promise(() => undefined);
+    const { started, good } = crowd(clock, { mountVolumes }, true);
+    for (let ms = 0; ms < 100 * 250; ms += 250) await clock.advance(250);
+    await good;
+    assert.deepEqual(started, ['good']);
+  });
+
+  it('a runtime that hangs itself is asked for no more than it can take', async () => {
+    const clock = new ManualClock();
+    const { started } = crowd(clock, {}, false);
+    await clock.advance(4999);
+    assert.equal(started.length, 4);
   });
 });

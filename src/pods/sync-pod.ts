@@ -13,6 +13,7 @@ import {
 } from '../core/snapshot.ts';
 import { rejectedFor } from '../core/rejection.ts';
 import { parseTimeMs } from '../core/time.ts';
+import { childScope } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
@@ -56,7 +57,15 @@ export type SyncPodDeps = {
 export interface Turns {
   /** How many pods wait for theirs. */
   readonly waiting: number;
-  run<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T>;
+  run<T>(signal: AbortSignal, start: (turn: Turn) => Promise<T>): Promise<T>;
+}
+
+/** One pod's turn: for as long as it works. */
+export interface Turn {
+  /** From here on it only waits for somebody else: the next may begin. */
+  leave(): void;
+  /** Goes on with work, after the turn was left in a new one at the pod's old place in line. */
+  resume<T>(work: (turn: Turn) => Promise<T>): Promise<T>;
 }
 
 /** What a pod needs around it before its containers can run. */
@@ -73,12 +82,16 @@ export interface PodPrerequisites {
   keepMirror(pod: Pod): void;
   ensureDirectories(pod: Pod): Promise<void>;
   mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** Resolves when a volume of the pod failed, or waits for a controller: it will take its time. */
+  volumesBlocked(pod: Pod, signal: AbortSignal): Promise<void>;
   addProbes(pod: Pod): void;
 }
 
 export type RuntimeSyncOptions = {
   /** Called as soon as a new sandbox is up, before any container. */
   readonly onSandboxReady: () => void;
+  /** Called when the runtime has nothing to do for the pod for now: a hook, a pull or an end is waited for. */
+  readonly onWaiting: () => void;
   /** The pod's status says that all its containers start over. */
   readonly restartingAll: boolean;
 };
@@ -97,6 +110,10 @@ export interface PodRuntimePort {
 type Pass = { readonly pod: Pod; readonly snapshot: PodSnapshot | undefined; readonly restartingAll: boolean };
 
 const NETWORK_RETRY_MS = 1000;
+/** Cgroup, directories and volumes are ready well before this, unless somebody else is waited for. */
+const PREPARATION_MS = 250;
+/** Of a pod that is there already. */
+const NO_TURN: Turn = { leave: () => undefined, resume: (work) => work(NO_TURN) };
 /** In a crowd most pods are Ready before this, and say so in the same update. */
 const CROWDED_SANDBOX_READY_MS = 1000;
 
@@ -149,23 +166,29 @@ export class SyncPod {
       return { retryAt: clock.monotonic() + NETWORK_RETRY_MS * (1 + 0.5 * clock.random()) };
     }
     prerequisites.registerObjects(pod);
-    const start = (): Promise<{ retryAt?: number }> => this.#start(pass, signal);
+    const start = (turn: Turn): Promise<{ retryAt?: number }> => this.#start(pass, turn, signal);
     const isNew = snapshot === undefined || !hasReadySandbox(snapshot);
-    return isNew ? this.#deps.turns.run(signal, start) : start();
+    return isNew ? this.#deps.turns.run(signal, start) : start(NO_TURN);
   }
 
-  async #start(pass: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const { pod, snapshot } = pass;
-    const rest = this.#prepareRest(pod, signal);
-    rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
-    if (await this.#prepareCgroup(pod, snapshot, signal)) return { retryAt: 0 };
-    await rest;
-    this.#deps.prerequisites.addProbes(pod);
-    return this.#runtime(pass, signal);
+  async #start(pass: Pass, turn: Turn, signal: AbortSignal): Promise<{ retryAt?: number }> {
+    const late = this.#deps.clock.after(PREPARATION_MS, turn.leave);
+    try {
+      const rest = this.#prepareRest(pass.pod, turn, signal);
+      rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
+      if (await this.#prepareCgroup(pass, signal)) return { retryAt: 0 };
+      await rest;
+    } finally {
+      late.cancel();
+    }
+    return turn.resume((again) => {
+      this.#deps.prerequisites.addProbes(pass.pod);
+      return this.#runtime(pass, again, signal);
+    });
   }
 
   /** True when the pod had to be killed first because it ran outside its cgroup. */
-  async #prepareCgroup(pod: Pod, snapshot: PodSnapshot | undefined, signal: AbortSignal): Promise<boolean> {
+  async #prepareCgroup({ pod, snapshot }: Pass, signal: AbortSignal): Promise<boolean> {
     const { prerequisites, runtime, observed } = this.#deps;
     try {
       if (
@@ -191,7 +214,7 @@ export class SyncPod {
     }
   }
 
-  async #prepareRest(pod: Pod, signal: AbortSignal): Promise<void> {
+  async #prepareRest(pod: Pod, turn: Turn, signal: AbortSignal): Promise<void> {
     const { prerequisites } = this.#deps;
     // The mirror pod is for others to see; the pod itself does not wait for the API server.
     if (isStaticPod(pod)) prerequisites.keepMirror(pod);
@@ -202,7 +225,7 @@ export class SyncPod {
       throw err;
     }
     try {
-      await prerequisites.mountVolumes(pod, signal);
+      await this.#mountVolumes(pod, turn, signal);
     } catch (err) {
       if (rejectedFor(err) !== undefined) throw err;
       this.#explain(pod, signal, 'FailedMount', `Unable to attach or mount volumes: ${messageOf(err)}`);
@@ -210,7 +233,26 @@ export class SyncPod {
     }
   }
 
-  async #runtime({ pod, snapshot, restartingAll }: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
+  /** A volume that is waited for keeps nobody else from starting. */
+  async #mountVolumes(pod: Pod, turn: Turn, signal: AbortSignal): Promise<void> {
+    const { prerequisites } = this.#deps;
+    const mounted = prerequisites.mountVolumes(pod, signal);
+    if (turn === NO_TURN) return mounted;
+    const scope = childScope(signal);
+    prerequisites.volumesBlocked(pod, scope.signal).then(turn.leave, () => undefined);
+    try {
+      await mounted;
+    } finally {
+      scope.abort();
+      scope.release();
+    }
+  }
+
+  async #runtime(
+    { pod, snapshot, restartingAll }: Pass,
+    turn: Turn,
+    signal: AbortSignal,
+  ): Promise<{ retryAt?: number }> {
     const { observed, runtime, startErrors, status, turns, clock } = this.#deps;
     const uid = uidOf(pod);
     const later: Timer[] = [];
@@ -222,7 +264,8 @@ export class SyncPod {
     let result: RuntimeSyncResult;
     let unseen = true;
     try {
-      result = await runtime.sync(pod, snapshot, { onSandboxReady, restartingAll }, signal);
+      const options = { onSandboxReady, onWaiting: turn.leave, restartingAll };
+      result = await runtime.sync(pod, snapshot, options, signal);
       for (const [container, error] of result.startErrors) {
         if (error === undefined) startErrors.clear(uid, container);
         else startErrors.set(uid, container, error);

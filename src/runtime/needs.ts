@@ -22,6 +22,8 @@ export type ImageRequest = {
   readonly pullSecrets: readonly Secret[];
   readonly sandboxConfig: Partially<PodSandboxConfig>;
   readonly runtimeHandler: string;
+  /** Called before a registry is asked. */
+  readonly onPull?: (() => void) | undefined;
 };
 export type EnsuredImage = {
   /** What the runtime wants to be told in CreateContainer. */

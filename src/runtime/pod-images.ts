@@ -9,7 +9,11 @@ import type { Partially } from '../lib/proto/codec.ts';
 import type { EnsuredImage, ImageEnsurer } from './needs.ts';
 import type { SandboxSetting } from './sandbox.ts';
 
-export type ImageOwner = { readonly pod: Pod; readonly pullSecrets: readonly Secret[] };
+export type ImageOwner = {
+  readonly pod: Pod;
+  readonly pullSecrets: readonly Secret[];
+  readonly onWaiting?: () => void;
+};
 type ImageVolume = readonly [name: string, image: Partially<ImageSpec> | ContainerStartError];
 /** By volume name: its image, or why there is none. */
 export type ImageVolumes = ReadonlyMap<ImageVolume[0], ImageVolume[1]>;
@@ -72,8 +76,9 @@ export class PodImages {
   }
 
   #ensure(wanted: Wanted, setting: SandboxSetting, signal: AbortSignal): Promise<EnsuredImage> {
-    const { pod, pullSecrets } = this.#owner;
+    const { pod, pullSecrets, onWaiting } = this.#owner;
     const { config, runtimeHandler } = setting;
-    return this.#images.ensure({ ...wanted, pod, pullSecrets, sandboxConfig: config, runtimeHandler }, signal);
+    const request = { ...wanted, pod, pullSecrets, sandboxConfig: config, runtimeHandler, onPull: onWaiting };
+    return this.#images.ensure(request, signal);
   }
 }

@@ -14,7 +14,7 @@ import {
 } from '../core/pod.ts';
 import { formatDurationMs } from '../core/duration.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
-import type { PodSnapshot } from '../core/snapshot.ts';
+import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
 import { isFault, messageOf } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
@@ -36,6 +36,8 @@ export type SyncRequest = {
   readonly pullSecrets: readonly Secret[];
   /** Called as soon as a new sandbox is up. */
   readonly onSandboxReady?: (sandboxId: string, ips: readonly string[]) => void;
+  /** Called when somebody else is waited for: a hook, a registry, a container that is to end, a driver. */
+  readonly onWaiting?: () => void;
   /** Whether the pod was asked to stop meanwhile: then a failing sandbox is nobody's news. */
   readonly isTerminating?: () => boolean;
 };
@@ -125,6 +127,7 @@ export class PodSync {
     const replacing = this.#plan.steps.find((s) => s.do === 'createSandbox')?.replaces;
     if (replacing !== undefined)
       this.#parts.events.pod(pod, 'Normal', 'SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.');
+    if (hasRunningContainers(snapshot)) this.#request.onWaiting?.();
     const failures = await this.#parts.executors.podStopper.stop({ pod, snapshot }, signal);
     this.#ledger.acted();
     for (const failure of failures) this.#ledger.failed(failure);
@@ -135,6 +138,7 @@ export class PodSync {
     const { pod, snapshot } = this.#request;
     const container = findContainer(pod, step.name)?.container ?? { name: step.name };
     const { kind, message, reason } = step;
+    this.#request.onWaiting?.();
     try {
       const request = { pod, container, kind, containerId: step.id, podIps: snapshot.ips, message, reason };
       await this.#parts.executors.stopper.stop(request, signal);
@@ -198,6 +202,7 @@ export class PodSync {
     const { pod } = this.#request;
     const { events, infra, resources, executors } = this.#parts;
     infra.metrics.podStarting(pod.spec.hostUsers === false);
+    if ((pod.spec.resourceClaims ?? []).length > 0) this.#request.onWaiting?.();
     try {
       await resources.prepare?.(pod, signal);
     } catch (cause) {

@@ -272,12 +272,13 @@ export class ContainerStarter {
     }
   }
 
-  async #postStart(at: Attempt, containerId: string, { podIps }: SyncContext): Promise<void> {
+  async #postStart(at: Attempt, containerId: string, { podIps, onWaiting }: SyncContext): Promise<void> {
     const { pod, signal } = at;
     const { container, kind } = at.entry;
     const handler = container.lifecycle?.postStart;
     if (handler === undefined) return;
     const { hooks, stopper } = this.#deps.lifecycle;
+    onWaiting?.();
     try {
       await hooks.run(handler, { pod, container, containerId, podIps }, signal);
     } catch (err) {

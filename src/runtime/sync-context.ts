@@ -20,4 +20,5 @@ export type SyncContext = PodSetting & {
   readonly sandboxId: string;
   readonly podIps: readonly string[];
   readonly imageVolumes: ImageVolumes;
+  readonly onWaiting?: () => void;
 };

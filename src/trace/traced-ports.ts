@@ -50,9 +50,9 @@ const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
     const begun = Promise.withResolvers<void>();
     void tracer.span('turn', () => begun.promise);
     return turns
-      .run(signal, () => {
+      .run(signal, (turn) => {
         begun.resolve();
-        return start();
+        return start(turn);
       })
       .finally(begun.resolve);
   },

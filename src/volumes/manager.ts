@@ -203,6 +203,11 @@ export class VolumeManager implements Runnable {
     if (gone()) throw new KubeletError('cancelled', 'the pod was removed while its volumes were being mounted');
   }
 
+  /** Resolves when a volume that the pod waits for failed, or waits for a controller itself. Ask after `waitMounted`. */
+  async whenBlocked(uid: string, signal: AbortSignal): Promise<void> {
+    await this.#until(uid, () => this.#pods.get(uid)?.isBlocked === true, signal);
+  }
+
   /** Resolves when nothing of the pod is mounted. Call `podRemoved` first. */
   async waitUnmounted(uid: string, signal: AbortSignal): Promise<void> {
     await this.#until(uid, () => this.#pods.get(uid)?.isUnmounted !== false, signal);

@@ -84,6 +84,25 @@ const pod = (...names: string[]): Pod => ({
   },
 });
 
+test('a pod is blocked while a volume it waits for failed or is to be attached, not while it is mounted', async () => {
+  const s = new Script();
+  const mounting = Promise.withResolvers<Partial<MountedVolume>>();
+  s.setUp = () => mounting.promise;
+  s.volumes.setWanted(pod('a'));
+  await s.clock.advance(0);
+  assert.equal(s.volumes.isBlocked, false);
+  mounting.reject(new KubeletError('notFound', 'secret "x" not found'));
+  await s.clock.advance(0);
+  assert.equal(s.volumes.isBlocked, true);
+  s.setUp = () => Promise.resolve({});
+  await s.clock.advance(500);
+  assert.deepEqual([s.volumes.missing, s.volumes.isBlocked], [[], false]);
+  s.attachments = new Attachments();
+  s.volumes.setWanted(pod('a', 'b'));
+  await s.clock.advance(0);
+  assert.deepEqual([s.volumes.missing, s.volumes.isBlocked], [['b'], true]);
+});
+
 test('failures are retried at exact moments, doubling up to two minutes and two seconds', async () => {
   const s = new Script();
   s.setUp = () => Promise.reject(new KubeletError('notFound', 'secret "x" not found'));

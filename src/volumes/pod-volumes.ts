@@ -144,6 +144,11 @@ export class PodVolumes {
     return this.#missingEntries().map((entry) => entry.name);
   }
 
+  /** One of them failed, or a controller has to attach it. */
+  get isBlocked(): boolean {
+    return this.#missingEntries().some((e) => e.failure !== undefined || e.running?.awaitsAttach !== undefined);
+  }
+
   /** The same, by what they wait for. */
   missingByCause(): Missing {
     const missing = this.#missingEntries();

@@ -1,0 +1,133 @@
+// Pods that wait for somebody else keep no other pod from starting: the steps of a start with the runtime in memory. The
+// clock of the turns stands still, so that no time limit can help out.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, it } from 'node:test';
+import { uidOf, type Container, type Pod, type PodStatus } from '../../src/core/pod.ts';
+import { aborted } from '../../src/lib/abort.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/logger.ts';
+import { ManualClock } from '../../src/lib/manual-clock.ts';
+import { RuntimePort } from '../../src/pods/runtime-port.ts';
+import { StartErrors } from '../../src/pods/start-errors.ts';
+import { StartTurns } from '../../src/pods/start-turns.ts';
+import { SyncPod } from '../../src/pods/sync-pod.ts';
+import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
+import { FakeCri } from '../fakes/fake-cri.ts';
+import { facts, fakeCluster, fakeInfra, mountsFromSpec, recordingEvents, removerOn } from '../golden/fixture.ts';
+import { until } from '../harness/until.ts';
+
+const IMAGE = 'localhost/busybox:latest';
+const PODS = 50;
+const AT_ONCE = 4;
+
+let root = '';
+const fake = new FakeCri();
+const stop = new AbortController();
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), 'kts-waiting-'));
+  await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
+  fake.state.addImage(IMAGE);
+  await fake.start();
+});
+after(async () => {
+  stop.abort();
+  await fake.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+const podOf = (name: string, more: Partial<Container> = {}): Pod => ({
+  metadata: { name, namespace: 'ns', uid: name },
+  spec: {
+    restartPolicy: 'Always',
+    enableServiceLinks: false,
+    containers: [{ name: 'c', image: IMAGE, command: ['sleep', '1000'], ...more }],
+  },
+});
+
+/** The steps of a start, as the workers take them. */
+function starter(): SyncPod {
+  const nothing = (): undefined => undefined;
+  const done = (): Promise<void> => Promise.resolve();
+  const runtime = new PodRuntime(
+    {
+      cri: fake.runtime,
+      images: {
+        ensure: async ({ image, onPull }, signal) => {
+          if (image === IMAGE) return { imageRef: image };
+          onPull?.();
+          await aborted(signal);
+          throw signal.reason;
+        },
+      },
+      volumes: mountsFromSpec(root, podOf('any')),
+      resources: { cgroupParentOf: () => '/x' },
+      remover: removerOn(fake.runtime, root),
+      cluster: fakeCluster(),
+      events: recordingEvents([]),
+      infra: fakeInfra(systemClock, root),
+    },
+    facts(root),
+  );
+  const port = new RuntimePort({
+    runtime,
+    pullSecrets: () => Promise.resolve([]),
+    probes: { liveness: nothing, startup: nothing },
+    resizes: { synced: nothing },
+    observedSandbox: () => ({}) as never, // nobody looks at it here
+  });
+  const events = recordingEvents([]);
+  const clock = new ManualClock();
+  return new SyncPod({
+    observed: {
+      get: nothing,
+      refresh: () => Promise.resolve(undefined),
+      beginMutation: () => nothing,
+      isOutdated: () => false,
+    },
+    status: { write: () => Promise.resolve({} as PodStatus), sandboxReady: nothing, forget: nothing } as never,
+    startErrors: new StartErrors(),
+    prerequisites: {
+      awaitMirror: done,
+      networkProblem: nothing,
+      registerObjects: nothing,
+      cgroupExists: () => Promise.resolve(true),
+      ensureCgroup: done,
+      keepMirror: nothing,
+      ensureDirectories: done,
+      mountVolumes: done,
+      volumesBlocked: () => new Promise(nothing),
+      addProbes: nothing,
+    },
+    runtime: port,
+    turns: new StartTurns(clock, { atOnce: AT_ONCE }),
+    events,
+    rejecting: { events, status: { set: (_pod, status) => status }, log: silentLogger },
+    clock,
+  });
+}
+
+const rows: readonly [what: string, bad: Partial<Container>][] = [
+  ['a post-start command that never ends', { lifecycle: { postStart: { exec: { command: ['hang'] } } } }],
+  ['a post-start hook that sleeps', { lifecycle: { postStart: { sleep: { seconds: 3600 } } } }],
+  ['a registry that does not answer', { image: 'registry.invalid/slow:1' }],
+];
+for (const [number, [what, bad]] of rows.entries())
+  it(`${PODS} pods wait for ${what}: another starts`, async () => {
+    fake.interfere = async (verb, request, signal) => {
+      if (verb === 'ExecSync' && (request as { cmd: string[] }).cmd[0] === 'hang') await aborted(signal);
+    };
+    const sync = starter();
+    const waiting = Array.from({ length: PODS }, (_, i) => sync.sync(podOf(`bad-${number}-${i}`, bad), stop.signal));
+    for (const one of waiting) one.catch(() => undefined); // ends with the test
+    const good = podOf(`good-${number}`);
+    await sync.sync(good, stop.signal);
+    const { containers } = await fake.runtime.listContainers({}, stop.signal);
+    assert.ok(containers.some((c) => c.labels['io.kubernetes.pod.uid'] === uidOf(good)));
+    await until('all others got as far', async () => {
+      const { items } = await fake.runtime.listPodSandbox({}, stop.signal);
+      return items.filter((s) => s.metadata?.name.startsWith(`bad-${number}-`)).length === PODS;
+    });
+  });
