@@ -27,7 +27,7 @@ const uses = (name: string): boolean => new RegExp(`\\b${name}\\b`).test(source)
 function usesField(path: string, key: string): boolean {
   const parts = path.split('.');
   if (parts.length > 1) return uses(`${parts.at(-2)}\\??\\.${key}`);
-  return key.length > 8 ? uses(key) : uses(`[cC]onfig\\.${key}`);
+  return key.length > 8 ? uses(key) : uses(`\\w*[cC]onfig(?:\\.|, ')${key}`);
 }
 
 /** Where our answer is not simply "same". */
