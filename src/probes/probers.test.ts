@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Container, Probe } from '../core/pod.ts';
 import { systemClock } from '../lib/clock.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { GrpcServer } from '../lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
@@ -301,6 +302,31 @@ test('exec: only so many at a time', async () => {
   };
   await Promise.all(Array.from({ length: 20 }, () => prober(target, signal)));
   assert.equal(most, 3);
+});
+
+test('exec: commands that hang do not keep others from running', async () => {
+  const clock = new ManualClock();
+  const exec: ExecSync = (id, _command, _seconds, own) =>
+    id === 'hung'
+      ? new Promise((_resolve, reject) => own.addEventListener('abort', () => reject(new Error('called off'))))
+      : Promise.resolve({ exitCode: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) });
+  const prober = containerProber(clock, exec, 2);
+  const target = (containerId: string) => ({
+    probe: { exec: { command: ['x'] } },
+    container: { name: 'c' },
+    containerId,
+    podIp: '',
+    timeoutMs: 3_600_000,
+  });
+  const stop = new AbortController();
+  const hung = Array.from({ length: 4 }, () => prober(target('hung'), stop.signal));
+  const all = Promise.allSettled(hung);
+  const good = prober(target('good'), signal);
+  for (let moments = 0; moments < 4; moments++) await clock.advance(250);
+  assert.deepEqual(await good, { result: 'success', output: '' });
+  stop.abort();
+  assert.deepEqual(new Set((await all).map(({ status }) => status)), new Set(['rejected']));
+  assert.equal(clock.pending, 0);
 });
 
 test('exec: variables', () => {

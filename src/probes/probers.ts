@@ -13,7 +13,7 @@ const EXEC_AT_ONCE = 16;
 
 export const containerProber = (clock: Clock, execSync: ExecSync, execAtOnce = EXEC_AT_ONCE): Prober =>
   probeOnce({
-    exec: execProber(execSync, new Semaphore(execAtOnce)),
+    exec: execProber(clock, execSync, new Semaphore(execAtOnce)),
     httpGet: httpProber(clock, USER_AGENT),
     tcpSocket: tcpProber(clock),
     grpc: grpcProber(clock, USER_AGENT),
