@@ -57,6 +57,9 @@ export type VolumeManagerOpts = {
   readonly claimsEveryMs?: number;
 };
 
+/** How long steps under way may take to end when the agent is told to stop. */
+const STOP_MS = 5_000;
+
 type Waiter = { readonly uid: string; readonly done: () => boolean; readonly resolve: () => void };
 
 export class VolumeManager implements Runnable {
@@ -85,14 +88,27 @@ export class VolumeManager implements Runnable {
     this.#claimLooks = new ClaimLooks(deps.clock, { everyMs: this.#opts.claimsEveryMs });
   }
 
-  /** Ends when told to, once the steps under way have ended. */
+  /** Ends when told to, once the steps under way have ended or had their time. */
   async run(signal: AbortSignal): Promise<void> {
     this.#deps.metrics?.show(() => this.totals());
     await aborted(signal);
     this.#stop.abort(signal.reason);
     this.#claimLooks.stop();
     for (const pod of this.#pods.values()) pod.stop();
-    await this.#until('', () => ![...this.#pods.values()].some((pod) => pod.hasRunning), new AbortController().signal);
+    await this.#stepsEnded();
+  }
+
+  /** A step that does not listen (a filesystem that is dead) is left behind: what it did is found by the next run. */
+  async #stepsEnded(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const isQuiet = (): boolean => ![...this.#pods.values()].some((pod) => pod.hasRunning);
+    try {
+      await withDeadline(clock, new AbortController().signal, STOP_MS, (own) => this.#until('', isQuiet, own));
+    } catch {
+      for (const [uid, pod] of this.#pods)
+        if (pod.hasRunning)
+          log.warn('volumes are left behind as they are', { podUID: uid, why: pod.complaints().join('; ') });
+    }
   }
 
   /** Learns from disk what earlier runs mounted. To be called once, before the first pod is set. */
