@@ -44,11 +44,18 @@ test('a busy cgroup does not keep the others; one with mounts only stops competi
 
 test('directories go unless their pod is in use, alive or has mounts', async () => {
   const t = setup('busy', ['gone'], ['mounted']);
-  await t.leftovers.removeDirectories(isInUse, never);
+  await t.leftovers.removeDirectories('found', isInUse, never);
   assert.deepEqual(t.did, ['swept 0 1']);
   const other = setup('', [], ['mounted']);
-  await other.leftovers.removeDirectories(isInUse, never);
+  await other.leftovers.removeDirectories('found', isInUse, never);
   assert.deepEqual(other.did, ['directory busy', 'directory gone', 'swept 2 0']);
+});
+
+test('directories of pods known to be gone go without a listing', async () => {
+  const t = setup('', [], ['mounted']);
+  await t.leftovers.removeDirectories(uids('used', 'mounted', 'gone'), isInUse, never);
+  await t.leftovers.removeDirectories([], isInUse, never);
+  assert.deepEqual(t.did, ['directory gone', 'swept 1 0']);
 });
 
 test('mirror pods and dead containers go one by one', async () => {

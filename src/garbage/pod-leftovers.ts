@@ -59,12 +59,19 @@ export class PodLeftovers {
     await this.#each('orphaned mirror pod stays for now', mirrors, signal, remove);
   }
 
-  async removeDirectories(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void> {
+  /** Of these pods, or of all that are found to have one. */
+  async removeDirectories(
+    of: readonly PodUid[] | 'found',
+    isInUse: (uid: PodUid) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { observed, directories, volumes, onSwept } = this.#deps;
     const isUsed = (uid: string): boolean => isInUse(podUid(uid)) || isAlive(observed.get(podUid(uid)));
     volumes.removeUnknown(isUsed);
+    if (of.length === 0) return;
     let cleaned = 0;
-    const failed = await this.#each('orphaned pod directory stays', await directories.list(), signal, async (uid) => {
+    const uids = of === 'found' ? await directories.list() : of;
+    const failed = await this.#each('orphaned pod directory stays', uids, signal, async (uid) => {
       if (isUsed(uid) || volumes.hasMounts(uid)) return;
       await directories.removeOrphan(uid, signal);
       cleaned++;

@@ -63,7 +63,7 @@ export type PodLifeDeps = {
   readonly cgroups: {
     exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
     ensure(pod: Pod, signal: AbortSignal): Promise<void>;
-    destroy(uid: PodUid, signal: AbortSignal): Promise<void>;
+    destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void>;
   };
   readonly volumes: {
     waitMounted(pod: Pod, signal: AbortSignal): Promise<void>;
@@ -253,7 +253,7 @@ const cleanupOf = ({ cgroups, objects, images, runtime, volumes }: PodLifeDeps):
   volumesUnwanted: (uid) => volumes.podRemoved(uid),
   waitUnmounted: (uid, signal) => volumes.waitUnmounted(uid, signal),
   unregisterObjects: (pod) => objects.unregister(pod),
-  destroyCgroup: (uid, signal) => cgroups.destroy(uid, signal),
+  destroyCgroup: (pod, signal) => cgroups.destroy(pod, signal),
   forgetImages: (uid) => images.forgetPod(uid),
   forgetRuntime: (uid, pod) => runtime.forget(uid, pod),
 });

@@ -19,7 +19,7 @@ function setup() {
       volumesUnwanted: (uid) => void did.push(`unwanted ${uid}`),
       waitUnmounted: async (uid) => void did.push(`unmounted ${uid}`),
       unregisterObjects: () => void did.push('unregister'),
-      destroyCgroup: async (uid) => void did.push(`cgroup ${uid}`),
+      destroyCgroup: async (of) => void did.push(`cgroup ${typeof of === 'string' ? of : of.metadata.uid}`),
       forgetImages: (uid) => void did.push(`images ${uid}`),
       forgetRuntime: async (uid, of) => void did.push(`runtime ${uid} ${of?.metadata.name}`),
     },

@@ -13,7 +13,7 @@ export type FinishPodDeps = {
     volumesUnwanted(uid: PodUid): void;
     waitUnmounted(uid: PodUid, signal: AbortSignal): Promise<void>;
     unregisterObjects(pod: Pod): void;
-    destroyCgroup(uid: PodUid, signal: AbortSignal): Promise<void>;
+    destroyCgroup(pod: Pod | PodUid, signal: AbortSignal): Promise<void>;
     /** What the image puller remembers of the pod. */
     forgetImages(uid: PodUid): void;
     /** What the runtime remembers of the pod: its back-offs and its range of user ids. */
@@ -36,7 +36,7 @@ export class FinishPod {
     cleanup.volumesUnwanted(uid);
     await cleanup.waitUnmounted(uid, signal);
     if (pod !== undefined) cleanup.unregisterObjects(pod);
-    await cleanup.destroyCgroup(uid, signal);
+    await cleanup.destroyCgroup(pod ?? uid, signal);
     cleanup.forgetImages(uid);
     await cleanup.forgetRuntime(uid, pod);
     if (pod !== undefined) {

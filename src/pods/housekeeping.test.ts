@@ -22,16 +22,14 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
   const workers = new Map<PodUid, WorkerState>();
   const observed: PodSnapshot[] = [];
   const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true, cannotStop: '' };
-  const remove =
-    (what: string) =>
-    async (isInUse: (uid: PodUid) => boolean): Promise<void> =>
-      void did.push(...here.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
+  const remove = (what: string, uids: readonly PodUid[], isInUse: (uid: PodUid) => boolean): void =>
+    void did.push(...uids.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
   const leftovers: Leftovers = {
     dropRecords: () => undefined,
     removeMirrors: async (mirrors) => void did.push(...mirrors.map((m) => `mirror ${m.metadata.uid}`)),
     removeContainers: async (uids) => void did.push(...uids.map((uid) => `containers ${uid}`)),
-    removeDirectories: remove('directory'),
-    removeCgroups: remove('cgroup'),
+    removeDirectories: async (of, isInUse) => remove('directory', of === 'found' ? here : of, isInUse),
+    removeCgroups: async (isInUse) => remove('cgroup', here, isInUse),
     ...more,
   };
   const housekeeping = new Housekeeping({
@@ -140,6 +138,22 @@ describe('Housekeeping', () => {
     await t.clock.advance(100);
     assert.deepEqual(t.did, ['stop left {"deleted":true}', 'containers done']);
     assert.deepEqual([...t.workers.keys()], ['left', 'kept']);
+    await t.end();
+  });
+
+  it('clears away pods that have just gone, and lists what is there now and then, however often it is woken', async () => {
+    const t = setup([podUid('stray')]);
+    await t.clock.advance(100);
+    assert.deepEqual(t.did.splice(0), ['directory stray', 'cgroup stray']);
+    t.workers.set(podUid('done'), next(endedState(true, 0), { on: 'cleanedUp' }, 0));
+    t.housekeeping.wake();
+    await t.clock.advance(100);
+    assert.deepEqual(t.did.splice(0), ['containers done', 'directory done']);
+    for (let second = 0; second < 16; second++) {
+      t.housekeeping.wake();
+      await t.clock.advance(1000);
+    }
+    assert.deepEqual(t.did, ['directory stray', 'cgroup stray']);
     await t.end();
   });
 });

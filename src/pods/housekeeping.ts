@@ -32,10 +32,14 @@ export interface Leftovers {
   removeContainers(uids: readonly PodUid[], signal: AbortSignal): Promise<void>;
   removeMirrors(mirrors: readonly Pod[], signal: AbortSignal): Promise<void>;
   /** `isInUse` is asked right before each removal: pods come while a pass goes on. */
-  removeDirectories(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
+  removeDirectories(of: WhichPods, isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
   removeCgroups(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
 }
 
+/** Those that are known to be gone, or whatever is found. */
+export type WhichPods = readonly PodUid[] | 'found';
+
+/** What is there is listed so often; in between only pods that have just gone are cleared away. */
 const NET_MS = 15_000;
 /** Removals come in bursts; one pass serves them all. */
 const GATHER_MS = 20;
@@ -48,7 +52,13 @@ export class Housekeeping implements Runnable {
   #synced = false;
   /** A pass is due in a moment. */
   #soon = false;
+  /** May have containers. */
   #gone: PodUid[] = [];
+  /** Have a directory. */
+  #finished: PodUid[] = [];
+  /** When everything has to be listed again. */
+  #listAtMs = -Infinity;
+  #list = false;
   /** Cleaning may take long; pods that have to stop do not wait for it. */
   readonly #cleaning = new KeyedRunner<'clean'>({ work: () => this.#clean() });
 
@@ -93,7 +103,15 @@ export class Housekeeping implements Runnable {
     this.#settleWorkers();
     this.#synced = true;
     this.#settleOrphans();
+    this.#decideListing();
     this.#cleaning.wake('clean');
+  }
+
+  #decideListing(): void {
+    const now = this.#deps.clock.monotonic();
+    if (now < this.#listAtMs) return;
+    this.#listAtMs = now + NET_MS;
+    this.#list = true;
   }
 
   /** Workers whose pod left its source are stopped; those that are done are dropped. */
@@ -105,6 +123,7 @@ export class Housekeeping implements Runnable {
         if (workers.stateOf(uid)?.phase !== 'finished') return workers.stop(uid, { deleted: true });
         workers.forget(uid);
         this.#gone.push(uid);
+        this.#finished.push(uid);
       });
   }
 
@@ -136,12 +155,16 @@ export class Housekeeping implements Runnable {
     const { store, workers, leftovers, log } = this.#deps;
     const signal = this.#signal;
     const gone = [...new Set(this.#gone.splice(0))];
+    const withDirectory = this.#list ? 'found' : [...this.#finished];
+    const listing = this.#list;
+    this.#finished = [];
+    this.#list = false;
     const isInUse = (uid: PodUid): boolean => workers.stateOf(uid) !== undefined || store.has(uid);
     // The mirror pod shows a static pod until that has stopped.
     const isOrphan = (m: Pod): boolean => store.staticOf(m) === undefined && !workers.mayRunStatic(fullName(m));
     const known = (): Set<PodUid> =>
       new Set([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
-    const steps: readonly [string, (signal: AbortSignal) => Promise<void> | void][] = [
+    const steps: (readonly [string, (signal: AbortSignal) => Promise<void> | void])[] = [
       ['records', () => leftovers.dropRecords(known())],
       [
         'containers',
@@ -152,9 +175,10 @@ export class Housekeeping implements Runnable {
           ),
       ],
       ['mirror pods', (stop) => leftovers.removeMirrors(store.mirrors().filter(isOrphan), stop)],
-      ['directories', (stop) => leftovers.removeDirectories(isInUse, stop)],
-      ['cgroups', (stop) => leftovers.removeCgroups(isInUse, stop)],
+      ['directories', (stop) => leftovers.removeDirectories(withDirectory, isInUse, stop)],
     ];
+    // A worker that has finished has destroyed the cgroup of its pod.
+    if (listing) steps.push(['cgroups', (stop) => leftovers.removeCgroups(isInUse, stop)]);
     for (const [what, step] of steps) {
       if (signal === undefined || signal.aborted) return;
       try {

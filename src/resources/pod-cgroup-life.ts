@@ -6,7 +6,7 @@ export type PodCgroupLifeDeps = {
   readonly cgroups: {
     exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
     ensure(pod: Pod, signal: AbortSignal): Promise<boolean>;
-    destroy(uid: PodUid, signal: AbortSignal): Promise<void>;
+    destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void>;
   };
   /** Never rejects but for the signal: no pod depends on the weight of its tier. */
   readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
@@ -31,9 +31,9 @@ export class PodCgroupLife {
     if (made) onMade(pod);
   }
 
-  async destroy(uid: PodUid, signal: AbortSignal): Promise<void> {
+  async destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void> {
     const { cgroups, tiers } = this.#deps;
-    await cgroups.destroy(uid, signal);
+    await cgroups.destroy(pod, signal);
     await tiers().refresh(signal);
   }
 }

@@ -31,4 +31,29 @@ test('without cgroups per QoS class pods have none, and nothing is made, changed
   assert.deepEqual(await cgroups.listPodUids(signal), []);
   await cgroups.reduceToMinimum(podUid('u'), signal);
   await cgroups.destroy(podUid('u'), signal);
+  await cgroups.destroy(POD, signal);
+});
+
+test('the cgroup of a known pod is looked for in its tier, that of a mere UID in all', async () => {
+  const destroyed: string[] = [];
+  const cgroups = new PodCgroups(
+    {
+      cgroups: { ...never, destroy: async (path: string) => void destroyed.push(path) },
+      clock: new ManualClock(),
+      hasExclusiveCpus: () => false,
+    },
+    {
+      driver: 'cgroupfs',
+      root: '/',
+      perQos: true,
+      cpuCfsQuota: true,
+      cpuPeriodUs: 100_000,
+      podPidsLimit: -1,
+      hugePageSizes: [],
+    },
+  );
+  await cgroups.destroy(POD, signal);
+  assert.deepEqual(destroyed.splice(0), ['/kubepods/besteffort/podu']);
+  await cgroups.destroy(podUid('u'), signal);
+  assert.deepEqual(destroyed, ['/kubepods/podu', '/kubepods/burstable/podu', '/kubepods/besteffort/podu']);
 });

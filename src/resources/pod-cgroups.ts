@@ -106,10 +106,11 @@ export class PodCgroups {
     return memoryUsageBytes === undefined ? undefined : Number(memoryUsageBytes);
   }
 
-  /** Kills what is left in the pod's cgroup and removes it, whatever tier it is in. */
-  async destroy(uid: PodUid, signal: AbortSignal): Promise<void> {
+  /** Kills what is left in the pod's cgroup and removes it: in every tier where only its UID is known. */
+  async destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void> {
+    const paths = typeof pod === 'string' ? this.#pathsOf(pod) : this.#o.perQos ? [this.parentOf(pod)] : [];
     await this.#timed('destroy', () =>
-      Promise.all(this.#pathsOf(uid).map((path) => this.#removeIfAny(path, signal))).then(() => undefined),
+      Promise.all(paths.map((path) => this.#removeIfAny(path, signal))).then(() => undefined),
     );
   }
 
