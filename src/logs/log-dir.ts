@@ -2,10 +2,11 @@
 // and of directories: operations go through the descriptor, and neither `<pod>` nor `<container>` of
 // `<root>/<pod>/<container>/0.log` may be a link.
 import { constants } from 'node:fs';
-import { link, open, realpath, type FileHandle } from 'node:fs/promises';
+import { link, open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { openRegular } from '../host/files/open-regular.ts';
+import { errnoOf } from '../lib/errors.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
@@ -60,8 +61,13 @@ export class LogDir {
   }
 
   /** Whatever carries the name, directories too. */
-  removeTree(path: string): Promise<void> {
-    return this.#dir.removeTree(basename(path));
+  async removeTree(path: string): Promise<void> {
+    try {
+      await this.#dir.unlink(basename(path));
+    } catch (err) {
+      if (errnoOf(err) !== 'EISDIR') throw err;
+      await this.#dir.removeTree(basename(path));
+    }
   }
 
   /** Gone is success. */
@@ -75,13 +81,13 @@ const MAX_SIBLINGS = 1000;
 async function openContainerDir(path: string): Promise<OpenDir> {
   const podDir = dirname(path);
   // Where the pods' logs are is the administrator's choice, links included.
-  const root = await OpenDir.open(await realpath(dirname(podDir)));
+  const root = await OpenDir.follow(dirname(podDir));
   try {
     const pod = await root.openDir(basename(podDir));
     try {
       return await pod.openDir(basename(path));
     } finally {
-      await pod.close();
+      pod.closeNow();
     }
   } finally {
     await root.close();

@@ -20,7 +20,7 @@ for (const [what, made, want] of [
           did.push('ensure');
           return made;
         },
-        destroy: async (uid) => void did.push(`destroy ${uid}`),
+        destroy: async (pod) => void did.push(`destroy ${typeof pod === 'string' ? pod : pod.metadata.uid}`),
       },
       tiers: () => ({ refresh: async () => void did.push('refresh') }),
       onMade: () => void did.push('made'),

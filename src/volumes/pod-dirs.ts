@@ -76,14 +76,21 @@ export class PodDirs {
    */
   async removeOrphan(uid: string, signal: AbortSignal): Promise<void> {
     const path = this.#layout.podDir(uid);
-    const mounts = (await this.#mounter.table(signal)).beneath(path);
-    const [first] = mounts;
-    if (first !== undefined) {
-      throw new KubeletError(
-        'conflict',
-        `pod directory ${path} still has ${mounts.length} mounts, e.g. ${first.target}`,
-      );
+    try {
+      await this.#removeVolumeDirs(uid);
+      await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
+    } catch (err) {
+      // Nothing above goes through a mount point. The mount table is long on a full node: it is read to explain.
+      const mounts = (await this.#mounter.table(signal)).beneath(path);
+      const [first] = mounts;
+      if (first === undefined) throw err;
+      const what = `${mounts.length} mounts, e.g. ${first.target}`;
+      throw new KubeletError('conflict', `pod directory ${path} still has ${what}`, { cause: err });
     }
+  }
+
+  async #removeVolumeDirs(uid: string): Promise<void> {
+    const path = this.#layout.podDir(uid);
     for (const dir of await this.volumeDirs(uid)) {
       const volume = join(this.#layout.volumesDir(uid), dir);
       try {
@@ -97,7 +104,6 @@ export class PodDirs {
     const [device] = await namesOfVolumesIn(this.#layout.volumeDevicesDir(uid));
     if (device !== undefined)
       throw new KubeletError('conflict', `pod directory ${path} still has the block volume ${device}`);
-    await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
   }
 }
 

@@ -2,7 +2,7 @@
 // one that was opened, whatever happens to the path meanwhile; no operation follows a symlink in the last place.
 // Calls go to the file system's threads unless whoever opens the directory knows better: a slow disk delays the caller,
 // not the process.
-import { constants, type Dirent, type Stats } from 'node:fs';
+import { closeSync, constants, type Dirent, type Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { onThreads, type FileCalls, type Soon } from './file-calls.ts';
@@ -35,6 +35,11 @@ export class OpenDir {
     return new OpenDir(calls, await calls.open(path, HOLD));
   }
 
+  /** The same where an administrator may have put a link. */
+  static async follow(path: string): Promise<OpenDir> {
+    return new OpenDir(onThreads, await onThreads.open(path, O_PATH | O_DIRECTORY));
+  }
+
   static async using<T>(path: string, work: (dir: OpenDir) => Promise<T>, calls?: FileCalls): Promise<T> {
     const dir = await OpenDir.open(path, calls);
     try {
@@ -46,6 +51,11 @@ export class OpenDir {
 
   close(): Soon<void> {
     return this.#calls.close(this.#fd);
+  }
+
+  /** Without a thread. Only while another descriptor holds the same filesystem: the last one may have to wait for it. */
+  closeNow(): void {
+    closeSync(this.#fd);
   }
 
   stat(): Soon<Stats> {
@@ -78,9 +88,8 @@ export class OpenDir {
   }
 
   /** Entries to remove: all of a directory of usual size, the first thousand of a large one. */
-  async #someEntries(): Promise<{ readonly entries: readonly Dirent[]; readonly more: boolean }> {
-    if ((await this.stat()).size <= SMALL_DIR_BYTES)
-      return { entries: await this.#calls.readEntries(this.#self), more: false };
+  async #someEntries({ size }: Stats): Promise<{ readonly entries: readonly Dirent[]; readonly more: boolean }> {
+    if (size <= SMALL_DIR_BYTES) return { entries: await this.#calls.readEntries(this.#self), more: false };
     const entries: Dirent[] = [];
     for await (const entry of await opendir(this.#self, { bufferSize: READ_AT_ONCE }))
       if (entries.push(entry) >= READ_AT_ONCE) break;
@@ -205,9 +214,11 @@ export class OpenDir {
     return new PinnedFile(this.#calls, await this.#calls.open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
   }
 
-  /** Removes a name and all beneath it. Never follows a symlink, never enters another filesystem. Gone is success. */
+  /**
+   * Removes a name and all beneath it. Never follows a symlink, never enters another filesystem, refuses a mount point.
+   * Gone is success.
+   */
   async removeTree(name: string): Promise<void> {
-    const device = (await this.stat()).dev;
     const pending = [name];
     let lifted = 0;
     // A tree deeper than the open descriptors allow is taken apart from the top: deep parts are moved up first.
@@ -217,35 +228,43 @@ export class OpenDir {
       pending.push(to);
     };
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      await this.#removeOne(next, device, 0, lift);
+      if (await this.#removeEmpty(next)) continue;
+      await this.#removeFull(next, (await this.stat()).dev, 0, lift);
     }
   }
 
-  async #removeOne(
+  /** False for a directory with something in it. Most are empty, or gone: asking first would cost a call more. */
+  async #removeEmpty(name: string): Promise<boolean> {
+    try {
+      await this.#calls.rmdir(this.at(name));
+    } catch (err) {
+      const errno = errnoOf(err);
+      if (errno === 'ENOTEMPTY' || errno === 'EEXIST') return false;
+      if (errno === 'EBUSY') throw mountPoint(name, err);
+      if (errno === 'ENOTDIR') await this.#unlink(name);
+      else if (errno !== 'ENOENT') throw err;
+    }
+    return true;
+  }
+
+  async #removeFull(
     name: string,
     device: number,
     depth: number,
     lift: (from: OpenDir, name: string) => Promise<void>,
   ): Promise<void> {
-    const stat = await this.lstat(name);
-    if (stat === undefined) return;
-    if (stat.dev !== device) {
-      throw new KubeletError('conflict', `refusing to delete ${name}: it is another filesystem's mount point`);
-    }
-    if (!stat.isDirectory()) return this.#unlink(name);
     if (depth >= MAX_DEPTH) return lift(this, name);
     const dir = await this.openDir(name);
     try {
-      if ((await dir.stat()).dev !== device) {
-        throw new KubeletError('conflict', `refusing to delete ${name}: it is another filesystem's mount point`);
-      }
+      const stat = await dir.stat();
+      if (stat.dev !== device) throw mountPoint(name);
       for (let more = true; more;) {
-        const some = await dir.#someEntries();
+        const some = await dir.#someEntries(stat);
         await dir.#removeEntries(some.entries, device, depth, lift);
         more = some.more;
       }
     } finally {
-      await dir.close();
+      dir.closeNow();
     }
     await unlessGone(() => this.#calls.rmdir(this.at(name)));
   }
@@ -267,9 +286,8 @@ export class OpenDir {
       await Promise.all(chunk.map((file) => this.#unlink(file.name)));
     }
     // One by one, or the open descriptors of a wide and deep tree multiply.
-    for (const entry of entries) {
-      if (entry.isDirectory()) await this.#removeOne(entry.name, device, depth + 1, lift);
-    }
+    for (const { name } of entries.filter((entry) => entry.isDirectory()))
+      if (!(await this.#removeEmpty(name))) await this.#removeFull(name, device, depth + 1, lift);
   }
 
   #unlink(name: string): Promise<void> {
@@ -293,6 +311,9 @@ export function entryName(name: string): string {
   }
   return name;
 }
+
+const mountPoint = (name: string, cause?: unknown): KubeletError =>
+  new KubeletError('conflict', `refusing to delete ${name}: it is a mount point`, { cause });
 
 async function unlessGone(removal: () => Soon<void>): Promise<void> {
   try {

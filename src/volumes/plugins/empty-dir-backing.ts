@@ -1,7 +1,7 @@
 // The directory or in-memory filesystem under an emptyDir and under every volume whose files the kubelet writes. A
 // marker file beside the volume says that it was set up completely, so that a restart neither repeats nor trusts half
 // of it.
-import { access, chmod, lstat, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, lstat, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { podLimits } from '../../core/pod-resources.ts';
 import type { Pod } from '../../core/pod.ts';
@@ -11,7 +11,7 @@ import { errnoOf } from '../../lib/errors.ts';
 import type { VolumeLayout } from '../layout.ts';
 import { survivesUmask } from '../../host/files/modes.ts';
 import { OpenDir } from '../../host/files/open-dir.ts';
-import { ensureDir } from '../pod-dirs.ts';
+import { ensureDir, removeEmptyDir } from '../pod-dirs.ts';
 
 const MARKER_MODE = 0o644;
 
@@ -89,7 +89,8 @@ export class EmptyDirBacking {
   ): Promise<void> {
     const path = this.pathOf(request);
     // The mark goes first: from here on the volume counts as incomplete.
-    await rm(dirname(this.#marker(request)), { recursive: true, force: true });
+    await removeMark(this.#marker(request));
+    if (request.small && (await this.#removeOwn(path, signal))) return;
     // A container may have left mounts of its own in the volume; they go before it, and deletion never enters one.
     for (const mount of (await this.#mounter.table(signal)).beneath(path)) {
       const inMemory = request.small && mount.target === path && mount.fsType === 'tmpfs';
@@ -102,8 +103,33 @@ export class EmptyDirBacking {
     }
   }
 
+  /**
+   * What the kubelet has mounted and written itself goes without a look at the mount table, which is long on a full node.
+   * False when something else is there as well.
+   */
+  async #removeOwn(path: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#mounter.unmount(path, { inMemory: true }, signal);
+      await removeEmptyDir(path);
+      return true;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
+  }
+
   #marker(request: Pick<BackingRequest, 'uid' | 'markerName'>): string {
     return join(this.#layout.readyDir(request.uid, request.markerName), 'ready');
+  }
+}
+
+/** The file and the directory it is in, whatever else is there. */
+async function removeMark(marker: string): Promise<void> {
+  try {
+    await unlink(marker);
+    await rmdir(dirname(marker));
+  } catch {
+    await rm(dirname(marker), { recursive: true, force: true });
   }
 }
 
