@@ -1,0 +1,171 @@
+// Looks at the world every few seconds and asks every invariant. The first violation ends a run.
+import type { Pod } from '../../../src/core/pod.ts';
+import { KINDS, type PodKind } from '../workload/pods.ts';
+import { CGROUP_ROOT } from '../world/host.ts';
+import { MANIFESTS } from '../world/perform.ts';
+import type { World } from '../world/world.ts';
+import { bounded } from './bounded.ts';
+import { givenBack } from './given-back.ts';
+import { RestartCounts, watchCalls } from './moments.ts';
+import { newsArrives } from './news-arrives.ts';
+import { nodeIsAlive } from './node-is-alive.ts';
+import { nothingElseRuns } from './nothing-else-runs.ts';
+import { statusIsTrue } from './status-is-true.ts';
+import { stillThere } from './still-there.ts';
+import { stopsInTime } from './stops-in-time.ts';
+import type { Invariant, SeenPod, View, Violation } from './violation.ts';
+import { wantedRuns } from './wanted-runs.ts';
+
+export const INVARIANTS: Readonly<Record<string, Invariant>> = {
+  'nothing else runs': nothingElseRuns,
+  'stops in time': stopsInTime,
+  'wanted runs': wantedRuns,
+  'status is true': statusIsTrue,
+  'given back': givenBack,
+  'still there': stillThere,
+  'news arrives': newsArrives,
+  'node is alive': nodeIsAlive,
+  bounded,
+};
+
+const PODS_DIR = '/var/lib/kubelet/pods';
+const MIRROR = 'kubernetes.io/config.mirror';
+/** An agent that ends within this time of a fault may have ended because of it. */
+const EXCUSED_MS = 60_000;
+
+export class Inspector {
+  readonly violations: Violation[] = [];
+  mostPods = 0;
+  readonly #world: World;
+  readonly #since = new Map<string, number>();
+  readonly #counts = new RestartCounts();
+  #asked = new Set<string>();
+  #requests: number[] = [];
+  #crashesSeen = 0;
+  #lastFaultMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    const report = (invariant: string, text: string): void => this.#report(invariant, text);
+    watchCalls(world, (uid) => this.#pods().get(uid), report);
+    const served = world.api.onServed;
+    world.api.onServed = (request, status) => {
+      served(request, status);
+      this.#requests.push(world.scheduler.monotonic());
+    };
+  }
+
+  look(): void {
+    const { faults, scheduler, crashes } = this.#world;
+    const view = this.#view();
+    this.mostPods = Math.max(this.mostPods, view.pods.size);
+    this.#asked = new Set();
+    for (const [name, check] of Object.entries(INVARIANTS)) for (const text of check(view)) this.#report(name, text);
+    for (const key of this.#since.keys()) if (!this.#asked.has(key)) this.#since.delete(key);
+    this.#counts.look(view.pods.values(), (invariant, text) => this.#report(invariant, text));
+    if (faults.active.length > 0 || !this.#world.isUp) this.#lastFaultMs = scheduler.monotonic();
+    for (const reason of crashes.slice(this.#crashesSeen))
+      if (reason.startsWith('unhandled') || scheduler.monotonic() - this.#lastFaultMs > EXCUSED_MS)
+        this.#report('the agent does not end by itself', reason);
+    this.#crashesSeen = crashes.length;
+  }
+
+  #report(invariant: string, text: string): void {
+    this.violations.push({ invariant, atMs: this.#world.scheduler.monotonic(), text });
+    this.#world.trace(`VIOLATION ${invariant}: ${text}`);
+  }
+
+  #overdue(key: string, boundMs: number): boolean {
+    const now = this.#world.faults.calmMs;
+    this.#asked.add(key);
+    const since = this.#since.get(key) ?? now;
+    this.#since.set(key, since);
+    return now - since > boundMs;
+  }
+
+  #pods(): Map<string, SeenPod> {
+    const pods = new Map<string, SeenPod>();
+    for (const { object } of this.#world.api.store.list('pods')) {
+      const pod = object as unknown as Pod;
+      if (pod.metadata.annotations?.[MIRROR] !== undefined) continue;
+      const kind = pod.metadata.labels?.['kind'] ?? '';
+      const { phase } = pod.status ?? {};
+      pods.set(pod.metadata.uid ?? '', {
+        uid: pod.metadata.uid ?? '',
+        pod,
+        kind,
+        fate: (KINDS[kind] as PodKind).fate,
+        isDeleting: pod.metadata.deletionTimestamp !== undefined,
+        hasEnded: phase === 'Failed' || phase === 'Succeeded',
+      });
+    }
+    return pods;
+  }
+
+  #view(): View {
+    const { api, runtime, files, scheduler } = this.#world;
+    const now = scheduler.monotonic();
+    this.#requests = this.#requests.filter((at) => now - at < 60_000);
+    const node = api.store.get('nodes', 'n1')?.object as {
+      status?: { conditions?: { type: string; status: string }[] };
+    };
+    const lease = api.store.get('coordination.k8s.io/leases', 'kube-node-lease/n1');
+    const settings = api.store.get('configmaps', 'default/settings')?.object as { data?: Record<string, string> };
+    return {
+      pods: this.#pods(),
+      manifests: this.#manifests(),
+      running: this.#world.running(),
+      containers: [...runtime.state.containers.values()],
+      sandboxes: [...runtime.state.sandboxes.values()],
+      mounts: files.mounts.map((m) => m.target),
+      directories: new Set(this.#names(PODS_DIR)),
+      cgroups: this.#cgroups(),
+      logs: new Set(this.#names('/var/log/pods').map((name) => name.split('_')[2] ?? '')),
+      fileOf: (uid, path) => this.#text(`${PODS_DIR}/${uid}/volumes/${path}`),
+      configValue: settings.data?.['value'] ?? '',
+      leaseVersion: lease === undefined ? '' : String(lease.revision),
+      isNodeReady: node?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false,
+      pendingEvents: scheduler.pending,
+      openFiles: files.openDescriptors.length,
+      requestsLastMinute: this.#requests.length,
+      overdue: (key, boundMs) => this.#overdue(key, boundMs),
+    };
+  }
+
+  #names(path: string): readonly string[] {
+    try {
+      return [...this.#world.files.get(path, 'scandir').entries.keys()];
+    } catch {
+      return []; // not made yet
+    }
+  }
+
+  #text(path: string): string | undefined {
+    try {
+      return this.#world.files.get(path, 'open').content.toString();
+    } catch {
+      return undefined; // not there
+    }
+  }
+
+  #manifests(): Map<string, 'good' | 'broken'> {
+    return new Map(
+      this.#names(MANIFESTS)
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => [
+          name.replace(/\.json$/, ''),
+          this.#text(`${MANIFESTS}/${name}`)?.endsWith('}') === true ? 'good' : 'broken',
+        ]),
+    );
+  }
+
+  #cgroups(): Set<string> {
+    const tiers = ['', '/besteffort', '/burstable'];
+    return new Set(
+      tiers
+        .flatMap((tier) => this.#names(`${CGROUP_ROOT}/kubepods${tier}`))
+        .filter((name) => name.startsWith('pod'))
+        .map((name) => name.slice(3)),
+    );
+  }
+}

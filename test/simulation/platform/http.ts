@@ -1,0 +1,58 @@
+// node:http and node:https of the simulated machine: requests go to the simulated network, servers hear of nobody.
+import { EventEmitter } from 'node:events';
+import { Readable } from 'node:stream';
+import { machine } from '../engine/machine.ts';
+
+export { Server, createServer } from './net.ts';
+
+type Options = { host?: string; port?: number; path?: string; method?: string };
+
+export class ClientRequest extends EventEmitter {
+  destroyed = false;
+  socket: { localPort: number } | undefined;
+  readonly #o: Options;
+
+  constructor(options: Options) {
+    super();
+    this.#o = options;
+  }
+
+  end(): this {
+    const { scheduler, network } = machine();
+    scheduler.after(0.5 + 2 * scheduler.latency.next(), () => {
+      if (this.destroyed) return;
+      const { host = '', port = 0, path = '/' } = this.#o;
+      const answer = network.http(host, port, path);
+      if (answer === 'silent') return;
+      if (answer === 'refused') {
+        const text = `connect ECONNREFUSED ${host}:${port}`;
+        this.emit('error', Object.assign(new Error(text), { code: 'ECONNREFUSED', syscall: 'connect' }));
+        return;
+      }
+      this.socket = { localPort: 40_000 };
+      const body = Readable.from([Buffer.from(answer.body)]);
+      this.emit('response', Object.assign(body, { statusCode: answer.status, statusMessage: '', headers: {} }));
+    });
+    return this;
+  }
+  write = (): boolean => true;
+  setHeader = (): void => undefined;
+  destroy(): this {
+    this.destroyed = true;
+    return this;
+  }
+}
+
+export const request = (options: Options): ClientRequest => new ClientRequest(options);
+export const get = request;
+export class Agent {
+  destroy = (): void => undefined;
+}
+export class IncomingMessage extends Readable {}
+export class ServerResponse extends EventEmitter {}
+export const STATUS_CODES: Record<number, string> = {};
+export const validateHeaderName = (): void => undefined;
+export const validateHeaderValue = (): void => undefined;
+
+// oxlint-disable-next-line import/no-default-export -- as Node has it
+export default { request, Agent };

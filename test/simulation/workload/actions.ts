@@ -1,0 +1,107 @@
+// What happens to the node, as data: a list of timed actions drawn from the seed. Each action carries all it needs, so that
+// a list with some of them left out is a run as good as the whole (shrinking leaves out what a failure does not need).
+import { Random } from '../engine/random.ts';
+import { KINDS } from './pods.ts';
+
+export type Action = {
+  readonly atMs: number;
+  readonly do: string;
+  readonly [detail: string]: string | number | boolean;
+};
+
+export type Profile = {
+  readonly untilMs: number;
+  /** Pods on the node, about. */
+  readonly pods: number;
+  /** How often a pod is replaced by another, on average. */
+  readonly lifeMs: number;
+  /** Between two faults, on average; none when undefined. */
+  readonly faultEveryMs?: number;
+};
+
+const MINUTE = 60_000;
+const START_MS = 30_000;
+
+export function drawActions(seed: number, profile: Profile): readonly Action[] {
+  const actions = [
+    ...podActions(new Random(seed, 'pods'), profile),
+    ...objectActions(new Random(seed, 'objects'), profile),
+  ];
+  if (profile.faultEveryMs !== undefined)
+    actions.push(...faultActions(new Random(seed, 'faults'), profile.untilMs, profile.faultEveryMs));
+  return actions.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Every place on the node is taken by one pod after another. */
+function podActions(random: Random, { untilMs, pods, lifeMs }: Profile): Action[] {
+  const actions: Action[] = [];
+  const kinds = Object.keys(KINDS);
+  for (let place = 0; place < pods; place++) {
+    let atMs = START_MS + random.next() * Math.min(lifeMs, 10 * MINUTE);
+    for (let turn = 0; atMs < untilMs; turn++) {
+      const name = `p${place}-${turn}`;
+      const isStatic = random.chance(0.05);
+      const seed = random.int(1, 2 ** 31);
+      const kind = isStatic ? random.pick(['long', 'crashing', 'pair']) : random.pick(kinds);
+      actions.push({ atMs, do: isStatic ? 'static-write' : 'create', name, kind, seed });
+      const endMs = atMs + Math.max(1000, random.exponential(lifeMs));
+      if (isStatic) {
+        if (random.chance(0.3)) actions.push({ atMs: (atMs + endMs) / 2, do: 'static-break', name });
+        actions.push({ atMs: endMs, do: 'static-remove', name });
+      } else {
+        const grace = random.chance(0.6) ? -1 : random.pick([0, 1, 10, 60]);
+        actions.push({ atMs: endMs, do: 'delete', name, grace });
+        if (random.chance(0.1)) actions.push({ atMs: endMs + random.int(1, 20_000), do: 'delete', name, grace: 0 });
+      }
+      atMs = endMs + random.exponential(MINUTE);
+    }
+  }
+  return actions.filter(({ atMs }) => atMs < untilMs);
+}
+
+function objectActions(random: Random, { untilMs }: Profile): Action[] {
+  const actions: Action[] = [];
+  for (let atMs = random.exponential(30 * MINUTE); atMs < untilMs; atMs += random.exponential(30 * MINUTE))
+    actions.push({
+      atMs,
+      do: random.pick(['change-configmap', 'change-secret', 'kill-container', 'kill-sandbox', 'label-node', 'cordon']),
+      seed: random.int(1, 2 ** 31),
+    });
+  return actions;
+}
+
+const LASTING: readonly string[] = [
+  'runtime-errors',
+  'runtime-slow',
+  'events-lost',
+  'events-doubled',
+  'events-late',
+  'api-refused',
+  'api-silent',
+  'api-errors',
+  'api-answers-lost',
+  'disk-full',
+  'disk-read-only',
+  'disk-slow',
+];
+const MOMENTARY: readonly string[] = [
+  'runtime-restart',
+  'api-restart',
+  'api-watches-end',
+  'api-compact',
+  'agent-kill',
+  'agent-kill',
+  'agent-stop',
+  'power-cut',
+  'clock-jump',
+];
+
+function faultActions(random: Random, untilMs: number, everyMs: number): Action[] {
+  const actions: Action[] = [];
+  for (let atMs = 2 * MINUTE + random.exponential(everyMs); atMs < untilMs; atMs += random.exponential(everyMs)) {
+    const what = random.pick(random.chance(0.5) ? LASTING : MOMENTARY);
+    const forMs = Math.round(Math.min(15 * MINUTE, 500 + random.exponential(random.pick([2000, 30_000, 3 * MINUTE]))));
+    actions.push({ atMs, do: what, forMs, seed: random.int(1, 2 ** 31) });
+  }
+  return actions;
+}

@@ -1,0 +1,145 @@
+// Pods of every kind the workload makes, as a table: what the pod is, and what a healthy node makes of it in the end.
+import { Random } from '../engine/random.ts';
+
+type Spec = Record<string, unknown>;
+
+/** `runs`: all its containers run for good. `ends`: it reaches a final phase. `unsteady`: it comes and goes. */
+export type Fate = 'runs' | 'ends' | 'unsteady';
+
+export type PodKind = { readonly fate: Fate; readonly spec: (random: Random) => Spec };
+
+export const IMAGE = 'registry.test/app:1';
+const FOREVER = 'sleep 1000000000';
+const POLITE = `trap 'exit 0' TERM; ${FOREVER}`;
+
+const container = (name: string, script: string, more: Spec = {}): Spec => ({
+  name,
+  image: IMAGE,
+  command: ['sh', '-c', script],
+  ...more,
+});
+const exec = (command: string, more: Spec = {}): Spec => ({ exec: { command: [command] }, ...more });
+
+export const KINDS: Readonly<Record<string, PodKind>> = {
+  long: { fate: 'runs', spec: () => ({ containers: [container('main', POLITE)] }) },
+  stubborn: { fate: 'runs', spec: () => ({ containers: [container('main', FOREVER)] }) },
+  pair: { fate: 'runs', spec: () => ({ containers: [container('a', POLITE), container('b', FOREVER)] }) },
+  crashing: {
+    fate: 'unsteady',
+    spec: (r) => ({ containers: [container('main', `sleep ${r.int(5, 900)}; exit 1`)] }),
+  },
+  job: {
+    fate: 'ends',
+    spec: (r) => ({
+      restartPolicy: 'Never',
+      containers: [container('main', `sleep ${r.int(1, 1200)}; exit ${r.int(0, 1)}`)],
+    }),
+  },
+  retried: {
+    fate: 'ends',
+    spec: (r) => ({ restartPolicy: 'OnFailure', containers: [container('main', `sleep ${r.int(1, 600)}; exit 0`)] }),
+  },
+  prepared: {
+    fate: 'runs',
+    spec: (r) => ({
+      initContainers: [container('first', `sleep ${r.int(0, 30)}`), container('second', `sleep ${r.int(0, 5)}`)],
+      containers: [container('main', POLITE)],
+    }),
+  },
+  sidecar: {
+    fate: 'runs',
+    spec: () => ({
+      initContainers: [container('beside', POLITE, { restartPolicy: 'Always' }), container('init', 'sleep 1')],
+      containers: [container('main', POLITE)],
+    }),
+  },
+  'job-with-sidecar': {
+    fate: 'ends',
+    spec: (r) => ({
+      restartPolicy: 'Never',
+      initContainers: [container('beside', POLITE, { restartPolicy: 'Always' })],
+      containers: [container('main', `sleep ${r.int(1, 600)}; exit 0`)],
+    }),
+  },
+  probed: {
+    fate: 'runs',
+    spec: (r) => ({
+      containers: [
+        container('main', POLITE, {
+          startupProbe: exec('true', { periodSeconds: r.int(1, 10) }),
+          readinessProbe: exec('true', { periodSeconds: r.int(60, 300) }),
+          livenessProbe: exec('true', { periodSeconds: r.int(60, 300) }),
+        }),
+      ],
+    }),
+  },
+  unhealthy: {
+    fate: 'unsteady',
+    spec: (r) => ({
+      containers: [
+        container('main', POLITE, {
+          livenessProbe: exec('false', { periodSeconds: r.int(30, 120), failureThreshold: 2 }),
+        }),
+      ],
+    }),
+  },
+  hooked: {
+    fate: 'runs',
+    spec: () => ({
+      containers: [container('main', POLITE, { lifecycle: { postStart: exec('true'), preStop: exec('true') } })],
+    }),
+  },
+  volumes: {
+    fate: 'runs',
+    spec: () => ({
+      volumes: [
+        { name: 'scratch', emptyDir: {} },
+        { name: 'memory', emptyDir: { medium: 'Memory' } },
+        { name: 'settings', configMap: { name: 'settings' } },
+        { name: 'keys', secret: { secretName: 'keys' } },
+        {
+          name: 'all',
+          projected: {
+            sources: [
+              { configMap: { name: 'settings' } },
+              { secret: { name: 'keys' } },
+              { downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+            ],
+          },
+        },
+      ],
+      containers: [
+        container('main', POLITE, {
+          volumeMounts: ['scratch', 'memory', 'settings', 'keys', 'all'].map((name) => ({
+            name,
+            mountPath: `/${name}`,
+          })),
+          envFrom: [{ configMapRef: { name: 'settings' } }],
+        }),
+      ],
+    }),
+  },
+  late: {
+    fate: 'ends',
+    spec: (r) => ({ activeDeadlineSeconds: r.int(30, 900), containers: [container('main', POLITE)] }),
+  },
+  'no-image': {
+    fate: 'unsteady',
+    spec: () => ({ containers: [container('main', POLITE, { image: 'registry.test/none:1' })] }),
+  },
+};
+
+export const podOf = (name: string, kind: string, seed: number): Record<string, unknown> => {
+  const random = new Random(seed, name);
+  const grace = random.pick([0, 1, 5, 30]);
+  return {
+    metadata: { name, namespace: 'default', labels: { kind } },
+    spec: {
+      nodeName: 'n1',
+      terminationGracePeriodSeconds: grace,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      ...(KINDS[kind] as PodKind).spec(random),
+    },
+  };
+};

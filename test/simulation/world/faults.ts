@@ -1,0 +1,137 @@
+// Faults of runtime, API server, disk, agent and clock, switched on for a while. `calm` is time in which nothing is broken and
+// the agent runs: what must happen within a bound is held to calm time, not to the wall clock.
+import { ContainerState } from '../../../src/cri/gen/cri.ts';
+import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
+import { Random } from '../engine/random.ts';
+import { disk } from '../platform/file-latency.ts';
+import type { World } from './world.ts';
+
+type Lasting = { readonly begin: (world: World, random: Random) => void; readonly end: (world: World) => void };
+
+/** Answers that come and go: the agent asks for these all the time, and may always be refused one. */
+const READS = new Set(['Version', 'Status', 'ImageFsInfo', 'RuntimeConfig']);
+
+export const LASTING: Readonly<Record<string, Lasting>> = {
+  'runtime-errors': {
+    begin: ({ runtimeFaults }, random) => {
+      const rate = random.pick([0.05, 0.3, 1]);
+      runtimeFaults.before = (verb) => {
+        if (!READS.has(verb) && random.chance(rate)) throw new GrpcError(GrpcCode.Unknown, 'simulated error');
+      };
+    },
+    end: ({ runtimeFaults }) => (runtimeFaults.before = () => undefined),
+  },
+  'runtime-slow': {
+    begin: ({ runtimeFaults }, random) => (runtimeFaults.slownessMs = random.pick([50, 2000, 150_000])),
+    end: ({ runtimeFaults }) => (runtimeFaults.slownessMs = 0),
+  },
+  'events-lost': {
+    begin: ({ runtimeFaults }) => (runtimeFaults.events = 'lost'),
+    end: ({ runtimeFaults }) => (runtimeFaults.events = 'sent'),
+  },
+  'events-doubled': {
+    begin: ({ runtimeFaults }) => (runtimeFaults.events = 'doubled'),
+    end: ({ runtimeFaults }) => (runtimeFaults.events = 'sent'),
+  },
+  'events-late': {
+    begin: ({ runtimeFaults }) => (runtimeFaults.events = 'late'),
+    end: ({ runtimeFaults }) => (runtimeFaults.events = 'sent'),
+  },
+  'api-refused': {
+    begin: ({ api }) => {
+      api.state = 'refused';
+      api.breakConnections();
+    },
+    end: ({ api }) => (api.state = 'yes'),
+  },
+  'api-silent': {
+    begin: ({ api }) => {
+      api.state = 'silent';
+      api.breakConnections();
+    },
+    end: ({ api }) => (api.state = 'yes'),
+  },
+  'api-errors': {
+    begin: ({ api }, random) => {
+      const rate = random.pick([0.1, 0.5, 1]);
+      const status = random.pick([409, 429, 500, 503]);
+      api.fault = ({ path, method }) => {
+        const isConflict = status === 409 && method === 'GET';
+        return random.chance(rate) && !isConflict && !path.includes('watch=') ? { status } : undefined;
+      };
+    },
+    end: ({ api }) => (api.fault = () => undefined),
+  },
+  'api-answers-lost': {
+    begin: ({ api }, random) => {
+      const rate = random.pick([0.1, 0.5]);
+      api.fault = ({ path }) => (random.chance(rate) && !path.includes('watch=') ? 'lost' : undefined);
+    },
+    end: ({ api }) => (api.fault = () => undefined),
+  },
+  'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
+  'disk-read-only': {
+    begin: ({ files }) => (files.root.fs.readOnly = true),
+    end: ({ files }) => (files.root.fs.readOnly = false),
+  },
+  'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
+};
+
+export class Faults {
+  readonly #world: World;
+  readonly #active = new Map<string, number>();
+  #disturbed = 0;
+  #seen = 0;
+  #sampledMs = 0;
+  #calmMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  get active(): readonly string[] {
+    return [...this.#active.keys()];
+  }
+
+  /** So much time has passed calmly since the beginning. */
+  get calmMs(): number {
+    return this.#calmMs;
+  }
+
+  disturb(): void {
+    this.#disturbed++;
+  }
+
+  last(name: string, forMs: number, random: Random): void {
+    const { scheduler } = this.#world;
+    const fault = LASTING[name];
+    if (fault === undefined) throw new Error(`no fault is called ${name}`);
+    this.disturb();
+    this.#active.set(name, (this.#active.get(name) ?? 0) + 1);
+    fault.begin(this.#world, random);
+    scheduler.after(
+      forMs,
+      () => {
+        this.disturb();
+        const left = (this.#active.get(name) ?? 1) - 1;
+        if (left > 0) return void this.#active.set(name, left);
+        this.#active.delete(name);
+        fault.end(this.#world);
+        this.#world.trace(`end ${name}`);
+      },
+      scheduler.world,
+    );
+  }
+
+  /** Called now and then: time counts as calm when nothing was wrong since the last call. */
+  sample(): void {
+    const { scheduler, agent, isUp } = this.#world;
+    const now = scheduler.monotonic();
+    const isCalm = this.#active.size === 0 && this.#disturbed === this.#seen && isUp && agent.readyAtMs !== undefined;
+    if (isCalm) this.#calmMs += now - this.#sampledMs;
+    this.#seen = this.#disturbed;
+    this.#sampledMs = now;
+  }
+}
+
+export const RUNNING = ContainerState.CONTAINER_RUNNING;

@@ -1,0 +1,51 @@
+// What may be wrong with the runtime: errors, slowness, and events that are lost, doubled or late.
+import type { FakeCri } from '../../fakes/fake-cri.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import type { Scheduler } from '../engine/scheduler.ts';
+
+const LATE_MS = 20_000;
+
+export type RuntimeFaults = {
+  /** Runs before a verb; a throw is its answer. */
+  before: (verb: string) => void;
+  slownessMs: number;
+  events: 'sent' | 'lost' | 'doubled' | 'late';
+};
+
+export function faultyRuntime(
+  runtime: FakeCri,
+  scheduler: Scheduler,
+  onCall: (verb: string, request: unknown) => void,
+): RuntimeFaults {
+  const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, events: 'sent' };
+  runtime.interfere = async (verb, request, signal) => {
+    onCall(verb, request);
+    faults.before(verb);
+    // A call that was given up goes on in the runtime all the same.
+    if (faults.slownessMs > 0) await systemClock.sleep(faults.slownessMs * scheduler.latency.next(), NEVER);
+    else if (WORK.has(verb)) await systemClock.sleep(20 * scheduler.latency.next(), NEVER);
+    void signal;
+  };
+  const send = runtime.state.onEvent;
+  runtime.state.onEvent = (event) => {
+    if (faults.events === 'lost') return;
+    if (faults.events === 'late') {
+      scheduler.after(LATE_MS * scheduler.latency.next(), () => send(event), scheduler.world);
+      return;
+    }
+    send(event);
+    if (faults.events === 'doubled') send(event);
+  };
+  return faults;
+}
+
+const NEVER = new AbortController().signal;
+/** Calls that take the runtime a moment. */
+const WORK = new Set([
+  'RunPodSandbox',
+  'StopPodSandbox',
+  'RemovePodSandbox',
+  'CreateContainer',
+  'StartContainer',
+  'PullImage',
+]);

@@ -1,0 +1,181 @@
+// One simulated node with everything around it: machine, runtime, API server, agent. Workloads and faults act on it through
+// the few methods here; invariants look at it.
+import { createHash } from 'node:crypto';
+import { ContainerState } from '../../../src/cri/gen/cri.ts';
+import { FakeCri } from '../../fakes/fake-cri.ts';
+import type { FakeContainer } from '../../fakes/fake-state.ts';
+import { FileTree } from '../engine/file-tree.ts';
+import { boot, type Machine } from '../engine/machine.ts';
+import { Random } from '../engine/random.ts';
+import { Scheduler } from '../engine/scheduler.ts';
+import { Agent, agentConfig } from './agent.ts';
+import { SimApiServer } from './api-server.ts';
+import { Faults } from './faults.ts';
+import { disk } from '../platform/file-latency.ts';
+import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
+import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
+import { IMAGE } from '../workload/pods.ts';
+
+export type WorldOptions = {
+  readonly seed: number;
+  /** Of the agent's log; 0 unless somebody reads it. */
+  readonly verbosity?: number;
+  /** Every line of the trace, as it is made. */
+  readonly onTrace?: (line: string) => void;
+  readonly onLog?: (line: string) => void;
+};
+
+const RUNTIME_SOCKET = '/run/containerd/containerd.sock';
+
+export class World {
+  readonly scheduler: Scheduler;
+  readonly files: FileTree;
+  readonly machine: Machine;
+  readonly random: Random;
+  readonly crashes: string[] = [];
+  api!: SimApiServer;
+  runtime!: FakeCri;
+  runtimeFaults!: RuntimeFaults;
+  agent!: Agent;
+  readonly faults: Faults = new Faults(this);
+  /** Told of every call to the runtime. */
+  onCall: (verb: string, request: unknown) => void = () => undefined;
+  /** The machine has power and the runtime runs. */
+  isUp = true;
+  readonly #o: WorldOptions;
+  readonly #hash = createHash('sha256');
+  #boots = 0;
+
+  private constructor(options: WorldOptions) {
+    this.#o = options;
+    this.scheduler = new Scheduler(options.seed);
+    this.random = new Random(options.seed, 'world');
+    this.files = new FileTree(() => this.scheduler.wall());
+    this.machine = {
+      scheduler: this.scheduler,
+      files: this.files,
+      sockets: new Map(),
+      run: commandsOn(this.files),
+      network: { tcp: () => false, http: () => 'refused', api: undefined as never },
+    };
+  }
+
+  /** A machine that is on, with a runtime and an API server that answer; the agent is not started yet. */
+  static async create(options: WorldOptions): Promise<World> {
+    const world = new World(options);
+    boot(world.machine);
+    disk.slowness = 1;
+    installHost(world.files);
+    world.#bootHost();
+    world.api = new SimApiServer();
+    world.api.onServed = ({ method, path }, status) => world.trace(`api ${method} ${path} ${status}`);
+    world.machine.network.api = world.api;
+    world.runtime = new FakeCri({ socketPath: RUNTIME_SOCKET, recordCalls: false });
+    world.runtime.pullable.add(IMAGE);
+    world.runtimeFaults = faultyRuntime(world.runtime, world.scheduler, (verb, request) => {
+      world.trace(`cri ${verb}`);
+      world.onCall(verb, request);
+    });
+    const { writeLog } = world.runtime.state;
+    world.runtime.state.writeLog = (container, output) => {
+      try {
+        writeLog.call(world.runtime.state, container, output);
+      } catch {
+        // A full disk loses a container's output, not the container.
+      }
+    };
+    const started = world.runtime.start();
+    await world.scheduler.runUntil(10);
+    await started;
+    world.agent = new Agent(
+      {
+        scheduler: world.scheduler,
+        files: world.files,
+        onLog: (line) => options.onLog?.(line),
+        onCrash: (reason) => {
+          world.crashes.push(reason);
+          world.trace(`agent ended by itself: ${reason}`);
+        },
+      },
+      { verbosity: options.verbosity ?? 0, config: agentConfig(world.runtime.endpoint) },
+    );
+    return world;
+  }
+
+  #bootHost(): void {
+    bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.#boots).padStart(12, '0')}`);
+    makeDirs(this.files, '/run/containerd');
+  }
+
+  /** Something happened that everybody who runs this seed must see at this very moment. */
+  trace(text: string): void {
+    const line = `${this.scheduler.monotonic().toFixed(3)} ${text}`;
+    this.#hash.update(line);
+    this.#hash.update('\n');
+    this.#o.onTrace?.(line);
+  }
+
+  /** Of everything traced so far. */
+  digest(): string {
+    return this.#hash.copy().digest('hex').slice(0, 16);
+  }
+
+  /** Containers that run. */
+  running(): readonly FakeContainer[] {
+    return [...this.runtime.state.containers.values()].filter((c) => c.state === ContainerState.CONTAINER_RUNNING);
+  }
+
+  #killAgent(): void {
+    this.agent.kill();
+    this.api.broken.removeAllListeners();
+    this.api.closeWatches();
+  }
+
+  /** Ends the agent, by the sword or by asking, and starts it again some time later. */
+  restartAgent(how: 'kill' | 'stop', forMs: number): void {
+    this.faults.disturb();
+    if (how === 'kill') this.#killAgent();
+    else this.agent.stop();
+    this.#later(forMs, () => {
+      if (!this.isUp) return;
+      // A stop that takes longer than systemd waits ends with SIGKILL.
+      if (this.agent.isRunning) this.#killAgent();
+      this.agent.start();
+    });
+  }
+
+  restartRuntime(forMs: number): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    this.faults.disturb();
+    void this.runtime.restart(Math.min(forMs, 60_000)).then(() => {
+      this.isUp = true;
+      this.faults.disturb();
+    });
+  }
+
+  powerCut(forMs: number): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    this.faults.disturb();
+    this.#killAgent();
+    this.machine.sockets.clear();
+    for (const c of this.running()) this.runtime.state.exit(c.id, 255, 'Unknown');
+    for (const sandbox of this.runtime.state.sandboxes.values()) sandbox.ready = false;
+    this.files.powerCut();
+    this.trace('power cut');
+    this.#later(Math.max(forMs, 5000), () => {
+      this.#bootHost();
+      makeDirs(this.files, this.runtime.root);
+      void this.runtime.start().then(() => {
+        this.isUp = true;
+        this.faults.disturb();
+        this.agent.start();
+      });
+    });
+  }
+
+  #later(ms: number, fn: () => void): void {
+    this.scheduler.after(ms, fn, this.scheduler.world);
+  }
+}
