@@ -58,12 +58,12 @@ function stateOf(pod: Pod): string {
   const init = initState(pod);
   if (init !== undefined) return init;
   const phase = status?.phase ?? 'Pending';
-  const waiting = (status?.containerStatuses ?? []).findLast((s) => (s.state.waiting?.reason ?? '') !== '');
-  if (waiting !== undefined) return waiting.state.waiting?.reason ?? phase;
-  const ended = (status?.containerStatuses ?? []).findLast((s) => s.state.terminated !== undefined);
-  const isRunning = status?.containerStatuses?.some((s) => s.state.running !== undefined) === true;
-  if (ended === undefined || isRunning) return phase;
-  const { reason = '', exitCode = 0, signal } = ended.state.terminated ?? {};
+  const states = (status?.containerStatuses ?? []).map((s) => s.state);
+  const waiting = states.map((s) => s.waiting?.reason ?? '').findLast((reason) => reason !== '');
+  if (waiting !== undefined) return waiting;
+  const ended = states.map((s) => s.terminated).findLast((terminated) => terminated !== undefined);
+  if (ended === undefined || states.some((s) => s.running !== undefined)) return phase;
+  const { reason = '', exitCode, signal } = ended;
   if (reason !== '') return reason;
   return signal === undefined || signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
 }
@@ -99,7 +99,7 @@ export const isReady = ({ status }: Pod): boolean =>
 function lastExit(statuses: readonly ContainerStatus[]): { lastExit: string; lastExitMs: number } | undefined {
   const ends = statuses.flatMap((s) => [s.lastState.terminated, s.state.terminated]).filter((t) => t !== undefined);
   const bad = ends.filter((t) => t.exitCode !== 0);
-  const newest = (bad.length > 0 ? bad : []).sort((a, b) => parseTimeMs(b.finishedAt) - parseTimeMs(a.finishedAt))[0];
+  const [newest] = bad.sort((a, b) => parseTimeMs(b.finishedAt) - parseTimeMs(a.finishedAt));
   if (newest === undefined) return undefined;
   return { lastExit: exitWords(newest), lastExitMs: parseTimeMs(newest.finishedAt) };
 }

@@ -83,6 +83,40 @@ describe('entries', () => {
     );
   });
 
+  it('of the node name no pod; what an event leaves out is filled in', () => {
+    const about = (involvedObject: KubeEvent['involvedObject']) =>
+      entryOfEvent({ metadata: { name: 'e' }, involvedObject, reason: 'Rebooted' }, 7);
+    assert.deepEqual(about({ kind: 'Node', name: 'n' }), { atMs: 7, kind: 'agent', tone: 'warn', text: 'Rebooted: ' });
+    assert.equal(about({ kind: 'Pod' })?.pod, 'default/');
+    assert.equal(entryOfEvent({ metadata: { name: 'e' }, involvedObject: {}, type: 'Warning' }, 7)?.text, ': ');
+    assert.deepEqual(entriesOfChange(pod(container('running')), undefined), []);
+  });
+
+  it('count restarts as people do', () => {
+    const said = (attempt: number): string | undefined =>
+      entriesOfChange(undefined, pod(container('running', { attempt })))[0]
+        ?.text.split(' ')
+        .at(-2);
+    assert.deepEqual([1, 3, 4, 11, 12, 13, 21, 112].map(said), [
+      '1st',
+      '3rd',
+      '4th',
+      '11th',
+      '12th',
+      '13th',
+      '21st',
+      '112th',
+    ]);
+  });
+
+  it('tell an end with its code, and no start of what never started', () => {
+    const after = pod(container('exited', { exitCode: 3, startedAt: 0n }));
+    assert.deepEqual(
+      entriesOfChange(pod(container('created')), after).map((e) => [e.text, e.tone]),
+      [['Ended with exit code 3', 'bad']],
+    );
+  });
+
   it('that are damaged are left out', () => {
     assert.equal(entriesIn('{"atMs":1,"text":"a","kind":"start"}\n{"atMs":2,"te').length, 1);
     assert.equal(entriesIn('null\n7\n{"text":"no time"}\n').length, 0);

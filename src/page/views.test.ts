@@ -93,6 +93,45 @@ describe('a pod as a row', () => {
       assert.deepEqual([row.state, row.tone], [state, tone]);
     });
 
+  const bare = (state: ContainerStatus['state']): string =>
+    podRow(pod({ phase: 'Running', containerStatuses: [status('main', { state, ready: false })] }), undefined).state;
+  const end = { startedAt: null, finishedAt: null };
+  const initRow = (its: Partial<ContainerStatus>, restartPolicy?: 'Always'): string =>
+    podRow(
+      pod(
+        { initContainerStatuses: [status('a', its)] },
+        { initContainers: [{ name: 'a', ...(restartPolicy === undefined ? {} : { restartPolicy }) }] },
+      ),
+      undefined,
+    ).state;
+  for (const [name, seen, expected] of [
+    ['an end without a reason', bare({ terminated: { exitCode: 3, ...end } }), 'ExitCode:3'],
+    ['an end with signal 0', bare({ terminated: { exitCode: 3, signal: 0, ...end } }), 'ExitCode:3'],
+    ['an end by a signal', bare({ terminated: { exitCode: 137, signal: 9, ...end } }), 'Signal:9'],
+    ['a failed init container', initRow({ state: { terminated: { exitCode: 1, ...end } } }), 'Init:Error'],
+    ['an init container that has ended', initRow({ state: { terminated: { exitCode: 0, ...end } } }), 'Pending'],
+    ['an init container without its image', initRow({ state: { waiting: { reason: 'ErrPull' } } }), 'Init:ErrPull'],
+    ['an init container to come', initRow({ state: { waiting: { reason: 'PodInitializing' } } }), 'Init:0/1'],
+    ['a started sidecar', initRow({ started: true }, 'Always'), 'Pending'],
+    ['an init container nobody knows of', podRow(pod({}, { initContainers: [{ name: 'b' }] }), {}).state, 'Pending'],
+  ] as const)
+    it(`${name}: ${expected}`, () => assert.equal(seen, expected));
+
+  it('counts sidecars, and has only what is known', () => {
+    const its = pod(
+      { initContainerStatuses: [status('side')], containerStatuses: [status('main')], podIP: '10.0.0.1' },
+      { initContainers: [{ name: 'side', restartPolicy: 'Always' }, { name: 'init' }] },
+      { creationTimestamp: '2026-01-01T00:00:00Z', annotations: { 'kubernetes.io/config.source': 'file' } },
+    );
+    const row = podRow(its, {});
+    assert.deepEqual(
+      [row.readyContainers, row.containers, row.ip, row.createdAtMs, row.source],
+      [2, 2, '10.0.0.1', Date.UTC(2026, 0, 1), 'file'],
+    );
+    const empty = podRow({ metadata: { name: 'x' }, spec: { containers: [] } }, undefined);
+    assert.deepEqual([empty.uid, empty.state, empty.source, 'ip' in empty], ['', 'Pending', 'api', false]);
+  });
+
   it('has restarts with their reason, use and limits', () => {
     const last = {
       terminated: { exitCode: 137, reason: 'OOMKilled', startedAt: null, finishedAt: '2026-01-01T00:00:00Z' },
@@ -203,6 +242,11 @@ describe('a pod in detail', () => {
     assert.doesNotMatch(text, /planted/);
     assert.match(text, /value: blue/);
     assert.match(text, /a: "yes"/);
+    const odd = specText({
+      metadata: { name: 'x' },
+      spec: { containers: [], nodeSelector: {}, hostNetwork: true, tolerations: null } as never,
+    });
+    assert.match(odd, /containers: \[\]\n {2}nodeSelector: \{\}\n {2}hostNetwork: true\n {2}tolerations: null/);
     assert.match(text, /containers:\n {4}- name: main\n {6}env:\n {8}- name: DB_PASSWORD\n {10}value: "\(hidden\)"/);
   });
 });
