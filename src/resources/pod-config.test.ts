@@ -118,3 +118,31 @@ test('reserved cgroups', () => {
   assert.deepEqual(settingsOfResources(reserved), { cpuShares: 512, memoryBytes: 2 ** 30, pidsMax: 1000 });
   assert.deepEqual(settingsOfResources(reserved, true), { cpuShares: 512 });
 });
+
+test('requested memory is kept from reclaim, hard for Guaranteed pods', () => {
+  const reserving = { ...OPTIONS, reserveMemory: true };
+  const unified = (resources: ResourceRequirements) =>
+    podCgroupSettings(pod([container(resources)]), reserving).unified;
+  assert.deepEqual(unified(both({ cpu: '1', memory: '1Ki' })), { 'memory.min': '1024' });
+  assert.deepEqual(unified({ requests: { memory: '1Ki' } }), { 'memory.low': '1024' });
+  assert.equal(unified({ requests: { cpu: '1' } }), undefined);
+});
+
+test('a limit of the pod itself binds it; a container without one leaves the pod without', () => {
+  const free = container({ requests: { cpu: '1' } });
+  const limited = pod([free]);
+  const settings = podCgroupSettings(
+    { ...limited, spec: { ...limited.spec, resources: { limits: { cpu: '2' } } } },
+    OPTIONS,
+  );
+  assert.equal(settings.cpuQuotaUs, 200_000);
+  assert.equal(podCgroupSettings(limited, OPTIONS).cpuQuotaUs, -1);
+});
+
+test('reserved huge pages, and nothing reserved', () => {
+  assert.deepEqual(settingsOfResources(resourcesOf({ 'hugepages-2Mi': '4Mi' })), {
+    hugePages: new Map([[2 ** 21, 2 ** 22]]),
+  });
+  assert.deepEqual(settingsOfResources(resourcesOf({})), {});
+  assert.deepEqual(settingsOfResources(resourcesOf({ memory: '1' }), true), {});
+});

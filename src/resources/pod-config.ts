@@ -3,7 +3,7 @@ import { UNLIMITED, type CgroupSettings } from '../host/cgroups/cgroups.ts';
 import { podLimits, podRequests, type Resources } from '../core/pod-resources.ts';
 import type { Container, Pod } from '../core/pod.ts';
 import { qosClassOf } from '../core/qos.ts';
-import { quantity, toMilli, toNumber } from '../core/quantity.ts';
+import { quantity, toMilli, toNumber, type Quantity } from '../core/quantity.ts';
 import { MIN_SHARES, quotaOfMilli, sharesOfMilli } from './formulas.ts';
 
 export type PodConfigOptions = {
@@ -18,6 +18,8 @@ export type PodConfigOptions = {
   readonly reserveMemory?: boolean;
 };
 
+const amountOf = (resources: Resources, name: string): Quantity => resources.get(name) ?? quantity('0');
+
 export function podCgroupSettings(pod: Pod, options: PodConfigOptions): CgroupSettings {
   const requests = podRequests(pod);
   return {
@@ -30,7 +32,7 @@ export function podCgroupSettings(pod: Pod, options: PodConfigOptions): CgroupSe
 
 /** Hard for Guaranteed pods, soft for the others. */
 function memoryReservation(pod: Pod, requests: Resources): CgroupSettings {
-  const bytes = toNumber(requests.get('memory') ?? quantity('0'));
+  const bytes = toNumber(amountOf(requests, 'memory'));
   const file = qosClassOf(pod) === 'Guaranteed' ? 'memory.min' : 'memory.low';
   return bytes > 0 ? { unified: { [file]: `${bytes}` } } : {};
 }
@@ -41,10 +43,10 @@ function computeSettings(pod: Pod, requests: Resources, options: PodConfigOption
   const limits = podLimits(pod);
   const cpuLimited = qos === 'Guaranteed' || declaresLimit(pod, 'cpu');
   const memoryLimited = qos === 'Guaranteed' || declaresLimit(pod, 'memory');
-  const quota = cpuLimited ? quotaOfMilli(toMilli(limits.get('cpu') ?? quantity('0')), options.cpuPeriodUs) : 0;
-  const memory = memoryLimited ? toNumber(limits.get('memory') ?? quantity('0')) : 0;
+  const quota = cpuLimited ? quotaOfMilli(toMilli(amountOf(limits, 'cpu')), options.cpuPeriodUs) : 0;
+  const memory = memoryLimited ? toNumber(amountOf(limits, 'memory')) : 0;
   return {
-    cpuShares: sharesOfMilli(toMilli(requests.get('cpu') ?? quantity('0'))),
+    cpuShares: sharesOfMilli(toMilli(amountOf(requests, 'cpu'))),
     cpuQuotaUs: options.enforceCpuLimits && quota > 0 ? quota : UNLIMITED,
     cpuPeriodUs: options.cpuPeriodUs,
     memoryBytes: memory > 0 ? memory : UNLIMITED,
@@ -74,7 +76,7 @@ export const burstableShares = (pods: readonly Pod[]): number =>
   sharesOfMilli(
     pods
       .filter((pod) => qosClassOf(pod) === 'Burstable')
-      .reduce((sum, pod) => sum + toMilli(podRequests(pod).get('cpu') ?? quantity('0')), 0),
+      .reduce((sum, pod) => sum + toMilli(amountOf(podRequests(pod), 'cpu')), 0),
   );
 
 /** Settings from a plain resource list: the kubepods tier and the reserved cgroups. */

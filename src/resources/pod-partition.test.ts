@@ -10,6 +10,7 @@ import { formatCpuState, parseCpuState } from './cpu/cpu-state-file.ts';
 import { allocatePodCpus } from './cpu/pod-partition.ts';
 import type { StaticPolicy } from './cpu/static-policy.ts';
 import { chooseMemoryPolicy } from './memory/choose-policy.ts';
+import type { MemoryPolicy } from './memory/memory-policy.ts';
 import { MemoryState } from './memory/memory-state.ts';
 import { formatMemoryState, parseMemoryState } from './memory/memory-state-file.ts';
 import { allocatePodMemory } from './memory/pod-partition.ts';
@@ -112,7 +113,7 @@ test('CPUs: without the gate such pods share, and an older file is read with it'
   assert.equal(parseCpuState(old, 'static', true).pods.size, 0);
 });
 
-test('memory: one block for the pod, parts of it for its containers', () => {
+function memoryPolicy(): MemoryPolicy {
   const policy = chooseMemoryPolicy(NODES, {
     policy: 'Static',
     reservations: [{ numaNode: 0, limits: { memory: '64Mi' } }],
@@ -120,6 +121,43 @@ test('memory: one block for the pod, parts of it for its containers', () => {
     podLevelManagers: true,
   });
   assert.ok(policy !== undefined);
+  return policy;
+}
+
+const NODE_1 = { numaNodes: [1], preferred: true };
+
+test('CPUs and memory: nothing is given twice, nor to who asks for none', () => {
+  const [cpus, memory] = [new CpuState(() => undefined), new MemoryState(() => undefined)];
+  const policies = { cpu: cpuPolicy(), memory: memoryPolicy() };
+  policies.cpu.validate(cpus);
+  policies.memory.validate(memory);
+  const none: Pod = { metadata: { name: 'n', uid: 'n' }, spec: { containers: [box('a')] } };
+  assert.deepEqual(allocatePodCpus(policies.cpu, cpus, none, [1]), []);
+  assert.deepEqual(allocatePodMemory(policies.memory, memory, none, NODE_1), []);
+  allocatePodCpus(policies.cpu, cpus, POD, [1]);
+  assert.deepEqual(allocatePodCpus(policies.cpu, cpus, POD, [1]), []);
+  allocatePodMemory(policies.memory, memory, POD, NODE_1);
+  assert.deepEqual(allocatePodMemory(policies.memory, memory, POD, NODE_1), []);
+});
+
+test('memory: a sidecar without memory of its own shares what is left, a pod that leaves none is rejected', () => {
+  const policy = memoryPolicy();
+  const state = new MemoryState(() => undefined);
+  policy.validate(state);
+  const shared = podOf('2', '100Mi', [box('s', undefined, true)], [box('m', amounts('1', '60Mi'))]);
+  allocatePodMemory(policy, state, shared, NODE_1);
+  assert.equal(state.entries.get('p')?.get('s')?.[0]?.size, 40 * MIB);
+  const { initContainers: _, ...plain } = shared.spec;
+  const other: Pod = { metadata: { name: 'q', uid: 'q' }, spec: { ...plain, containers: [box('m')] } };
+  assert.deepEqual(allocatePodMemory(policy, state, other, NODE_1), [{ container: 'm', exclusive: false }]);
+  const full = podOf('2', '100Mi', [], [box('a', amounts('1', '100Mi')), box('b')]);
+  assert.throws(() => allocatePodMemory(policy, new MemoryState(() => undefined), full, NODE_1), {
+    detail: { reason: 'EmptyPodSharedPoolError' },
+  });
+});
+
+test('memory: one block for the pod, parts of it for its containers', () => {
+  const policy = memoryPolicy();
   const state = new MemoryState(() => undefined);
   policy.validate(state);
   allocatePodMemory(policy, state, POD, { numaNodes: [1], preferred: true });

@@ -14,6 +14,7 @@ export type HintRequest = {
 
 export function cpuHints(topology: CpuTopology, request: HintRequest): readonly TopologyHint[] {
   const ids = [...topology.units.numa.keys()].sort((a, b) => a - b);
+  const allOn = countByNuma(topology, topology.cpus);
   const freeOn = countByNuma(topology, request.available);
   const reusableOn = countByNuma(topology, request.reusable);
   let smallest = ids.length;
@@ -21,8 +22,7 @@ export function cpuHints(topology: CpuTopology, request: HintRequest): readonly 
   for (const nodes of numaCombinations(ids)) {
     const sum = (counts: ReadonlyMap<number, number>): number =>
       nodes.reduce((total, node) => total + (counts.get(node) ?? 0), 0);
-    const total = nodes.reduce((all, node) => all + (topology.units.numa.get(node)?.size ?? 0), 0);
-    if (total >= request.count) smallest = Math.min(smallest, nodes.length);
+    if (sum(allOn) >= request.count) smallest = Math.min(smallest, nodes.length);
     const reused = sum(reusableOn);
     if (reused === request.reusable.size && reused + sum(freeOn) >= request.count) fitting.push(nodes);
   }

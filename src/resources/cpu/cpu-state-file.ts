@@ -2,7 +2,7 @@
 // the content as Go prints it. Pure.
 import { formatCpuSet, type CpuSet } from '../../core/cpuset.ts';
 import { fnv1a32, goJson } from '../../core/go-json.ts';
-import { checkpointProblem, isRecord, mapJson, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
+import { checkpointProblem, isRecord, mapJson, mapOf, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
 import { parseGoCpuSet } from '../topology/go-values.ts';
 import type { CpuAssignments } from './cpu-state.ts';
 
@@ -82,19 +82,6 @@ function contentOf(raw: Readonly<Record<string, unknown>>, podLevel: boolean): C
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : value === null || value === undefined ? '' : undefined;
-
-/** Undefined when the value or a part of it has the wrong type; absent and null are empty. */
-function mapOf<T>(value: unknown, part: (value: unknown) => T | undefined): ReadonlyMap<string, T> | undefined {
-  const out = new Map<string, T>();
-  if (value === null || value === undefined) return out;
-  if (!isRecord(value)) return undefined;
-  for (const [key, each] of Object.entries(value)) {
-    const known = part(each);
-    if (known === undefined) return undefined;
-    out.set(key, known);
-  }
-  return out;
-}
 
 /** Upstream tries its oldest format last, so that is what its error speaks of. */
 const damageOf = ({ entries }: Readonly<Record<string, unknown>>): string =>

@@ -46,9 +46,8 @@ export function allocatePodCpus(
     throw new KubeletError('exhausted', problem, { detail: { reason: 'EmptyPodSharedPoolError' } });
   const all = policy.takeForPod(state, uid, count, numaNodes);
   const { sets, exclusive } = partition(policy, pod, all);
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-  for (const { name } of containers) state.set(uid, name, sets.get(name) ?? new Set());
-  return containers.map(({ name }) => ({ container: name, exclusive: exclusive.has(name) }));
+  for (const [name, cpus] of sets) state.set(uid, name, cpus);
+  return [...sets.keys()].map((name) => ({ container: name, exclusive: exclusive.has(name) }));
 }
 
 type Partition = { readonly sets: ReadonlyMap<string, CpuSet>; readonly exclusive: ReadonlySet<string> };

@@ -69,7 +69,7 @@ function splitOver({ free, numas, count, group }: Search, nodes: SharedCombinati
   const after = new Map(numas.map((numa) => [numa, freeIn(numa) - (chosen.includes(numa) ? share : 0)]));
   const rest = count - share * chosen.length;
   if (rest === 0) return { nodes, extra: undefined, score: deviation([...after.values()]) };
-  const able = chosen.filter((numa) => (after.get(numa) ?? 0) >= group);
+  const able = chosen.filter((numa) => freeIn(numa) - share >= group);
   const extra = bestExtra(after, able, rest, group);
   return extra === undefined ? undefined : { nodes, ...extra };
 }

@@ -19,8 +19,7 @@ export function memoryHints(
   for (const nodes of numaCombinations(ids)) {
     if (!asked.every(([type, bytes]) => allocatableOn(machine, nodes, type) >= bytes)) continue;
     smallest = Math.min(smallest, nodes.length);
-    const [first] = nodes;
-    const isGrouped = nodes.length === 1 && first !== undefined && (machine.get(first)?.cells.length ?? 1) > 1;
+    const isGrouped = nodes.length === 1 && nodes.some((id) => (machine.get(id)?.cells ?? []).length > 1);
     if (isGrouped || breaksGroups(machine, nodes)) continue;
     if (asked.every(([type, bytes]) => freeOn(machine, nodes, type) + reusable(nodes, type) >= bytes))
       fitting.push(nodes);
@@ -52,9 +51,8 @@ export function bestHint(hints: readonly TopologyHint[]): TopologyHint | undefin
 /** Fewer nodes; of equally many those whose highest differing id is lower. */
 function isNarrower(a: readonly number[], b: readonly number[]): boolean {
   if (a.length !== b.length) return a.length < b.length;
-  for (const [at, own] of [...a].reverse().entries()) {
-    const other = b[b.length - 1 - at] ?? own;
-    if (own !== other) return own < other;
-  }
-  return false;
+  return highestOnlyIn(a, b) < highestOnlyIn(b, a);
 }
+
+const highestOnlyIn = (ids: readonly number[], others: readonly number[]): number =>
+  Math.max(-1, ...ids.filter((id) => !others.includes(id)));

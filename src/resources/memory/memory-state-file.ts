@@ -1,6 +1,6 @@
 // `memory_manager_state` as text, as upstream writes it. The checksum covers the content as Go prints it. Pure.
 import { fnv1a32, goJson } from '../../core/go-json.ts';
-import { checkpointProblem, isRecord, mapJson, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
+import { checkpointProblem, isRecord, mapJson, mapOf, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
 import type { MachineMemory, MemoryBlock, MemoryTable, NodeMemory } from './machine-memory.ts';
 import type { MemoryAssignments, MemoryEntries } from './memory-state.ts';
 
@@ -60,19 +60,6 @@ function contentOf(raw: Readonly<Record<string, unknown>>): Content | undefined 
     return undefined;
   const machine = new Map([...nodes].map(([id, node]) => [Number(id), node]));
   return [...machine.keys()].every(Number.isInteger) ? { policyName, machine, entries, pods } : undefined;
-}
-
-/** Undefined when the value or a part of it has the wrong type; absent and null are empty. */
-function mapOf<T>(value: unknown, part: (value: unknown) => T | undefined): Map<string, T> | undefined {
-  const out = new Map<string, T>();
-  if (value === null || value === undefined) return out;
-  if (!isRecord(value)) return undefined;
-  for (const [key, each] of Object.entries(value)) {
-    const known = part(each);
-    if (known === undefined) return undefined;
-    out.set(key, known);
-  }
-  return out;
 }
 
 function listOf<T>(value: unknown, part: (value: unknown) => T | undefined): readonly T[] | undefined {

@@ -20,9 +20,22 @@ export function parseCheckpoint(text: string): Readonly<Record<string, unknown>>
   return value;
 }
 
+/** Undefined when the value or a part of it has the wrong type; absent and null are empty. */
+export function mapOf<T>(value: unknown, part: (value: unknown) => T | undefined): Map<string, T> | undefined {
+  const out = new Map<string, T>();
+  if (value === null || value === undefined) return out;
+  if (!isRecord(value)) return undefined;
+  for (const [key, each] of Object.entries(value)) {
+    const known = part(each);
+    if (known === undefined) return undefined;
+    out.set(key, known);
+  }
+  return out;
+}
+
 /** Entries by key in text order, as Go writes maps. */
 const sorted = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] =>
-  [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** Says which file has to go before the kubelet can start. */
 export const restoreProblem = (manager: string, path: string, problem: string): KubeletError =>
