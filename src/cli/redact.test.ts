@@ -66,9 +66,32 @@ describe('what may leave the machine', () => {
       assert.ok(text.includes(fact), fact);
   });
 
+  it('of a pod that says as little as it can: empty lists', () => {
+    const bare = { metadata: { name: 'p' }, spec: { containers: [{ name: 'a' }] } };
+    assert.deepEqual(redactedPod(bare), {
+      metadata: { name: 'p' },
+      spec: { initContainers: [], containers: [{ name: 'a', mounts: [], probes: [] }], volumes: [] },
+      status: { conditions: [], initContainerStatuses: [], containerStatuses: [] },
+    });
+  });
+
+  it('of init containers: their state without words', () => {
+    const its = { name: 'i', ready: false, restartCount: 0, image: '', imageID: '', lastState: {} };
+    const text = JSON.stringify(
+      redactedPod({
+        ...pod,
+        spec: { ...pod.spec, initContainers: [{ name: 'i', startupProbe: {} }] },
+        status: { initContainerStatuses: [{ ...its, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } }] },
+      }),
+    );
+    assert.match(text, /"initContainerStatuses":\[.*"running":\{"startedAt":"2026-01-01T00:00:00Z"\}/);
+    assert.match(text, /"kind":"startupProbe"/);
+  });
+
   it('of an event: the text where it is our own', () => {
     const event = { metadata: { name: 'e' }, involvedObject: { name: 'web' }, message: SECRET };
     assert.equal(redactedEvent({ ...event, reason: 'Unhealthy' })['message'], '(left out)');
+    assert.equal(redactedEvent(event)['message'], '(left out)');
     assert.equal(redactedEvent({ ...event, reason: 'Pulled', message: 'in 3 s' })['message'], 'in 3 s');
   });
 
@@ -83,6 +106,7 @@ describe('what may leave the machine', () => {
     const worker = { uid: 'u', pod: 'shop/web', phase: 'syncing', busy: false, lastError: SECRET } as const;
     const workers = JSON.stringify(redactedWorkers({ atMs: 0, workers: [worker], calls: [], problems: [] }));
     assert.ok(!workers.includes(SECRET) && workers.includes('shop/web'));
+    assert.deepEqual(redactedWaterfall({}), { spans: [] });
     assert.deepEqual(redactedWaterfall({ spans: [{ error: SECRET }, {}] }), { spans: [{ error: '(left out)' }, {}] });
   });
 });

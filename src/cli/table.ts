@@ -2,11 +2,12 @@
 
 /** Every column but the last is padded; numbers are not special. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
+  const widths = new Map<number, number>();
+  const widthOf = (at: number): number => widths.get(at) ?? 0;
+  for (const row of rows) for (const [at, cell] of row.entries()) widths.set(at, Math.max(widthOf(at), cell.length));
   const line = (row: readonly string[]): string =>
     row
-      .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+      .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widthOf(at))))
       .join('  ')
       .trimEnd();
   return rows.map((row) => `${line(row)}\n`).join('');

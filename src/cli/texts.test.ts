@@ -16,6 +16,22 @@ const why = (more: Partial<Why> = {}): Why => ({
   ...more,
 });
 
+const row = (name: string, more: Partial<PodRow>): PodRow => ({
+  uid: name,
+  namespace: 'shop',
+  name,
+  state: 'Running',
+  tone: 'ok',
+  readyContainers: 1,
+  containers: 1,
+  restarts: 0,
+  source: 'api',
+  createdAtMs: NOW - 3_600_000,
+  cpuCores: 0.25,
+  memoryBytes: 31e6,
+  ...more,
+});
+
 describe('what the commands print', () => {
   it('why of one pod', () => {
     assert.equal(
@@ -78,21 +94,6 @@ describe('what the commands print', () => {
   });
 
   it('the node and its pods, what needs attention first', () => {
-    const row = (name: string, more: Partial<PodRow>): PodRow => ({
-      uid: name,
-      namespace: 'shop',
-      name,
-      state: 'Running',
-      tone: 'ok',
-      readyContainers: 1,
-      containers: 1,
-      restarts: 0,
-      source: 'api',
-      createdAtMs: NOW - 3_600_000,
-      cpuCores: 0.25,
-      memoryBytes: 31e6,
-      ...more,
-    });
     const pods = [
       row('a', {}),
       row('z', {
@@ -122,6 +123,26 @@ shop       a    Running           1/1    0                  0.25  31.0 MB  1 h
 `,
     );
     assert.match(topText(now(), { atMs: NOW, pods: [] }), /\n\nNo pods\.\n$/);
+  });
+
+  it('what is not known is left open', () => {
+    const bare = { metadata: { name: 'e' }, involvedObject: {}, eventTime: '2026-05-04T09:58:00Z' };
+    assert.equal(eventsText([bare], NOW), 'AGE    TYPE  REASON  OBJECT  MESSAGE\n2 min                /\n');
+    const pull = { podUid: podUid('u'), namespace: 'n', pod: 'p', image: 'i', sinceMs: NOW - 9000 } as const;
+    assert.match(pullsText([{ ...pull, phase: 'queued' }], NOW), /queued behind 0, 9 s so far/);
+    assert.match(pullsText([{ ...pull, phase: 'pulling' }], NOW), / {2}i {6}\S/);
+    const ready = { ready: true, why: { sentence: '', evidence: [] } };
+    const pulls = [{}] as unknown as NowView['pulls'];
+    const { cpuCores: _, ...agent } = now().agent;
+    const text = topText(
+      { ...now(), ready, agent, pulls, use: { disks: [], psi: {} } },
+      { atMs: NOW, pods: [{ ...row('a', {}), createdAtMs: undefined } as unknown as PodRow, row('b', {})] },
+    );
+    assert.match(text, /^n1 {2}Ready {2}v1.36.0/);
+    assert.match(text, /, 1 pulls\ncpu {7}\? of 4 cores\n/);
+    assert.match(text, /kubelet {3}\? cores/);
+    assert.match(text, /shop {7}a {4}Running.*31.0 MB\n.*b /s);
+    assert.doesNotMatch(text, /waiting/);
   });
 
   it('cut to the width of a terminal', () => {

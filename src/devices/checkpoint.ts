@@ -89,7 +89,7 @@ function checksumOf({ PodDeviceEntries, RegisteredDevices }: DataJson): number {
 
 type Order = (a: string, b: string) => number;
 const byNumber: Order = (a, b) => Number(a) - Number(b);
-const byText: Order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+const byText: Order = (a, b) => (a < b ? -1 : 1);
 
 /** Throws on a text that is no such file, or was cut off or changed. */
 export function parseCheckpoint(text: string): ParsedCheckpoint {

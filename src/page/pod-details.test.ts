@@ -6,9 +6,9 @@ import type { KubeEvent } from '../core/node.ts';
 import type { Container, ContainerState, ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
 import { emptySnapshot, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import {
+  compared,
   conditionViews,
   containerViews,
-  differences,
   eventViews,
   probeViews,
   probeWords,
@@ -211,7 +211,12 @@ describe('events', () => {
   });
 });
 
-describe('differences between spec and node', () => {
+describe('spec and node compared', () => {
+  /** Only what differs. */
+  const differences = (pod: Pod, snapshot: PodSnapshot | undefined) =>
+    compared(pod, snapshot)
+      .filter(({ same }) => !same)
+      .map(({ same: _, ...rest }) => rest);
   const seen = (more: Partial<ObservedContainer>): PodSnapshot => ({
     ...emptySnapshot(podUid('u'), 'web', 'ns'),
     containers: [
@@ -252,6 +257,20 @@ describe('differences between spec and node', () => {
       { what: 'old: container', wanted: 'not in the spec', running: '0123456789ab' },
     ]);
     assert.deepEqual(differences(pod, seen({ name: 'old', state: 'exited' })), []);
+  });
+
+  it('what differs comes first; an image that is not known yet is no difference', () => {
+    const pod = podWith(
+      { image: 'busybox:1', resources: { requests: { cpu: '1' } } },
+      { containerStatuses: [status(RUNNING, { image: '', resources: { requests: { cpu: '2' } } })] },
+    );
+    assert.deepEqual(
+      compared(pod, undefined).map(({ what, same }) => [what, same]),
+      [
+        ['main: cpu request', false],
+        ['main: image', true],
+      ],
+    );
   });
 
   it('requests that are in force in another notation are the same', () => {
