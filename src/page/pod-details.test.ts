@@ -216,7 +216,7 @@ describe('spec and node compared', () => {
   const differences = (pod: Pod, snapshot: PodSnapshot | undefined) =>
     compared(pod, snapshot)
       .filter(({ same }) => !same)
-      .map(({ same: _, ...rest }) => rest);
+      .map(({ what, wanted, running }) => ({ what, wanted, running }));
   const seen = (more: Partial<ObservedContainer>): PodSnapshot => ({
     ...emptySnapshot(podUid('u'), 'web', 'ns'),
     containers: [

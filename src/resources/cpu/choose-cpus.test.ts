@@ -10,7 +10,11 @@ import { cpuTopology, cpusIn, groupCpus, unitsOf, type CpuTopology } from './cpu
 import { takeDistributed } from './take-distributed.ts';
 
 /** One core per CPU; CPUs are numbered through. */
-const machine = (cpusPerNode: readonly number[], sockets: number, socketOf = (_: number) => 0): MachineTopology => {
+const machine = (
+  cpusPerNode: readonly number[],
+  sockets: number,
+  socketOf: (node: number) => number = () => 0,
+): MachineTopology => {
   let next = 0;
   const nodes = cpusPerNode.map((count, id) => ({
     id,
