@@ -32,6 +32,7 @@ const PARTS = {
   'decode-worker': source('sources/decode-worker.ts'),
   'subpath-child': source('volumes/subpath-child.ts'),
   'ownership-child': source('volumes/ownership-child.ts'),
+  'quota-child': source('host/quota/quota-child.ts'),
 };
 
 /** The page's files that need no build. */
@@ -98,6 +99,7 @@ async function buildPage(out: string): Promise<void> {
 const ENTRY = `
 if (process.argv[2] === 'subpath-child') void import('./src/volumes/subpath-child.ts');
 else if (process.argv[2] === 'ownership-child') void import('./src/volumes/ownership-child.ts');
+else if (process.argv[2] === 'quota-child') void import('./src/host/quota/quota-child.ts');
 else void import('./src/main.ts');
 `;
 

@@ -54,7 +54,11 @@ export function buildVolumes(
       log: base.log,
       metrics: new VolumeMetrics(base.registry),
     },
-    { rootDir: base.flags.rootDir, mounterPath: base.flags.experimentalMounterPath },
+    {
+      rootDir: base.flags.rootDir,
+      mounterPath: base.flags.experimentalMounterPath,
+      quotaMonitoring: base.gates.enabled('LocalStorageCapacityIsolationFSQuotaMonitoring'),
+    },
   );
   return {
     ...created,

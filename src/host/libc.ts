@@ -19,6 +19,8 @@ const SIGNATURES = {
   umount2: { arguments: ['buffer', 'i32'], return: 'i32' },
   prlimit: { arguments: ['i32', 'i32', 'buffer', 'buffer'], return: 'i32' },
   eventfd: { arguments: ['u32', 'i32'], return: 'i32' },
+  ioctl: { arguments: ['i32', 'u64', 'buffer'], return: 'i32' },
+  syscall: { arguments: ['i64', 'i64', 'i64', 'i64', 'buffer'], return: 'i64' },
   madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -71,6 +73,63 @@ const LOCK_NB = 4;
 
 /** Takes the exclusive lock of an open file, or throws `conflict` at once when another process holds it. */
 export const flockExclusive = (fd: number): void => void call('flock', fd, LOCK_EX | LOCK_NB);
+
+/** Waits for the lock. Blocks the thread: only in a process that does nothing else. */
+export const flockExclusiveSync = (fd: number): void => void call('flock', fd, LOCK_EX);
+
+const FS_IOC_FSGETXATTR = 0x80_1c_58_1f;
+const FS_IOC_FSSETXATTR = 0x40_1c_58_20;
+/** `struct fsxattr` */
+const FILE_ATTRIBUTE_BYTES = 28;
+const PROJECT_AT = 12;
+/** What is made in the directory belongs to its project. */
+const FS_XFLAG_PROJINHERIT = 0x200;
+
+function fileAttributesSync(fd: number): Buffer {
+  const attributes = Buffer.alloc(FILE_ATTRIBUTE_BYTES);
+  call('ioctl', fd, BigInt(FS_IOC_FSGETXATTR), attributes);
+  return attributes;
+}
+
+/** The project a file belongs to, for quotas; 0 is none. Blocks the thread while the disk is read. */
+export const projectOfSync = (fd: number): number => fileAttributesSync(fd).readUInt32LE(PROJECT_AT);
+
+/** Makes a file belong to a project; in a directory, whatever is made in it too. Blocks the thread while the disk is written. */
+export function setProjectSync(fd: number, project: number, isDirectory: boolean): void {
+  const attributes = fileAttributesSync(fd);
+  if (isDirectory) attributes.writeUInt32LE(attributes.readUInt32LE(0) | FS_XFLAG_PROJINHERIT, 0);
+  attributes.writeUInt32LE(project, PROJECT_AT);
+  call('ioctl', fd, BigInt(FS_IOC_FSSETXATTR), attributes);
+}
+
+/** The same number on x86-64 and arm64. */
+const SYS_QUOTACTL_FD = 443;
+const PROJECT_QUOTA = 2;
+const Q_GETINFO = 0x80_00_05;
+const Q_GETQUOTA = 0x80_00_07;
+/** `struct if_dqblk`, the larger of the two answers. */
+const QUOTA_BYTES = 72;
+const SPACE_AT = 16;
+const INODES_AT = 40;
+
+function quotaSync(command: number, fd: number, id: number): Buffer {
+  const answer = Buffer.alloc(QUOTA_BYTES);
+  const number = (command << 8) | PROJECT_QUOTA;
+  call('syscall', BigInt(SYS_QUOTACTL_FD), BigInt(fd), BigInt(number >>> 0), BigInt(id), answer);
+  return answer;
+}
+
+/** Throws where the filesystem of an open file does not account for projects, or the kernel is older than 5.14. */
+export const projectQuotaStateSync = (fd: number): void => void quotaSync(Q_GETINFO, fd, 0);
+
+/** What a project uses on the filesystem of an open file. Blocks the thread while the disk is read. */
+export function projectUsageSync(fd: number, project: number): { readonly bytes: number; readonly inodes: number } {
+  const answer = quotaSync(Q_GETQUOTA, fd, project);
+  return {
+    bytes: Number(answer.readBigUInt64LE(SPACE_AT)),
+    inodes: Number(answer.readBigUInt64LE(INODES_AT)),
+  };
+}
 
 const IN_NONBLOCK = 0x800;
 const IN_CLOEXEC = 0x80000;

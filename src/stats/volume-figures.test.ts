@@ -15,6 +15,8 @@ const measured = (usedBytes: number): MeasuredVolume => ({
   availableBytes: 50,
   inodes: 10,
   inodesFree: 5,
+  source: usedBytes === 1 ? 'fsquota' : 'du',
+  tookMs: usedBytes,
 });
 const pod = (uid: string, volumes: object[]): Pod =>
   ({ metadata: { name: `p-${uid}`, namespace: 'ns', uid }, spec: { containers: [], volumes } }) as unknown as Pod;
@@ -23,6 +25,7 @@ function setup(pods: Pod[], volumes: Record<string, number>) {
   const clock = new ManualClock(undefined, () => 0.5);
   const walks: PodUid[] = [];
   const batches: number[] = [];
+  const registry = new Registry();
   const measuring = new VolumeMeasuring(
     {
       pods: () => pods,
@@ -33,13 +36,13 @@ function setup(pods: Pod[], volumes: Record<string, number>) {
           yield { uid, volumes: new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])) };
         }
       },
-      durations: new Registry().histogram('d', 'h', ['metric_source']),
+      durations: registry.histogram('d', 'h', ['metric_source']),
       clock,
       log: silentLogger,
     },
     { periodMs: 60_000 },
   );
-  return { clock, walks, batches, measuring };
+  return { clock, walks, batches, measuring, registry };
 }
 
 test('each pod is measured at once, then every period with its jitter', async () => {
@@ -83,6 +86,17 @@ test('only what is on the disk and dies with the pod is ephemeral storage', asyn
       ['generic', 'p-a-generic'],
     ],
   );
+});
+
+test('the metric says who counted each volume, and how long it took', async () => {
+  const names = ['quota', 'a', 'b'];
+  const volumes = names.map((name) => ({ name, emptyDir: {} }));
+  const { measuring, registry } = setup([pod('a', volumes)], { quota: 1, a: 2000, b: 3000 });
+  await measuring.measureDue(never);
+  const text = registry.render();
+  assert.match(text, /^d_count\{metric_source="fsquota"\} 1$/m);
+  assert.match(text, /^d_count\{metric_source="du"\} 2$/m);
+  assert.match(text, /^d_sum\{metric_source="du"\} 5$/m);
 });
 
 test('a pod that left is forgotten', async () => {

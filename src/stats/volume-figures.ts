@@ -18,6 +18,9 @@ export type MeasuredVolume = {
   readonly inodes: number;
   readonly inodesFree: number;
   readonly health?: { readonly abnormal: boolean };
+  /** Who counted, and how long it took. */
+  readonly source: string;
+  readonly tookMs: number;
 };
 
 export type MeasuredPod = { readonly uid: string; readonly volumes: ReadonlyMap<string, MeasuredVolume> };
@@ -87,12 +90,10 @@ export class VolumeMeasuring implements Runnable {
 
   async #measure(due: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<void> {
     const { measure, durations, clock } = this.#deps;
-    let start = clock.monotonic();
     for await (const { uid, volumes } of measure([...due.values()].map(uidOf), signal)) {
       const pod = due.get(uid);
-      if (volumes.size > 0) durations.observe((clock.monotonic() - start) / 1000, { metric_source: 'du' });
+      for (const { source, tookMs } of volumes.values()) durations.observe(tookMs / 1000, { metric_source: source });
       if (pod !== undefined) this.#figures.set(uidOf(pod), sorted(pod, volumes, clock.now()));
-      start = clock.monotonic();
     }
   }
 }

@@ -3,6 +3,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
 import { bytesOf } from '../core/quantity.ts';
 import { LoopDevices } from '../host/block/loop-devices.ts';
+import { ProjectQuotas } from '../host/quota/project-quotas.ts';
 import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
 import { SafeHostFiles, type HostFiles } from '../host/mounts/host-files.ts';
 import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
@@ -75,6 +76,7 @@ export type VolumesDeps = {
   readonly mounter?: Mounter;
   readonly hostFiles?: HostFiles;
   readonly commands?: HostCommands;
+  readonly quotas?: ProjectQuotas;
 };
 
 export type VolumesOpts = VolumeManagerOpts & {
@@ -82,6 +84,8 @@ export type VolumesOpts = VolumeManagerOpts & {
   readonly subPath?: SubPathOpts;
   /** `--experimental-mounter-path`. */
   readonly mounterPath?: string;
+  /** Measure emptyDir volumes by project quotas where possible. */
+  readonly quotaMonitoring?: boolean;
   /** How long a host path on a filesystem that may be dead gets to answer. */
   readonly hostPathTimeoutMs?: number;
 };
@@ -101,7 +105,9 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const podDirs = new PodDirs(layout, mounter);
   const timeoutMs = opts.hostPathTimeoutMs ?? 30_000;
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
-  const plugins = pluginsOf(deps, hostFiles, layout, mounter, opts.mounterPath ?? '');
+  const quotas = deps.quotas ?? (opts.quotaMonitoring === true ? new ProjectQuotas({ clock, log }) : undefined);
+  const measuring = quotas === undefined ? {} : { quotas };
+  const plugins = pluginsOf({ ...deps, ...measuring }, hostFiles, layout, mounter, opts.mounterPath ?? '');
   const { storage } = deps;
   const abilities = { podCertificates: deps.podCertificates !== undefined, claims: storage !== undefined };
   const claims =
@@ -116,7 +122,19 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
   const attached = storage === undefined ? {} : attachedParts(storage);
-  const parts = { resolver, layout, podDirs, subPaths, mounter, events, clock, log, ...metrics, ...attached };
+  const parts = {
+    resolver,
+    layout,
+    podDirs,
+    subPaths,
+    mounter,
+    events,
+    clock,
+    log,
+    ...metrics,
+    ...attached,
+    ...measuring,
+  };
   const manager = new VolumeManager(parts, opts);
   return { manager, podDirs, layout, mounter };
 }
@@ -142,7 +160,7 @@ function pluginsOf(
   mounter: Mounter,
   mounterPath: string,
 ): Record<string, VolumePlugin> {
-  const { clock, objects, facts, tokens, trustBundles, podCertificates } = deps;
+  const { clock, objects, facts, tokens, trustBundles, podCertificates, quotas } = deps;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
   const owner = new GroupOwner({ clock, events: deps.events, mounter });
@@ -151,7 +169,7 @@ function pluginsOf(
   const written = (source: ContentSource): VolumePlugin =>
     new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
   return {
-    emptyDir: new EmptyDirPlugin({ backing, owner, allocatableMemory }),
+    emptyDir: new EmptyDirPlugin({ backing, owner, allocatableMemory, ...(quotas === undefined ? {} : { quotas }) }),
     hostPath: new HostPathPlugin(hostFiles),
     configMap: written(new ConfigMapContent(objects)),
     secret: written(new SecretContent(objects)),

@@ -44,6 +44,7 @@ function usage([size = 0, blocks = 0, free = 0, available = 0, inodes = 0, inode
     inodesFree,
     inodesUsed: inodes - inodesFree,
     partial: false,
+    source: 'statfs',
   };
 }
 
@@ -52,5 +53,5 @@ async function usageOfDevice(path: string): Promise<VolumeUsage | undefined> {
   const bytes = number === undefined ? undefined : await deviceBytes(number);
   if (bytes === undefined) return undefined;
   const nothing = { usedBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0, inodesUsed: 0 };
-  return { capacityBytes: bytes, ...nothing, partial: false };
+  return { capacityBytes: bytes, ...nothing, partial: false, source: 'block' };
 }

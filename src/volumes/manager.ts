@@ -22,7 +22,7 @@ import { attachLimitError, notMountedError } from './mount-messages.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
 import type { SubPaths } from './subpath.ts';
-import { usageOf, type VolumeUsage } from './volume-stats.ts';
+import { knownUsage, usageOf, type VolumeUsage } from './volume-stats.ts';
 
 export type VolumeManagerDeps = {
   readonly resolver: VolumeResolver;
@@ -39,12 +39,22 @@ export type VolumeManagerDeps = {
   readonly controllerAttaches?: boolean;
   readonly node?: () => Node | undefined;
   readonly expander?: Expander;
+  /** Project quotas know what some volumes hold. */
+  readonly quotas?: VolumeQuotas;
   /** What `volumesInUse` says changed: the node reports it at once. */
   readonly onVolumesInUse?: () => void;
 };
 
-/** By the names of the volumes. */
-export type PodUsage = { readonly uid: string; readonly volumes: ReadonlyMap<string, VolumeUsage> };
+/** By the names of the volumes, with how long it took to know. */
+export type PodUsage = {
+  readonly uid: string;
+  readonly volumes: ReadonlyMap<string, VolumeUsage & { readonly tookMs: number }>;
+};
+
+export interface VolumeQuotas {
+  usageOf(path: string, signal: AbortSignal): Promise<{ readonly bytes: number; readonly inodes: number } | undefined>;
+  close(): void;
+}
 
 export type VolumeManagerOpts = {
   /** How long a pod's start waits for its volumes. */
@@ -96,6 +106,7 @@ export class VolumeManager implements Runnable {
     this.#claimLooks.stop();
     for (const pod of this.#pods.values()) pod.stop();
     await this.#stepsEnded();
+    this.#deps.quotas?.close();
   }
 
   /** A step that does not listen (a filesystem that is dead) is left behind: what it did is found by the next run. */
@@ -294,7 +305,7 @@ export class VolumeManager implements Runnable {
 
   /** Kinds that can say it themselves are asked; of others what lives in the pod's directory is measured. */
   async #usagesOf(uid: string, table: MountTable, signal: AbortSignal): Promise<PodUsage['volumes']> {
-    const usages = new Map<string, VolumeUsage>();
+    const usages = new Map<string, VolumeUsage & { readonly tookMs: number }>();
     const own = `${this.#deps.layout.podDir(uid)}/`;
     const asked = new Set<string>();
     await Promise.all(
@@ -312,10 +323,15 @@ export class VolumeManager implements Runnable {
     );
     for (const [name, { hostPath }] of this.mountsOf(uid)) {
       if (asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
-      const usage = await this.#measure(uid, name, signal, () => usageOf(hostPath, table, signal));
+      const usage = await this.#measure(uid, name, signal, () => this.#count(hostPath, table, signal));
       if (usage !== undefined) usages.set(name, usage);
     }
     return usages;
+  }
+
+  async #count(path: string, table: MountTable, signal: AbortSignal): Promise<VolumeUsage> {
+    const known = await this.#deps.quotas?.usageOf(path, signal);
+    return known === undefined ? usageOf(path, table, signal) : knownUsage(path, known);
   }
 
   /** A volume that cannot be measured, or not in time, is left out. */
@@ -324,9 +340,12 @@ export class VolumeManager implements Runnable {
     name: string,
     signal: AbortSignal,
     measure: () => Promise<VolumeUsage | undefined>,
-  ): Promise<VolumeUsage | undefined> {
+  ): Promise<(VolumeUsage & { readonly tookMs: number }) | undefined> {
+    const { clock } = this.#deps;
+    const start = clock.monotonic();
     try {
-      return await measure();
+      const usage = await measure();
+      return usage && { ...usage, tookMs: clock.monotonic() - start };
     } catch (err) {
       signal.throwIfAborted();
       this.#deps.log.debug('volume could not be measured', { podUID: uid, volume: name, err });

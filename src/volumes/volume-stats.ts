@@ -15,6 +15,8 @@ export type VolumeUsage = {
   readonly inodesFree: number;
   /** The walk ended at its budget: what is used is at least what is said. */
   readonly partial: boolean;
+  /** Who counted, as metrics call it: `du`, `fsquota`, `statfs`, `block` or a driver. */
+  readonly source: string;
   /** What its driver says about its health, where it is asked to. */
   readonly health?: { readonly abnormal: boolean; readonly message: string };
 };
@@ -29,17 +31,26 @@ export async function usageOf(
   signal: AbortSignal,
   budget = DEFAULT_BUDGET,
 ): Promise<VolumeUsage> {
-  const fs = await statfs(path);
   const walk = new UsageWalk(mounts, signal, budget);
   await OpenDir.using(path, (dir) => walk.add(dir, path, 0));
+  return { ...(await knownUsage(path, walk)), partial: walk.partial, source: 'du' };
+}
+
+/** For a directory of which somebody else knows what it holds. */
+export async function knownUsage(
+  path: string,
+  { bytes, inodes }: { readonly bytes: number; readonly inodes: number },
+): Promise<VolumeUsage> {
+  const fs = await statfs(path);
   return {
-    usedBytes: walk.bytes,
-    inodesUsed: walk.inodes,
+    usedBytes: bytes,
+    inodesUsed: inodes,
     capacityBytes: fs.blocks * fs.bsize,
     availableBytes: fs.bavail * fs.bsize,
     inodes: fs.files,
     inodesFree: fs.ffree,
-    partial: walk.partial,
+    partial: false,
+    source: 'fsquota',
   };
 }
 

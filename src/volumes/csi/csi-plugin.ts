@@ -210,7 +210,8 @@ export class CsiPlugin implements VolumePlugin {
     if (!can.has('GET_VOLUME_STATS')) return undefined;
     const path = isBlock ? join(layout.globalMapDir(specName), uid) : layout.publishPath(uid, specName);
     const answer = await client.stats(data.volumeHandle, path, signal);
-    return usageOf(answer, this.#options.volumeHealth === true && can.has('VOLUME_CONDITION'));
+    const usage = usageOf(answer, this.#options.volumeHealth === true && can.has('VOLUME_CONDITION'));
+    return { ...usage, source: data.driverName };
   }
 
   /** A run that was killed after the last pod let go of a volume left it staged. */

@@ -4,7 +4,7 @@ import { KubeletError } from '../../lib/errors.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
 
 /** `withHealth`: the driver knows about the health of volumes, and somebody wants to. */
-export function usageOf(answer: NodeGetVolumeStatsResponse, withHealth: boolean): VolumeUsage {
+export function usageOf(answer: NodeGetVolumeStatsResponse, withHealth: boolean): Omit<VolumeUsage, 'source'> {
   const { usage, volumeCondition } = answer;
   if (usage.length === 0 && !withHealth)
     throw new KubeletError('invalid', 'failed to get usage from response. usage is nil');

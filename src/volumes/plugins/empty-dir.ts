@@ -57,6 +57,11 @@ export type EmptyDirDeps = {
   readonly backing: EmptyDirBacking;
   readonly owner: Pick<GroupOwner, 'give'>;
   readonly allocatableMemory: () => number;
+  /** `LocalStorageCapacityIsolationFSQuotaMonitoring` */
+  readonly quotas?: {
+    assign(path: string, signal: AbortSignal): Promise<unknown>;
+    clear(path: string, signal: AbortSignal): Promise<void>;
+  };
 };
 
 export class EmptyDirPlugin implements VolumePlugin {
@@ -77,13 +82,14 @@ export class EmptyDirPlugin implements VolumePlugin {
       await this.#deps.owner.give(volumeRequest, hostPath, { readOnly: false, changePolicy: 'Always' }, signal);
       await this.#deps.backing.markReady(request);
     }
+    // Outside of a user namespace a container could move its files to another project.
+    if (medium.on === 'disk' && pod.spec.hostUsers === false) await this.#deps.quotas?.assign(hostPath, signal);
     return { hostPath, readOnly: false, selinuxRelabel: true };
   }
 
-  tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
-    return this.#deps.backing.tearDown(
-      { uid, plugin: this.name, specName, markerName: specName, small: false },
-      signal,
-    );
+  async tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const request = { uid, plugin: this.name, specName, markerName: specName, small: false };
+    await this.#deps.quotas?.clear(this.#deps.backing.pathOf(request), signal);
+    await this.#deps.backing.tearDown(request, signal);
   }
 }
