@@ -17,8 +17,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   systemd: ['/usr/lib/systemd/systemd', '/lib/systemd/systemd'],
   'dbus-daemon': ['/usr/bin/dbus-daemon'],
   'dbus-system-bus-common': ['/usr/share/dbus-1/system.conf'],
-  // Large, and wanted by nobody else.
-  ...(process.env['NODE_PAGE_BROWSER'] === '1' && { chromium: ['/usr/bin/chromium', '/usr/bin/chromium-browser'] }),
+  chromium: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
   patchelf: ['/usr/bin/patchelf'],
   strace: ['/usr/bin/strace'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],

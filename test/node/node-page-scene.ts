@@ -6,6 +6,7 @@ import { PODS, type Resource } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { freePort } from '../harness/ports.ts';
+import { TestRegistry } from '../harness/registry.ts';
 import { until } from '../harness/until.ts';
 
 const never = new AbortController().signal;
@@ -26,7 +27,12 @@ const shell = (name: string, script: string, more: object = {}): object => ({
   ...more,
 });
 
-const PODS_SHOWN: readonly (readonly [string, object])[] = [
+/** Pulled for as long as anybody looks. */
+const LARGE_IMAGE_BYTES = 24e6;
+const BYTES_PER_SECOND = 200_000;
+
+const podsShown = (largeImage: string): readonly (readonly [string, object])[] => [
+  ['trainer', { containers: [{ name: 'main', image: largeImage }] }],
   [
     'web',
     {
@@ -95,6 +101,7 @@ spec:
 `;
 
 export type PageScene = {
+  readonly registry: TestRegistry;
   readonly node: TestNode;
   readonly port: number;
   readonly origin: string;
@@ -104,14 +111,25 @@ export type PageScene = {
 
 export async function startScene(flags: readonly string[] = ['--node-page-write']): Promise<PageScene> {
   const port = await freePort();
-  const node = await startNode({ flags: [`--node-page-port=${port}`, ...flags] });
+  const registry = new TestRegistry();
+  await registry.start();
+  registry.bytesPerSecond = BYTES_PER_SECOND;
+  const largeImage = registry.add('team/training', '2.4', { extraBytes: LARGE_IMAGE_BYTES });
+  const node = await startNode({
+    flags: [`--node-page-port=${port}`, ...flags],
+    config: 'serializeImagePulls: false',
+    prepare: async ({ containerd }) => {
+      // Of no use to anybody: what image collection would take.
+      for (const tag of ['1.0', '1.1']) await containerd.importImage({ ref: `localhost/old:${tag}`, extraBytes: 1e6 });
+    },
+  });
   try {
     for (const name of [NAMESPACE, 'system'])
       await node.client.create(NAMESPACES, {}, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, never);
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'login', namespace: NAMESPACE } };
     const data = { password: Buffer.from(PLANTED[0] ?? '').toString('base64') };
     await node.client.create(SECRETS, { namespace: NAMESPACE }, { ...secret, data }, never);
-    for (const [name, spec] of PODS_SHOWN)
+    for (const [name, spec] of podsShown(largeImage))
       await node.client.create(
         PODS,
         { namespace: NAMESPACE },
@@ -135,14 +153,16 @@ export async function startScene(flags: readonly string[] = ['--node-page-write'
     );
     const origin = `http://127.0.0.1:${port}`;
     await until('the page answers', async () => (await fetch(`${origin}/page/`)).status === 401);
-    return { node, port, origin, token, stop: () => stopScene(node) };
+    return { registry, node, port, origin, token, stop: () => stopScene(node, registry) };
   } catch (err) {
+    await registry.stop();
     await node.stop();
     throw err;
   }
 }
 
-async function stopScene(node: TestNode): Promise<void> {
+async function stopScene(node: TestNode, registry: TestRegistry): Promise<void> {
+  await registry.stop();
   const { items } = await node.client.list(PODS, {}, never);
   for (const { metadata } of items)
     await node.client
