@@ -10,6 +10,7 @@ import { Credentials, type CredentialsDeps } from './credentials.ts';
 import { imageFilesystem } from './image-fs.ts';
 import { ImageGc, type ImageGcDeps } from './image-gc.ts';
 import { ImagePuller, type ImagePullerDeps, type ImagePullerOptions } from './image-puller.ts';
+import { ManifestSizes } from './manifest-size.ts';
 import { hashProviderConfigs, loadProviderConfigs } from './provider-config.ts';
 import { PullMeter } from './pull-meter.ts';
 import { PullRecords } from './pull-records.ts';
@@ -46,7 +47,9 @@ export async function createImages(env: Environment, deps: ImagesDeps, signal: A
   );
   await credentials.check();
   const records = new PullRecords({ clock, log }, flags.rootDir);
+  const sizes = new ManifestSizes(clock);
   const meter = new PullMeter({
+    ...(flags.imagePullProgress && { sizeOf: (image, logins, stop) => sizes.sizeOf(image, logins, stop) }),
     content: new ContainerdContent(cri.imageChannel),
     freeBytes: async (stop) => (await imageFilesystem(images, stop)).availableBytes,
     clock,

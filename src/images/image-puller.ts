@@ -23,7 +23,7 @@ import { PullQueue, type PullQueueOptions } from './pull-queue.ts';
 import type { PullMeter } from './pull-meter.ts';
 import type { PullView } from './pull-progress.ts';
 import type { PullRecords } from './pull-records.ts';
-import { reportPull, type PullReportDeps } from './pull-reports.ts';
+import { reportPull, type PullReportDeps, type PullReportOptions } from './pull-reports.ts';
 import { parseImageName, withDefaultTag } from './reference.ts';
 
 export type ImageRequest = {
@@ -73,6 +73,8 @@ export type ImagePullerOptions = PullQueueOptions & {
   readonly allowlist: readonly string[];
   /** Feature gate RuntimeClassInImageCriApi. */
   readonly sendRuntimeHandler: boolean;
+  /** When a long pull is told of, where not as usual. */
+  readonly reports?: PullReportOptions;
 };
 
 type Ensuring = ImageRequest & {
@@ -280,11 +282,11 @@ export class ImagePuller {
       if (!this.#inProgress.has(entry)) return;
       entry.phase = 'pulling';
       entry.pullingSinceMs = clock.now();
-      endMetering = meter?.begin(name, repository);
+      endMetering = meter?.begin(name, repository, credentials);
     };
     const turn = { registry: repository.split('/', 1)[0] ?? '', sizeBytes: this.#sizes.get(repository) };
     const view = (): PullView => this.#viewOf(entry, [...this.#inProgress].indexOf(entry));
-    const endReports = reportPull(this.#deps, ensuring, view);
+    const endReports = reportPull(this.#deps, ensuring, view, this.#o.reports);
     try {
       return await this.#queue.run(key, turn, (s) => this.#pullRecorded(ensuring, credentials, s), onStart, signal);
     } catch (err) {

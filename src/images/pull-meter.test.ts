@@ -18,6 +18,7 @@ function setup() {
     asked: [] as string[],
     isContainerd: true,
     free: 1000e6,
+    size: undefined as number | undefined,
   };
   const meter = new PullMeter({
     content: {
@@ -36,6 +37,11 @@ function setup() {
       },
     },
     freeBytes: async () => store.free,
+    sizeOf: async (image, logins) => {
+      store.asked.push(`size of ${image} as ${logins.map((l) => l.username).join()}`);
+      if (store.size === undefined) throw new KubeletError('unavailable', 'no answer');
+      return store.size;
+    },
     clock,
     log: silentLogger,
   });
@@ -128,6 +134,36 @@ describe('progress of a pull', () => {
     assert.equal(meter.progressOf('reg.io/app:1'), undefined, 'nobody knows whose bytes they are');
     end();
   });
+
+  for (const [name, size, freeBytes, expected] of [
+    ['against the size that the registry tells', 100e6, 980e6, { source: 'size', totalBytes: 100e6, left: 42 }],
+    ['without it once more is unpacked than was to come', 100e6, 890e6, { source: 'disk', left: undefined }],
+    ['without it where the registry does not tell', undefined, 980e6, { source: 'disk', left: undefined }],
+  ] as const)
+    it(`is how much the disk filled up, ${name}`, async () => {
+      const { clock, store, meter } = setup();
+      store.isContainerd = false;
+      store.size = size;
+      meter.begin('reg.io/app:1', 'reg.io/app', [{ username: 'me', password: 'x' }]);
+      await meter.read(forever);
+      store.free -= 1e6;
+      await meter.read(forever);
+      assert.deepEqual(store.asked, [], 'not of a short pull');
+      await clock.advance(10_000);
+      store.free = freeBytes;
+      await meter.read(forever);
+      await meter.read(forever);
+      assert.deepEqual(store.asked, ['size of reg.io/app:1 as me'], 'once');
+      const { source, totalBytes, remainingSeconds } = meter.progressOf('reg.io/app:1') ?? {};
+      assert.deepEqual(
+        {
+          source,
+          ...(totalBytes === undefined ? {} : { totalBytes }),
+          left: remainingSeconds === undefined ? undefined : Math.round(remainingSeconds),
+        },
+        expected,
+      );
+    });
 
   it('rests while nothing is pulled', async () => {
     const { clock, store, meter } = setup();

@@ -1,12 +1,13 @@
 // Measures pulls while they last. The CRI tells nothing of a pull before it is over, so containerd's content store is
 // read (once a second, only while something is being pulled); with other runtimes the growth of the image filesystem is
-// all there is. What cannot be measured costs nobody their image.
+// all there is, against the size that the registry tells. What cannot be measured costs nobody their image.
 import type { Ingest, LayerSize, StoredManifest } from '../cri/containerd-content.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isFault } from '../lib/errors.ts';
+import { isFault, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { Wake } from '../lib/wake.ts';
+import type { RegistryLogin } from './keyring.ts';
 import type { LayerProgress, PullProgress } from './pull-progress.ts';
 import { progressOf, PullRate } from './pull-rate.ts';
 
@@ -22,6 +23,12 @@ export type PullMeterDeps = {
   readonly content: ContentStore;
   /** Free bytes where images are kept. */
   readonly freeBytes: (signal: AbortSignal) => Promise<number>;
+  /** What is to be downloaded; undefined where the registry does not tell. Absent: it is not to be asked. */
+  readonly sizeOf?: (
+    image: string,
+    logins: readonly RegistryLogin[],
+    signal: AbortSignal,
+  ) => Promise<number | undefined>;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -29,6 +36,7 @@ export type PullMeterDeps = {
 type Metered = {
   /** `docker.io/library/busybox` */
   readonly repository: string;
+  readonly logins: readonly RegistryLogin[];
   readonly startedAtMs: number;
   waiters: number;
   readonly rate: PullRate;
@@ -39,6 +47,8 @@ type Metered = {
   /** Digests to be looked up: not seen being downloaded, not known to be there. */
   readonly unsure: Set<string>;
   freeAtStart: number | undefined;
+  /** `later` until the pull has lasted long enough to be worth a question. */
+  size: 'later' | number | undefined;
   progress: PullProgress | undefined;
 };
 
@@ -46,6 +56,8 @@ const EVERY_MS = 1000;
 /** The manifest of a pull may have been stored a moment before the pull was noticed here. */
 const CLOCK_SLACK_MS = 2000;
 const IDLE_MS = 3_600_000;
+/** Shorter pulls are not worth a question to their registry. */
+const ASK_SIZE_MS = 5000;
 
 export class PullMeter implements Runnable {
   readonly name = 'pull-meter';
@@ -59,12 +71,13 @@ export class PullMeter implements Runnable {
   }
 
   /** A pull of this image begins; the answer is called when it is over. */
-  begin(image: string, repository: string): () => void {
+  begin(image: string, repository: string, logins: readonly RegistryLogin[] = []): () => void {
     const { clock } = this.#deps;
     let pull = this.#pulls.get(image);
     if (pull === undefined) {
       pull = {
         repository,
+        logins,
         startedAtMs: clock.now(),
         waiters: 0,
         rate: new PullRate(),
@@ -73,6 +86,7 @@ export class PullMeter implements Runnable {
         present: new Set(),
         unsure: new Set(),
         freeAtStart: undefined,
+        size: 'later',
         progress: undefined,
       };
       this.#pulls.set(image, pull);
@@ -169,7 +183,7 @@ export class PullMeter implements Runnable {
   /** Of several pulls at once nobody can say whose bytes they are; where others free more, nothing can be said at all. */
   async #readDisk(signal: AbortSignal): Promise<void> {
     const free = await this.#deps.freeBytes(signal);
-    for (const pull of this.#pulls.values()) {
+    for (const [image, pull] of this.#pulls) {
       pull.freeAtStart ??= free;
       const doneBytes = pull.freeAtStart - free;
       if (this.#pulls.size > 1 || doneBytes <= 0) {
@@ -177,8 +191,27 @@ export class PullMeter implements Runnable {
         continue;
       }
       pull.rate.add(this.#deps.clock.monotonic(), doneBytes);
-      pull.progress = progressOf('disk', { doneBytes }, pull.rate);
+      const totalBytes = await this.#size(image, pull, signal);
+      // What is unpacked already takes more room than it took on its way: then only the rate can be told.
+      pull.progress =
+        totalBytes === undefined || doneBytes >= totalBytes
+          ? progressOf('disk', { doneBytes }, pull.rate)
+          : progressOf('size', { doneBytes, totalBytes }, pull.rate);
     }
+  }
+
+  /** Asked once for each pull. */
+  async #size(image: string, pull: Metered, signal: AbortSignal): Promise<number | undefined> {
+    const { clock, sizeOf, log } = this.#deps;
+    if (pull.size !== 'later') return pull.size;
+    if (sizeOf === undefined || clock.now() - pull.startedAtMs < ASK_SIZE_MS) return undefined;
+    pull.size = undefined;
+    try {
+      pull.size = await sizeOf(image, pull.logins, signal);
+    } catch (err) {
+      if (!signal.aborted) log.debug('the registry does not tell the size of an image', { image, err: messageOf(err) });
+    }
+    return pull.size;
   }
 }
 

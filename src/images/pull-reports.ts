@@ -16,14 +16,23 @@ export type PullReportDeps = {
 
 export type PullSubject = { readonly pod: Pod; readonly fieldPath: string };
 
-/** Every change of a status is a request to the API server. */
-const EVERY_MS = 10_000;
-/** Shorter pulls are over before anybody has read of them. */
-const LONG_PULL_MS = 30_000;
+export type PullReportOptions = {
+  /** Every change of a status is a request to the API server. */
+  readonly everyMs: number;
+  /** Shorter pulls are over before anybody has read of them. */
+  readonly longMs: number;
+};
+
+const USUAL: PullReportOptions = { everyMs: 10_000, longMs: 30_000 };
 const QUARTERS = [75, 50, 25];
 
 /** Begins to tell, first after ten seconds. Returns the way to stop. */
-export function reportPull(deps: PullReportDeps, subject: PullSubject, view: () => PullView): () => void {
+export function reportPull(
+  deps: PullReportDeps,
+  subject: PullSubject,
+  view: () => PullView,
+  { everyMs, longMs } = USUAL,
+): () => void {
   const { clock, log, events, onWaiting } = deps;
   const { pod, fieldPath } = subject;
   const container = /\{(.+)\}$/.exec(fieldPath)?.[1];
@@ -38,22 +47,27 @@ export function reportPull(deps: PullReportDeps, subject: PullSubject, view: () 
       log.warn('a pod waits long for an image', { pod: podKey(pod), fieldPath, why: message });
     if (onWaiting !== undefined) {
       if (container !== undefined) onWaiting(pod, container, message);
-      const quarter = dueQuarter(pull, clock.now(), toldPercent);
+      const quarter = dueQuarter(pull, clock.now(), toldPercent, longMs);
       if (quarter !== undefined) {
         toldPercent = quarter;
         events.pod(pod, 'Normal', 'PullProgress', message, fieldPath === '' ? {} : { fieldPath });
       }
     }
-    timer = clock.after(EVERY_MS, tick);
+    timer = clock.after(everyMs, tick);
   };
-  let timer: Timer = clock.after(EVERY_MS, tick);
+  let timer: Timer = clock.after(everyMs, tick);
   return () => timer.cancel();
 }
 
 /** The quarter that a long pull has passed since the last one told of. */
-export function dueQuarter(pull: PullView, nowMs: number, toldPercent: number): number | undefined {
+export function dueQuarter(
+  pull: PullView,
+  nowMs: number,
+  toldPercent: number,
+  longMs = USUAL.longMs,
+): number | undefined {
   const { progress, pullingSinceMs } = pull;
-  if (pullingSinceMs === undefined || nowMs - pullingSinceMs < LONG_PULL_MS) return undefined;
+  if (pullingSinceMs === undefined || nowMs - pullingSinceMs < longMs) return undefined;
   if (progress?.totalBytes === undefined || progress.totalBytes === 0) return undefined;
   const percent = (progress.doneBytes / progress.totalBytes) * 100;
   // What is all here has nothing more to tell: `Pulled` follows.

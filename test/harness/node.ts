@@ -22,6 +22,8 @@ export const NODE_NAME = 'n1';
 const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
 
 export type NodeOptions = {
+  /** The kubelet speaks to containerd itself, not through the proxy: what is no part of the CRI is there too. */
+  readonly direct?: boolean;
   readonly containerd?: ContainerdVersion;
   /** Without: a standalone node. */
   readonly cluster?: boolean;
@@ -103,7 +105,8 @@ async function buildNode(
   const manifests = join(dir, 'manifests');
   mkdirSync(manifests);
   const address = options.reachable === true ? ownAddress() : '127.0.0.1';
-  const places = { dir, endpoint: cri.endpoint, manifests, port, healthzPort, cgroupRoot, clientCa: api.caPath };
+  const endpoint = options.direct === true ? containerd.endpoint : cri.endpoint;
+  const places = { dir, endpoint, manifests, port, healthzPort, cgroupRoot, clientCa: api.caPath };
   const configPath = join(dir, 'config.yaml');
   writeFileSync(configPath, configText({ ...places, address, extra: options.config ?? '' }));
   const identity = options.cluster === false ? [] : (options.identity ?? nodeIdentity)(api, dir);

@@ -48,6 +48,9 @@ function checkReadings(readings: readonly Reading[], total: number): void {
   }
 }
 
+/** As usual, on a shorter scale. */
+const REPORTS = { everyMs: 1000, longMs: 2000 };
+
 const VERSIONS = ['1.6', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
 for (const version of VERSIONS) {
@@ -61,6 +64,7 @@ for (const version of VERSIONS) {
     const closed = new TestRegistry({ username: 'reader', password: 'hunter2' });
     const root = mkdtempSync(join(tmpdir(), 'kts-images-'));
     const events: string[] = [];
+    const waiting: { readonly atMs: number; readonly message: string }[] = [];
     const recorder = {
       pod: (_: Pod, type: string, reason: string, message: string): void =>
         void events.push(`${type} ${reason} ${message}`),
@@ -79,8 +83,18 @@ for (const version of VERSIONS) {
       channel = new GrpcChannel(systemClock, { target: { socketPath: containerd.socketPath } });
       meter = new PullMeter({ ...infra, content: new ContainerdContent(channel), freeBytes: async () => 0 });
       puller = new ImagePuller(
-        { ...infra, images: containerd.images, credentials, records, events: recorder, meter },
         {
+          ...infra,
+          images: containerd.images,
+          credentials,
+          records,
+          events: recorder,
+          meter,
+          onWaiting: (_pod, container, message) =>
+            void waiting.push({ atMs: systemClock.monotonic(), message: `${container}: ${message}` }),
+        },
+        {
+          reports: REPORTS,
           serialize: false,
           maxParallel: undefined,
           qps: 0,
@@ -185,6 +199,15 @@ for (const version of VERSIONS) {
       }
       assert.equal(await pull.then(() => puller.pulls().length), 0);
       checkReadings(readings, total);
+      const told = events.filter((e) => e.includes('PullProgress') && e.includes(ref));
+      const percents = told.map((e) => Number(/: (\d+) % of 4\d(?:\.\d)? MB, .* left$/.exec(e)?.[1]));
+      assert.equal(percents.length, 3, told.join('\n'));
+      for (const [i, quarter] of [25, 50, 75].entries())
+        assert.ok((percents[i] ?? 0) >= quarter && (percents[i] ?? 0) < quarter + 25, told.join('\n'));
+      const messages = waiting.filter(({ message }) => message.startsWith(`c: Pulling image "${ref}": `));
+      assert.ok(messages.length >= 3, `${messages.length} messages`);
+      for (const [i, { atMs }] of messages.entries())
+        assert.ok(i === 0 || atMs - (messages[i - 1]?.atMs ?? 0) >= REPORTS.everyMs - 1, 'not more often');
     });
 
     it('collects what is unused and keeps the sandbox image', async () => {

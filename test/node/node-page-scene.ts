@@ -117,6 +117,7 @@ export async function startScene(flags: readonly string[] = ['--node-page-write'
   const largeImage = registry.add('team/training', '2.4', { extraBytes: LARGE_IMAGE_BYTES });
   const node = await startNode({
     flags: [`--node-page-port=${port}`, ...flags],
+    direct: true,
     config: 'serializeImagePulls: false',
     prepare: async ({ containerd }) => {
       // Of no use to anybody: what image collection would take.

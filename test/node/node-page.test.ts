@@ -243,6 +243,8 @@ describe('the node page', { skip }, () => {
     );
     writeFileSync(join(scene.node.manifests, 'visitor.yaml'), manifest);
     await page.shows('visitor-n1');
+    await go('#/pod/system/visitor-n1', /Start took [\d.]+ m?s$/m);
+    await go('#/pods', /visitor-n1/);
     rmSync(join(scene.node.manifests, 'visitor.yaml'));
     await until(
       'it is gone',
@@ -251,7 +253,7 @@ describe('the node page', { skip }, () => {
     );
     // Its next start is shown against this one.
     writeFileSync(join(scene.node.manifests, 'visitor.yaml'), manifest);
-    await go('#/pods', /visitor-n1/);
+    await page.shows('visitor-n1');
     await go('#/pod/system/visitor-n1', /Start took [\d.]+ m?s · the one before took [\d.]+ m?s/);
     rmSync(join(scene.node.manifests, 'visitor.yaml'));
   });

@@ -8,7 +8,7 @@ import { pullList } from './pulls.ts';
 
 const SAMPLES = 360;
 /** So much time is shown even when the agent has not run that long. */
-const LEAST_SAMPLES = 30;
+const LEAST_SAMPLES = 6;
 
 export class NowPage implements View {
   readonly title = 'Now';
