@@ -213,7 +213,17 @@ async function buildNode(
   const ending = { known: sourcesReady, active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const explainer = buildExplainer({ ...known, life, probes });
-  const page = await buildPage({ ...known, life, upkeep, sources, probes, stats, eviction, explainer });
+  const page = await buildPage({
+    ...known,
+    podRuntime: runtime,
+    life,
+    upkeep,
+    sources,
+    probes,
+    stats,
+    eviction,
+    explainer,
+  });
   const serving = { sources, active, explainer, page, process: options, stats: stats.provider };
   const server = await buildServer({ ...known, ...serving });
   const tree = createCgroupTree(base, edge, { pods: { active }, events });

@@ -17,7 +17,7 @@ import type { RuntimeEdge } from './runtime-edge.ts';
 import type { Upkeep } from './upkeep.ts';
 import type { Volumes } from './volumes.ts';
 
-export type PageDeps = Pick<PageParts, 'cluster' | 'explainer' | 'probes' | 'stats' | 'eviction'> & {
+export type PageDeps = Pick<PageParts, 'cluster' | 'explainer' | 'probes' | 'stats' | 'eviction' | 'podRuntime'> & {
   readonly base: Foundation;
   readonly edge: RuntimeEdge;
   readonly store: PodStore;

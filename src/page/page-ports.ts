@@ -2,7 +2,7 @@
 import { KubeletError } from '../lib/errors.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { KubeEvent, Node } from '../core/node.ts';
-import type { Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import type { ObservedState, PodSnapshot } from '../core/snapshot.ts';
 import type { Image } from '../cri/gen/cri.ts';
 import type { CgroupLayout } from '../host/cgroups/layout.ts';
@@ -37,7 +37,12 @@ export type PageParts = {
   };
   readonly pods: { all(): readonly Pod[]; byName(namespace: string, name: string): Pod | undefined };
   readonly explainer: { of(pod: Pod): Why };
-  readonly workers: { uids(): readonly PodUid[]; view(uid: PodUid): WorkerFacts | undefined };
+  readonly workers: {
+    uids(): readonly PodUid[];
+    view(uid: PodUid): WorkerFacts | undefined;
+    wake(uid: PodUid): void;
+  };
+  readonly podRuntime: { resetBackoff(pod: Pod): void };
   readonly probes: { history(uid: PodUid): readonly Pick<ProbeView, 'container' | 'type' | 'runs'>[] };
   readonly volumes: {
     mountsOf(uid: string): ReadonlyMap<string, unknown>;
@@ -54,7 +59,7 @@ export type PageParts = {
   };
   readonly eviction: { readings(): readonly SignalView[] };
   readonly images: { list(): readonly Image[]; collectOrder(): readonly string[] };
-  readonly puller: { pulls(): readonly PullFacts[] };
+  readonly puller: { pulls(): readonly PullFacts[]; forgetPod(uid: PodUid): void };
   readonly logs: {
     readonly choose: (pod: Pod, container: string, previous: boolean) => ChosenLog;
     readonly pathOf: (containerId: string, signal: AbortSignal) => Promise<string>;
@@ -140,6 +145,11 @@ function podPorts(parts: PageParts, { cgroups }: PageFacts): PagePorts['pod'] {
     mounts: (uid) => volumes.mountsOf(uid).keys(),
     volumeComplaints: (uid) => volumes.complaintsOf(uid),
     waterfalls: () => tracer.all(),
+    retry: (pod) => {
+      parts.podRuntime.resetBackoff(pod);
+      parts.puller.forgetPod(uidOf(pod));
+      parts.workers.wake(uidOf(pod));
+    },
     cgroup: async (uid) => {
       const found = (await stats.census()).get(uid);
       const nameOf = (id: string): string | undefined => cache.get(uid)?.containers.find((c) => c.id === id)?.name;

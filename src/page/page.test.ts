@@ -24,6 +24,7 @@ const pod: Pod = {
 
 const unread = (): Promise<never> => Promise.reject(new Error('not measured in this test'));
 
+const retried: string[] = [];
 const portsIn = (dir: string): PagePorts => ({
   clock: systemClock,
   log: silentLogger,
@@ -38,6 +39,7 @@ const portsIn = (dir: string): PagePorts => ({
     mounts: () => [],
     volumeComplaints: () => ['volume "data": waits for a disk (for 3s)'],
     waterfalls: () => [],
+    retry: (pod) => void retried.push(pod.metadata.name),
     cgroup: unread,
     logs: {
       read: async function* (_, container) {
@@ -183,6 +185,20 @@ describe('the page on its own port', () => {
     assert.equal((await ask(ports.write, path, bearer())).body, 'exec');
     assert.equal((await ask(ports.write, path)).status, 401);
     assert.match((await ask(ports.write, '/page/api/now', bearer())).body, /"write":true/);
+  });
+
+  it('tries a pod again only where it may write, and never for another site', async () => {
+    const post = async (port: number, headers: Record<string, string>, name = 'web'): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}/page/api/retry/shop/${name}`, { method: 'POST', headers })).status;
+    assert.equal(await post(ports.read, bearer()), 404);
+    assert.equal(await post(ports.write, {}), 401);
+    assert.equal(await post(ports.write, { ...bearer(), 'sec-fetch-site': 'cross-site' }), 403);
+    assert.equal(await post(ports.write, { ...bearer(), origin: 'http://evil.example' }), 403);
+    assert.equal((await ask(ports.write, '/page/api/retry/shop/web', bearer())).status, 405);
+    assert.equal(await post(ports.write, bearer(), 'other'), 404);
+    assert.deepEqual(retried, []);
+    assert.equal(await post(ports.write, bearer()), 204);
+    assert.deepEqual(retried, ['web']);
   });
 
   it('does not take the agent down when its port is taken', async () => {

@@ -83,6 +83,7 @@ export class NodePage {
       live: new LiveViews(this.#ports.clock, this.#ports.log),
       assets: this.#assets,
       token,
+      write,
     });
     const isLoopback = LOOPBACK.test(address);
     const url = `${isLoopback ? 'http' : 'https'}://${isLoopback ? address : nodeName}:${port}/`;

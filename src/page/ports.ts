@@ -46,6 +46,8 @@ export type PagePorts = {
     /** What the others wait for, one clause each: `volume "name": …`. */
     volumeComplaints(uid: PodUid): readonly string[];
     waterfalls(): readonly Waterfall[];
+    /** Ends its back-offs: what waits for its next try is tried at once. */
+    retry(pod: Pod): void;
     cgroup(uid: PodUid, signal: AbortSignal): Promise<readonly CgroupValues[]>;
     readonly logs: LogSource;
   };

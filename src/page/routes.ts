@@ -1,6 +1,6 @@
 // The page's paths: its files, its answers as JSON, live views and logs. The same on every port that serves it.
-import type { ServerResponse } from 'node:http';
-import type { Pod } from '../core/pod.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { podKey, type Pod } from '../core/pod.ts';
 import type { Endpoint, Exchange, Handler, Route } from '../server/router.ts';
 import { COOKIE, isOwnSite, tokenInLink } from './access.ts';
 import type { Assets } from './assets.ts';
@@ -18,6 +18,8 @@ export type PageRouteDeps = {
   readonly assets: Assets;
   /** On the page's own port: whoever brings it in a link gets the cookie. */
   readonly token?: PageToken;
+  /** Whether anything may be changed here. */
+  readonly write?: boolean;
 };
 
 /** Nothing but the page's own files, and nobody may show it in a frame. */
@@ -56,9 +58,24 @@ export function pageRoutes(deps: PageRouteDeps): Endpoint {
       get('/page/api/workers', ({ response }) => answer(response, views.workers())),
       get('/page/api/live', (exchange) => serveLive(deps, exchange)),
       get('/page/api/logs/{namespace}/{name}', (exchange) => serveLogs(deps, exchange)),
+      ...(deps.write === true ? [retryRoute(deps)] : []),
     ],
   };
 }
+
+/** Another site cannot send this: the guard knows where a request comes from, and the cookie stays at home. */
+const retryRoute = ({ ports }: PageRouteDeps): Route => ({
+  path: '/page/api/retry/{namespace}/{name}',
+  methods: ['POST'],
+  handle: guarded(({ params, response }) => {
+    const pod = ports.pods.byName(params['namespace'] ?? '', params['name'] ?? '');
+    if (pod === undefined) return plain(response, 404, 'there is no such pod on this node');
+    ports.log.info('a pod is to be tried again at once', { pod: podKey(pod) });
+    ports.pod.retry(pod);
+    response.statusCode = 204;
+    response.end();
+  }),
+});
 
 /** Also where another guard has let the caller in: client certificates are sent along by browsers, whoever asks. */
 const guarded =
@@ -76,12 +93,14 @@ async function enter({ token, assets }: PageRouteDeps, exchange: Exchange): Prom
   if (token !== undefined && tokenInLink(request.url) !== undefined)
     response.setHeader(
       'Set-Cookie',
-      `${COOKIE}=${token.cookie}; Path=/page/; Max-Age=${COOKIE_SECONDS}; HttpOnly; SameSite=Strict`,
+      `${COOKIE}=${token.cookie}; Path=/page/; Max-Age=${COOKIE_SECONDS}; HttpOnly; SameSite=Strict${isTls(request) ? '; Secure' : ''}`,
     );
   response.statusCode = 303;
   response.setHeader('Location', path === '/' ? 'page/' : './');
   response.end();
 }
+
+const isTls = ({ socket }: IncomingMessage): boolean => (socket as { encrypted?: unknown }).encrypted === true;
 
 async function serveAsset(assets: Assets, { request, response }: Exchange, name: string): Promise<void> {
   const found = await assets.get(name);

@@ -105,6 +105,11 @@ export class PodRuntime {
     if (error !== undefined) throw error;
   }
 
+  /** Somebody wants a container that keeps ending started at once. */
+  resetBackoff(pod: Pod): void {
+    this.#parts.executors.backoff.forgetPod(pod);
+  }
+
   /** Drops what is remembered of a pod that is gone for good. */
   async forget(uid: PodUid, pod: Pod | undefined): Promise<void> {
     if (pod !== undefined) this.#parts.executors.backoff.forgetPod(pod);

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request, type IncomingMessage, type Server } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Browser, browserProgram, type BrowserPage } from '../harness/browser.ts';
-import { send } from '../contracts/server/http-client.ts';
+import { send, type Answer, type Credential } from '../contracts/server/http-client.ts';
 import { until } from '../harness/until.ts';
 import { NAMESPACE, PLANTED, startScene, type PageScene } from './node-page-scene.ts';
 
@@ -26,8 +26,6 @@ const VIEWS: readonly (readonly [name: string, hash: string, shows: RegExp])[] =
   ['timeline', '#/timeline', /Ended with exit code 3/],
   ['workers', '#/workers', /broken\.yaml:6:5/],
 ];
-
-type Answer = { readonly status: number; readonly headers: IncomingMessage['headers']; readonly body: string };
 
 /** Any headers at all, which fetch would not let us send. */
 function ask(port: number, path: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -278,20 +276,39 @@ describe('the node page', { skip }, () => {
     assert.match(shown.body, /DB_PASSWORD/);
   });
 
+  /** The PEM of a client that the cluster's authority vouches for. */
+  const client = (user: string, groups: readonly string[]): { cert: string; key: string } => {
+    const hour = 3_600_000;
+    const validity = { notBeforeMs: Date.now() - hour, notAfterMs: Date.now() + hour };
+    const pem = scene.node.api.issueClient(user, groups, validity);
+    return { cert: pem, key: pem };
+  };
+
   it('is on the main port too, for those who may use it, read-only', async () => {
-    const pem = scene.node.api.issueClient('kubernetes-admin', ['system:masters'], {
-      notBeforeMs: Date.now() - 3_600_000,
-      notAfterMs: Date.now() + 3_600_000,
-    });
     const main = { host: '127.0.0.1', port: scene.node.port, tls: true };
-    assert.equal((await send(main, 'GET', '/page/api/now')).status, 401);
-    const as = { ...main, as: { cert: pem, key: pem } };
+    const status = async (target: typeof main, path: string, headers = {}): Promise<number> =>
+      (await send(target, 'GET', path, { headers })).status;
+    const token = { authorization: `Bearer ${scene.token}` };
+    const nobody = { ...main, as: client('nobody', []) };
+    for (const path of [
+      '/page/',
+      '/page/api/now',
+      '/page/assets/app.js',
+      '/page/api/live',
+      '/page/api/logs/shop/web',
+    ]) {
+      assert.equal(await status(main, path), 401, path);
+      assert.equal(await status(main, path, token), 401, `the page's own token opens ${path}`);
+      assert.equal(await status(nobody, path), 403, path);
+    }
+    const as = { ...main, as: client('kubernetes-admin', ['system:masters']) };
     const answer = await send(as, 'GET', '/page/api/now');
     assert.equal(answer.status, 200);
     assert.equal((JSON.parse(answer.body) as { node: { write: boolean } }).node.write, false);
-    assert.equal((await send(as, 'GET', '/page/')).status, 200);
-    assert.equal((await send(as, 'GET', '/page/api/now', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403);
-    assert.equal((await send(as, 'GET', `/page/exec/${NAMESPACE}/web/web`)).status, 404);
+    assert.equal(await status(as, '/page/'), 200);
+    assert.equal(await status(as, '/page/api/now', { 'sec-fetch-site': 'cross-site' }), 403);
+    assert.equal(await status(as, '/page/api/now', { origin: 'https://evil.example' }), 403);
+    assert.equal(await status(as, `/page/exec/${NAMESPACE}/web/web`), 404);
   });
 
   it('remembers over a restart of the agent, and is read-only unless told otherwise', async () => {
@@ -324,5 +341,32 @@ describe('the node page', { skip }, () => {
     await page.open(`${scene.origin}/page/#/pod/${NAMESPACE}/web`);
     await page.shows(/scraped \d+/);
     assert.equal(await page.evaluate(`document.querySelector('.screen')`), null);
+  });
+
+  it('has TLS beyond this machine, for the token and for certificates that the main port would let in', async () => {
+    const { node, port, token } = scene;
+    await page.open('about:blank');
+    await node.kubelet.kill('SIGTERM');
+    node.kubelet.flags = [...node.kubelet.flags, '--node-page-address=0.0.0.0'];
+    await node.kubelet.start(node.healthzPort);
+    const own = { host: '127.0.0.1', port, tls: true };
+    const ask = (as: Credential, headers: Record<string, string> = {}, path = '/page/api/pods'): Promise<Answer> =>
+      send({ ...own, as }, 'GET', path, { headers });
+    await until('the page answers', async () => (await ask({}).catch(() => undefined))?.status === 401);
+    await assert.rejects(send({ ...own, tls: false }, 'GET', '/page/'), 'without TLS');
+    assert.equal((await ask({ token })).status, 200);
+    assert.equal((await ask({ token: 'wrong' })).status, 401);
+    assert.equal((await ask({ token }, { host: `rebound.example:${port}` })).status, 403);
+    assert.equal((await ask({ token }, { host: `n1:${port}` })).status, 200);
+    const admin = client('kubernetes-admin', ['system:masters']);
+    assert.equal((await ask(admin)).status, 200);
+    assert.equal((await ask(client('nobody', []))).status, 403);
+    // A browser sends its certificate along with whatever another site asks for.
+    assert.equal((await ask(admin, { 'sec-fetch-site': 'cross-site' })).status, 403);
+    assert.equal((await ask(admin, { origin: 'https://evil.example' })).status, 403);
+    assert.equal((await ask(admin, { host: `rebound.example:${port}` })).status, 403);
+    const entered = await ask({}, {}, `/?token=${token}`);
+    assert.equal(entered.status, 303);
+    assert.match(String(entered.headers['set-cookie']), /HttpOnly; SameSite=Strict; Secure$/);
   });
 });

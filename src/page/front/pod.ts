@@ -1,5 +1,5 @@
 // One pod: why, how it started, its containers, probes, volumes, events, values and logs.
-import type { ContainerView, PodView, ProbeView, VolumeView } from '../model.ts';
+import type { ContainerView, PodRow, PodView, ProbeView, VolumeView } from '../model.ts';
 import type { View } from './app.ts';
 import { arrange, fill, h, Parts, type Child } from './dom.ts';
 import { age, bytes, clockTime, cores, count, duration } from './format.ts';
@@ -50,7 +50,7 @@ export class PodPage implements View {
       this.#parts.show(key, data, make);
     const isMoving = view.waterfalls.some((w) => w.now.tookMs === undefined);
     arrange(this.element, [
-      part('head', [row, view.worker], () => headCard(view)),
+      part('head', [row, view.worker, this.#canWrite()], () => headCard(view, this.#canWrite())),
       part('waterfalls', [view.waterfalls, isMoving && atMs], () => waterfallCard(view)),
       part('containers', [view.containers, Math.floor(atMs / 10_000)], () => containersCard(view)),
       this.#logs.element,
@@ -66,7 +66,7 @@ export class PodPage implements View {
   }
 }
 
-function headCard({ row, worker, atMs }: PodView): HTMLElement {
+function headCard({ row, worker, atMs }: PodView, canWrite: boolean): HTMLElement {
   const facts: [string, Child][] = [
     ['Namespace', row.namespace],
     ['Address', row.ip ?? '–'],
@@ -87,8 +87,21 @@ function headCard({ row, worker, atMs }: PodView): HTMLElement {
     h('p', { class: 'dim' }, h('a', { href: '#/pods' }, 'Pods'), ` / ${row.namespace} /`),
     h('h2', {}, row.name, ' ', pill(row.tone, row.state)),
     row.why !== undefined && whyBox(row.why, row.tone),
+    canWrite && row.tone === 'bad' && retryButton(row),
     h('dl', { class: 'facts' }, ...facts.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))),
   );
+}
+
+/** Ends the pod's back-offs. */
+function retryButton({ namespace, name }: PodRow): HTMLElement {
+  const button = h('button', { type: 'button', class: 'retry', onclick: () => void press() }, 'Retry now');
+  const press = async (): Promise<void> => {
+    button.disabled = true;
+    const where = `api/retry/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+    const answer = await fetch(where, { method: 'POST' }).catch(() => undefined);
+    button.textContent = answer?.ok === true ? 'Being tried …' : 'Could not be asked for';
+  };
+  return button;
 }
 
 const waterfallCard = ({ waterfalls, atMs }: PodView): HTMLElement => {
