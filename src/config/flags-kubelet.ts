@@ -218,7 +218,7 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'node-page-write',
     'bool',
     false,
-    'Let who may see the node page also run commands in containers there. The page under /page/ on the main port stays read-only.',
+    'Let who may see the node page also run commands in containers and end the back-offs of pods there. The page under /page/ on the main port stays read-only.',
   ),
   own(
     'pod-checkpoint',

@@ -181,12 +181,18 @@ function workersOf(env: Environment, deps: PodLifeDeps, steps: WorkerSteps, onFi
   );
 }
 
+/** A static pod that comes back has its former id, and what it left behind does not run. */
+const runsAlready =
+  ({ observed }: Pick<PodLifeDeps, 'observed'>) =>
+  (pod: Pod): boolean =>
+    observed.get(uidOf(pod))?.containers.some((c) => c.state === 'running') === true;
+
 const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, onRemoved: () => void): PodChanges =>
   new PodChanges({
     store: deps.store,
     workers,
     status: deps.statuses,
-    admission: deps.tracing.admission((pod) => deps.observed.get(uidOf(pod)) !== undefined, deps.admission),
+    admission: deps.tracing.admission(runsAlready(deps), deps.admission),
     resizes: deps.resizing,
     sourcesReady: deps.sourcesReady,
     onRemoved: () => {

@@ -56,17 +56,19 @@ export class BrowserPage {
     return result.value;
   }
 
-  /** Waits until the page shows this text. */
+  /** Waits until the page shows this text; the error says what it shows instead. */
   async shows(text: string | RegExp, timeoutMs = 60_000): Promise<void> {
-    const words = await until(
+    let shown = '';
+    await until(
       `the page shows ${text}`,
       async () => {
-        const shown = await this.evaluate<string>('document.body.innerText');
-        return (typeof text === 'string' ? shown.includes(text) : text.test(shown)) ? 'yes' : undefined;
+        shown = await this.evaluate<string>('document.body.innerText');
+        return typeof text === 'string' ? shown.includes(text) : text.test(shown);
       },
       timeoutMs,
-    );
-    if (words !== 'yes') throw new Error('unreachable');
+    ).catch((err: unknown) => {
+      throw new Error(`it shows instead:\n${shown.slice(0, 2000)}`, { cause: err });
+    });
   }
 
   async size(width: number, height: number, options: { dark?: boolean } = {}): Promise<void> {

@@ -29,7 +29,7 @@ const shell = (name: string, script: string, more: object = {}): object => ({
 
 /** Pulled for as long as anybody looks. */
 const LARGE_IMAGE_BYTES = 24e6;
-const BYTES_PER_SECOND = 200_000;
+const BYTES_PER_SECOND = 100_000;
 
 const podsShown = (largeImage: string): readonly (readonly [string, object])[] => [
   ['trainer', { containers: [{ name: 'main', image: largeImage }] }],

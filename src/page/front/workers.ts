@@ -7,6 +7,11 @@ import { card, dot, empty, pill, table } from './parts.ts';
 import { podLink } from './pods.ts';
 
 const SLOW_CALL_MS = 10_000;
+/** Long by nature. */
+const LONG_CALLS = new Set(['pullImage', 'stopContainer', 'execSync']);
+
+const isSlow = ({ call, sinceMs }: CallView, atMs: number): boolean =>
+  atMs - sinceMs > SLOW_CALL_MS && !LONG_CALLS.has(call);
 
 export class WorkersPage implements View {
   readonly title = 'Reconcile';
@@ -62,7 +67,7 @@ function callsCard(calls: readonly CallView[], atMs: number): HTMLElement {
           'Calls in flight',
           ['For', 'To', 'Call'],
           calls.map((c) => [
-            h('span', { class: atMs - c.sinceMs > SLOW_CALL_MS ? 'num error' : 'num' }, duration(atMs - c.sinceMs)),
+            h('span', { class: isSlow(c, atMs) ? 'num error' : 'num' }, duration(atMs - c.sinceMs)),
             c.to === 'runtime' ? 'runtime' : 'API server',
             h('span', { class: 'mono' }, c.call),
           ]),
@@ -104,7 +109,7 @@ function workersCard(workers: readonly WorkerView[], atMs: number): HTMLElement 
               w.nextMs === undefined ? '' : `in ${age(w.nextMs - atMs)}`,
             ];
           }),
-          'cards',
+          'cards workers',
         ),
   );
   section.classList.add('wide');
