@@ -213,17 +213,8 @@ async function buildNode(
   const ending = { known: sourcesReady, active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const explainer = buildExplainer({ ...known, life, probes });
-  const page = await buildPage({
-    ...known,
-    podRuntime: runtime,
-    life,
-    upkeep,
-    sources,
-    probes,
-    stats,
-    eviction,
-    explainer,
-  });
+  const seen = { life, upkeep, sources, probes, stats, eviction, explainer };
+  const page = await buildPage({ ...known, ...seen, podRuntime: runtime });
   const serving = { sources, active, explainer, page, process: options, stats: stats.provider };
   const server = await buildServer({ ...known, ...serving });
   const tree = createCgroupTree(base, edge, { pods: { active }, events });
