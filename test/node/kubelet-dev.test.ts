@@ -33,6 +33,30 @@ async function assertHealthy(cluster: DevCluster): Promise<void> {
   assert.equal(status.code, 0, status.stdout);
 }
 
+/** What the node's own command line says, in a pipe and as JSON. */
+async function assertNodeCommands(cluster: DevCluster): Promise<void> {
+  const bundle = join(cluster.dir, 'bundle.tar.gz');
+  const said = await Promise.all(
+    [['top'], ['why', 'hello'], ['events', 'hello'], ['pulls'], ['doctor'], ['support-bundle', bundle]].map(
+      async ([verb = '', ...words]) => ({ verb, ...(await cluster.command(verb, ...words)) }),
+    ),
+  );
+  const textOf = (verb: string): string => said.find((s) => s.verb === verb)?.stdout ?? '';
+  assert.match(textOf('top'), /\nNAMESPACE +POD +STATE [^]*\ndefault +hello +Running +1\/1 /);
+  assert.equal(textOf('why'), 'default/hello: The pod is ready.\n');
+  assert.match(textOf('events'), /^AGE +TYPE +REASON +OBJECT +MESSAGE\n[^]* Started +pod\/default\/hello /);
+  assert.equal(textOf('pulls'), 'No images are being pulled.\n');
+  assert.match(textOf('doctor'), /runtime/);
+  assert.match(textOf('support-bundle'), /\d+ files, without secrets/);
+  assert.ok(existsSync(bundle));
+  for (const { verb, stdout } of said)
+    assert.ok(!/[^\P{Cc}\n]/u.test(stdout), `${verb} writes control characters in a pipe`);
+  const { pods } = JSON.parse((await cluster.command('top', '--output', 'json')).stdout) as {
+    pods: { name: string }[];
+  };
+  assert.ok(pods.some((p) => p.name === 'hello'));
+}
+
 async function assertNoTraces(cluster: DevCluster): Promise<void> {
   const { network, cgroupRoot } = await cluster.settings();
   const down = await cluster.command('down');
@@ -62,6 +86,7 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
     !first.stdout.includes('\r') && !first.stdout.includes('\u001b'),
     'no control characters without a terminal',
   );
+  await assertNodeCommands(cluster);
   const started = performance.now();
   await cluster.up();
   const again = performance.now() - started;

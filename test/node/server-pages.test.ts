@@ -1,7 +1,8 @@
 // The server's other pages on a real node: configuration, profiles, node logs, pod resources, certificates, and what is
 // left when handlers are switched off.
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -153,6 +154,26 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
     const { findings } = JSON.parse((await node('doctor', '-o', 'json')).out) as { findings: Finding[] };
     const levelOf = (subject: string): string | undefined => findings.find((f) => f.subject === subject)?.level;
     assert.deepEqual(['kubelet', 'runtime', 'network'].map(levelOf), ['ok', 'ok', 'ok']);
+  });
+
+  it('the command line draws anew on a terminal until it is interrupted, and gives the screen back', async () => {
+    const command = `${KUBELET} node top --root-dir ${join(server.node.dir, 'kubelet')}`;
+    // A terminal of its own, with keys typed through its input.
+    const terminal = spawn('script', ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] });
+    let drawn = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => (drawn += text));
+    const ended = once(terminal, 'exit');
+    try {
+      const drawings = (): number => drawn.split('\u001B[J').length - 1;
+      await until('it was drawn twice', () => drawings() >= 2);
+      assert.ok(drawn.startsWith('\u001B[?1049h\u001B[?25l\u001B[Hn1  Ready'), drawn);
+      terminal.stdin.write('\u0003');
+      const [code] = (await ended) as [number];
+      assert.equal(code, 0, drawn);
+      assert.ok(drawn.lastIndexOf('\u001B[?25h\u001B[?1049l') > drawn.lastIndexOf('\u001B[J'), drawn);
+    } finally {
+      terminal.kill('SIGKILL');
+    }
   });
 
   it('metrics, packed where asked for', async () => {
