@@ -113,7 +113,9 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1
     for (const step of undo.reverse()) await step();
   });
 
+  /** Asked seldom: the answer is made of all pods. */
   const readyPods = async (): Promise<number> => {
+    await sleep(500);
     const answer = await fetch(`${origin}/page/api/now`, { headers: { authorization: `Bearer ${token}` } });
     return ((await answer.json()) as { pods: { ready: number } }).pods.ready;
   };
