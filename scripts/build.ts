@@ -81,7 +81,7 @@ async function buildFiles(out: string): Promise<void> {
   });
 }
 
-/** The node page for browsers: one script, and the other files as they are. */
+/** The node page for browsers: one script, the one that loads it, and the other files as they are. */
 async function buildPage(out: string): Promise<void> {
   const front = source('page/front');
   await build({
@@ -90,8 +90,8 @@ async function buildPage(out: string): Promise<void> {
     target: 'es2024',
     minify: true,
     logLevel: 'warning',
-    entryPoints: [join(front, 'app.ts')],
-    outfile: join(out, 'page-app.js'),
+    entryPoints: { 'page-app': join(front, 'app.ts'), 'page-boot': join(front, 'boot.ts') },
+    outdir: out,
   });
   for (const name of PAGE_FILES) copyFileSync(join(front, name), join(out, `page-${name}`));
 }
@@ -128,7 +128,9 @@ async function buildExecutable(out: string, v8Flags: readonly string[]): Promise
     execArgvExtension: 'none',
     assets: {
       'decode-worker': join(work, 'decode-worker.cjs'),
-      ...Object.fromEntries(['app.js', ...PAGE_FILES].map((name) => [`page-${name}`, join(out, `page-${name}`)])),
+      ...Object.fromEntries(
+        ['app.js', 'boot.js', ...PAGE_FILES].map((name) => [`page-${name}`, join(out, `page-${name}`)]),
+      ),
     },
   };
   writeFileSync(join(work, 'sea.json'), JSON.stringify(config));

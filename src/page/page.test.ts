@@ -140,7 +140,7 @@ describe('the page on its own port', () => {
   });
 
   it('serves every file of the front end as JavaScript that names only such files', async () => {
-    const seen = new Set(['app.js']);
+    const seen = new Set(['boot.js', 'app.js']);
     for (const name of seen) {
       const { status, headers, body } = await ask(ports.read, `/page/assets/${name}`, bearer());
       assert.equal(status, 200, name);

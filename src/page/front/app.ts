@@ -124,7 +124,10 @@ document.addEventListener('keydown', (event) => {
   filter.focus();
 });
 setInterval(() => document.hidden || growAges(Date.now()), 10_000);
-void fetch('api/now')
-  .then((answer) => answer.json())
-  .then((now) => head(now as NowView));
+const readHead = (): void =>
+  void fetch('api/now')
+    .then((answer) => answer.json())
+    .then((now) => head(now as NowView))
+    .catch(() => setTimeout(readHead, 2000));
+readHead();
 route();

@@ -6,6 +6,7 @@ type LogLine = { readonly c: string; readonly t: string; readonly s: string };
 
 const MAX_LINES = 5000;
 const COLORS = 6;
+const AGAIN_MS = 2000;
 
 export class LogPanel {
   readonly element: HTMLElement;
@@ -64,6 +65,7 @@ export class LogPanel {
 
   close(): void {
     this.#source?.close();
+    this.#source = undefined;
   }
 
   #open(): void {
@@ -83,10 +85,12 @@ export class LogPanel {
       source.close();
       fill(this.#state, 'All there is');
     });
-    // The stream would be read from the start again: a person decides that.
+    // What was read is read again after a break. One that the server has ended stays so.
     source.addEventListener('error', () => {
+      const isBreak = source.readyState === EventSource.CONNECTING && this.#follow.checked;
       source.close();
-      fill(this.#state, 'Ended');
+      fill(this.#state, isBreak ? 'Not connected, trying again …' : 'Ended');
+      if (isBreak) setTimeout(() => this.#source === source && this.#open(), AGAIN_MS);
     });
   }
 
