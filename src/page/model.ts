@@ -299,6 +299,8 @@ export type PullView = {
   readonly pods: readonly string[];
   readonly startedAtMs: number;
   readonly state: 'queued' | 'pulling';
+  /** While queued: how many pulls are before it. */
+  readonly ahead?: number;
   readonly doneBytes?: number;
   readonly totalBytes?: number;
   readonly bytesPerSecond?: number;

@@ -17,11 +17,12 @@ export function pullViews(pulls: readonly PullFacts[]): readonly PullView[] {
   return [...byImage.values()];
 }
 
-function viewOf({ image, phase, sinceMs, pullingSinceMs, progress }: PullFacts): Omit<PullView, 'pods'> {
+function viewOf({ image, phase, sinceMs, pullingSinceMs, ahead, progress }: PullFacts): Omit<PullView, 'pods'> {
   return {
     image,
     state: phase,
     startedAtMs: pullingSinceMs ?? sinceMs,
+    ...(ahead === undefined ? {} : { ahead }),
     ...(progress === undefined ? {} : progressView(progress)),
   };
 }

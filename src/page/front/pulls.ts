@@ -1,7 +1,7 @@
 // Image pulls under way: how far, how fast, how long still, and each layer.
 import type { PullView } from '../model.ts';
 import { h } from './dom.ts';
-import { bytes, duration, percent } from './format.ts';
+import { bytes, count, duration, percent } from './format.ts';
 import { bar, empty } from './parts.ts';
 
 /** More are folded away. */
@@ -16,7 +16,7 @@ function onePull(pull: PullView, nowMs: number): HTMLElement {
   const { doneBytes, totalBytes, bytesPerSecond, leftMs, layers = [] } = pull;
   const share = doneBytes === undefined || totalBytes === undefined ? undefined : percent(doneBytes, totalBytes);
   const words = [
-    pull.state === 'queued' ? 'waits for its turn' : undefined,
+    pull.state === 'queued' ? `waits behind ${count(pull.ahead ?? 0)} others` : undefined,
     doneBytes === undefined
       ? undefined
       : `${bytes(doneBytes)}${totalBytes === undefined ? '' : ` of ${bytes(totalBytes)}`}`,
