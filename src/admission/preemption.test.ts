@@ -74,3 +74,21 @@ test('the victims of any plan free what is needed', () => {
     }),
   );
 });
+
+test('a pod of higher priority may preempt without being critical, an equal one may not', () => {
+  const podOf = (name: string, priority?: number): Pod => ({
+    metadata: { name, uid: name },
+    spec: {
+      containers: [{ name: 'c', resources: { requests: { cpu: '1' } } }],
+      ...(priority === undefined ? {} : { priority }),
+    },
+  });
+  const short: Shortage[] = [{ resource: 'cpu', requested: 1000, used: 1000, capacity: 1000 } as never];
+  const victims = (pod: Pod): readonly string[] | string => {
+    const plan = planPreemption(pod, [podOf('plain')], short);
+    return plan.ok ? plan.victims.map((p) => p.metadata.name) : 'none';
+  };
+  assert.deepEqual(victims(podOf('high', 1)), ['plain']);
+  assert.equal(victims(podOf('same', 0)), 'none');
+  assert.equal(victims(podOf('unset')), 'none');
+});

@@ -8,7 +8,7 @@ import { reclaimSteps } from './eviction-manager.ts';
 import { storageExcess } from './local-storage.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
-import { rankPods } from './ranking.ts';
+import { diskUse, memoryOf, rankPods } from './ranking.ts';
 import { observationsOf } from './signals.ts';
 import { asking, fs, memory, nodeFigures, pod, podFigures } from './testing.ts';
 import { amountIn, metBy, parseThresholds, withContainerFs, type ThresholdConfig } from './thresholds.ts';
@@ -63,6 +63,14 @@ describe('thresholds', () => {
         evictionHard: { 'nodefs.available': '1Gi', 'imagefs.available': '2Gi', 'containerfs.available': '9Gi' },
       }),
       false,
+    );
+    const inodes = parseThresholds(config({ evictionSoft: { 'nodefs.inodesFree': '5' } }), false);
+    assert.deepEqual(
+      withContainerFs(inodes, 'shared').map((t) => [t.signal, t.graceMs]),
+      [
+        ['nodefs.inodesFree', 0],
+        ['containerfs.inodesFree', 0],
+      ],
     );
     const of = (layout: 'shared' | 'dedicated' | 'split'): unknown =>
       withContainerFs(parsed, layout).map((t) => [t.signal, formatQuantity(amountIn(t.value, 0n))]);
@@ -306,6 +314,48 @@ describe('ranking', () => {
       ['containerfs.inodesFree', 'split', ['unusedContainers']],
     ] as const)
       assert.deepEqual(reclaimSteps(signal, layout), steps, `${signal} ${layout}`);
+  });
+});
+
+describe('what a pod uses, as far as it is known', () => {
+  const container = (more: object) => ({ name: 'c', ...more }) as PodFigures['containers'][number];
+  it('memory: of the pod, else of its containers', () => {
+    assert.equal(memoryOf(podFigures('a', { memory: memory(0, 7) })), 7);
+    const figures = podFigures('a', { containers: [container({ memory: memory(0, 3) }), container({})] });
+    assert.equal(memoryOf(figures), 3);
+  });
+
+  it('disk: what is in the places that count', () => {
+    const volumes = [
+      { ...fs({ inodesUsed: 5 }), name: 'v' },
+      { ...fs({}), name: 'w' },
+      { ...fs({ inodesUsed: 9 }), name: 'x' },
+    ];
+    const figures = podFigures('a', {
+      volume: volumes,
+      containers: [container({ rootfs: fs({ inodesUsed: 1 }), logs: fs({ inodesUsed: 2 }) }), container({})],
+    });
+    const its = pod('a', {
+      volumes: [
+        { name: 'v', emptyDir: {} },
+        { name: 'w', hostPath: { path: '/' } },
+      ],
+    });
+    const all = { rootfs: true, logs: true, volumes: true };
+    assert.equal(diskUse(its, figures, all, 'inodesUsed'), 8);
+    assert.equal(diskUse(its, figures, { ...all, rootfs: false, volumes: false }, 'inodesUsed'), 2);
+    assert.equal(diskUse(its, podFigures('a'), all, 'usedBytes'), 0);
+  });
+
+  it('process ids and inodes nobody counted are none', () => {
+    const pods = [pod('a'), pod('b', { priority: 1 })];
+    const figures = (p: Pod) => podFigures(p.metadata.uid ?? '');
+    for (const signal of ['pid.available', 'nodefs.inodesFree', 'imagefs.available'] as const)
+      for (const layout of ['shared', 'dedicated', 'split'] as const)
+        assert.deepEqual(
+          rankPods(pods, signal, layout, figures).map((p) => p.metadata.name),
+          ['a', 'b'],
+        );
   });
 });
 

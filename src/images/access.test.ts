@@ -41,6 +41,24 @@ describe('image access', () => {
     assert.deepEqual(mergeAccess({ nodePodsAccessible: true }, once), { nodePodsAccessible: true });
   });
 
+  it('of accounts is merged with that of secrets, and neither stands for the other', () => {
+    const byAccount = accessOf(account('sa'));
+    assert.deepEqual(mergeAccess(byAccount, byAccount), byAccount);
+    assert.ok(!grants(byAccount, [secret('a', 'one')]));
+    assert.ok(!grants(accessOf(secret('a', 'one')), [account('sa')]));
+    assert.ok(!grants(byAccount, [{ username: '', password: '', source: { from: 'node' } }]));
+    assert.deepEqual(mergeAccess(byAccount, accessOf(secret('a', 'one'))), {
+      ...byAccount,
+      ...accessOf(secret('a', 'one')),
+    });
+  });
+
+  it('of more than a hundred secrets is not remembered', () => {
+    let access = accessOf(secret('0', '0'));
+    for (let i = 1; i < 150; i++) access = mergeAccess(access, accessOf(secret(`${i}`, `${i}`)));
+    assert.equal(access.kubernetesSecrets?.length, 100);
+  });
+
   it('never keeps a password', () => {
     assert.ok(!JSON.stringify(accessOf(secret('a', 'hunter2'))).includes('hunter2'));
   });

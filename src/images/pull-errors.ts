@@ -21,7 +21,8 @@ export const pullErrorText = (err: unknown): string =>
 /** Several credentials failed: each distinct text once. */
 export function joinErrors(texts: readonly string[]): string {
   const distinct = [...new Set(texts)];
-  return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
+  const joined = distinct.join(', ');
+  return distinct.length === 1 ? joined : `[${joined}]`;
 }
 
 const SPECIAL: readonly (readonly [WaitingReason, string])[] = [

@@ -68,7 +68,5 @@ export function shownState(state: CertificateState, nowMs: number): string {
     case 'issued':
       if (nowMs > state.issued.notAfterMs) return 'expired';
       return nowMs > state.issued.refreshAtMs + OVERDUE_MS ? 'overdue_for_refresh' : 'fresh';
-    default:
-      return state satisfies never;
   }
 }

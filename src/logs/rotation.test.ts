@@ -45,6 +45,15 @@ it('follows a limit that changes while it runs', async () => {
   await running;
 });
 
+describe('the name of a rotated log', () => {
+  it('after a clock that went far back is one that is not taken', () => {
+    const nowMs = Date.UTC(2026, 0, 1);
+    const [hour, next] = [rotatedName('a.log', [], nowMs + 3600_000), rotatedName('a.log', [], nowMs + 3601_000)];
+    assert.equal(rotatedName('a.log', ['a.log.20991231-000000'], nowMs), hour);
+    assert.equal(rotatedName('a.log', [`${hour}.gz`, 'a.log.20991231-000000'], nowMs), next);
+  });
+});
+
 describe('which rotated files go', () => {
   const of = (...names: string[]) => names.map((n) => `/l/0.log.${n}`);
   type Names = readonly string[];

@@ -40,6 +40,8 @@ describe('sandbox addresses', () => {
     ['none yet', { network: { ip: '', additionalIps: [] } }, []],
     ['not ready', { state: PodSandboxState.SANDBOX_NOTREADY }, []],
     ['host network', { linux: hostNetwork }, []],
+    ['no network at all', { network: undefined }, []],
+    ['namespaces nobody names', { linux: { namespaces: undefined } }, ['10.0.0.1']],
   ];
   for (const [name, more, ips] of rows) it(name, () => assert.deepEqual(observedSandbox(status(more)).ips, ips));
 });
@@ -189,4 +191,32 @@ describe('a container', () => {
   ] as const)
     it(`marks of a static pod: ${JSON.stringify(annotations)}`, () =>
       assert.deepEqual(observedSandbox(status({ annotations })).annotations, expected));
+});
+
+describe('order of sandboxes', () => {
+  const made = (id: string, createdAt: bigint, metadata: PodSandboxStatus['metadata']) =>
+    observedSandbox(status({ id, createdAt, metadata }));
+  it('of one attempt: the younger first; without an attempt it is the first', () => {
+    const sandboxes = [
+      made('a', 1n, undefined),
+      made('b', 3n, undefined),
+      made('c', 2n, undefined),
+      made('d', 2n, undefined),
+    ];
+    const { sandboxes: ordered, ips } = assembleSnapshot(
+      { uid, name: 'p', namespace: 'n', sandboxes, containers: [] },
+      [],
+      1,
+    );
+    assert.deepEqual(
+      ordered.map((s) => [s.id, s.attempt]),
+      [
+        ['b', 0],
+        ['c', 0],
+        ['d', 0],
+        ['a', 0],
+      ],
+    );
+    assert.deepEqual(ips, ['10.0.0.1']);
+  });
 });

@@ -30,18 +30,21 @@ export class OomMessages {
     }
     const chosen = CHOSEN.exec(message);
     if (chosen !== null) {
-      this.#pending = { limitPath: chosen[1] ?? '/', victimPath: chosen[2] ?? '/' };
+      const [, limitPath = '/', victimPath = '/'] = chosen;
+      this.#pending = { limitPath, victimPath };
       return undefined;
     }
     const older = CHOSEN_BEFORE_5_0.exec(message);
     if (older !== null) {
-      this.#pending = { limitPath: older[2] ?? '/', victimPath: older[1] ?? '/' };
+      const [, victimPath = '/', limitPath = '/'] = older;
+      this.#pending = { limitPath, victimPath };
       return undefined;
     }
     const killed = KILLED.exec(message);
     if (killed === null || this.#pending === undefined) return undefined;
     // Kept for the kills that follow when a whole cgroup goes (memory.oom.group).
-    return { pid: Number(killed[1]), process: killed[2] ?? '', ...this.#pending };
+    const [, pid, process = ''] = killed;
+    return { pid: Number(pid), process, ...this.#pending };
   }
 }
 

@@ -165,3 +165,9 @@ test('the counters above all pods are such a hint', async (t) => {
   await pass(100);
   assert.equal(events.length, 1);
 });
+
+test('a record without its text is empty, one without further fields is whole', () => {
+  assert.equal(kmsgText('6,1,2,-'), '');
+  assert.equal(kmsgText('6,1,2,-;text'), 'text');
+  assert.equal(kmsgText('6,1,2,-;text\n SUBSYSTEM=memory'), 'text');
+});

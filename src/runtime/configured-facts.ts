@@ -86,11 +86,7 @@ export function crashBackoffOf(reduced: boolean, maxMs: number | undefined): Cra
 
 /** `2MB`, `1GB`: the way the runtime names huge page sizes. */
 export function pageSizeName(bytes: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
-  let [size, unit] = [bytes, 0];
-  while (size >= 1024 && size % 1024 === 0) {
-    size /= 1024;
-    unit++;
-  }
-  return `${size}${units[unit] ?? ''}`;
+  let [size, units] = [bytes, ['B', 'KB', 'MB', 'GB', 'TB']];
+  while (size >= 1024 && size % 1024 === 0 && units.length > 1) [size, units] = [size / 1024, units.slice(1)];
+  return `${size}${units.slice(0, 1).join('')}`;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
 import { envFileValue } from './env-file.ts';
-import { containerEnv, type EnvObjects } from './env.ts';
+import { containerEnv, envReferences, type EnvObjects } from './env.ts';
 import { expand, expandStrictly } from './expansion.ts';
 
 const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
@@ -43,6 +43,35 @@ describe('expansion', () => {
   });
 });
 
+describe('what has to be read before', () => {
+  it('config maps, secrets and files, by name', () => {
+    const found = envReferences({
+      name: 'a',
+      envFrom: [
+        { configMapRef: { name: 'c1' } },
+        { secretRef: { name: 's1' } },
+        { configMapRef: {} },
+        { secretRef: {} },
+        {},
+      ],
+      env: [
+        { name: 'A', value: 'x' },
+        { name: 'B', valueFrom: { configMapKeyRef: { name: 'c2', key: 'k' } } },
+        { name: 'C', valueFrom: { secretKeyRef: { key: 'k' } } },
+        { name: 'D', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'f', key: 'k' } } },
+        { name: 'E', valueFrom: { configMapKeyRef: { key: 'k' } } },
+      ],
+    });
+    assert.deepEqual([...found.configMaps], ['c1', '', 'c2']);
+    assert.deepEqual([...found.secrets], ['s1', '']);
+    assert.deepEqual(
+      found.files.map((f) => `${f.volumeName}/${f.path}`),
+      ['v/f'],
+    );
+    assert.deepEqual(envReferences({ name: 'a' }), { configMaps: new Set(), secrets: new Set(), files: [] });
+  });
+});
+
 describe('environment', () => {
   const objects: EnvObjects = {
     configMaps: new Map([['cm', { metadata: { name: 'cm' }, data: { k: 'v', SHARED: 'cm' } }]]),
@@ -56,6 +85,26 @@ describe('environment', () => {
       hostIPs: ['2.2.2.2'],
       allocatable: { cpu: '2' },
     });
+
+  it('sources without a name, and variables of other containers', () => {
+    assert.throws(() => env({ envFrom: [{ configMapRef: {} }] }), /configmap "" not found/);
+    assert.throws(() => env({ envFrom: [{ secretRef: {} }] }), /secret "" not found/);
+    const empty = { ...objects, configMaps: new Map([['e', { metadata: { name: 'e' } }]]) };
+    assert.equal(env({ envFrom: [{ configMapRef: { name: 'e' } }, {}] }, podOf(), empty).has('k'), false);
+    const optional = env({
+      envFrom: [{ configMapRef: { name: 'no', optional: true } }, { secretRef: { name: 'no', optional: true } }],
+      env: [
+        { name: 'A', valueFrom: { configMapKeyRef: { name: 'no', key: 'k', optional: true } } },
+        { name: 'B', valueFrom: { secretKeyRef: { name: 's', key: 'no', optional: true } } },
+        { name: 'C', valueFrom: {} },
+        { name: 'D', valueFrom: { resourceFieldRef: { containerName: 'a', resource: 'limits.cpu' } } },
+      ],
+    });
+    assert.deepEqual(
+      [optional.has('A'), optional.has('B'), optional.get('C'), optional.get('D')],
+      [false, false, '', '2'],
+    );
+  });
 
   it('envFrom, then env, then services that nothing hides', () => {
     const got = env({

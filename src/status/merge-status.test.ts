@@ -42,6 +42,45 @@ describe('mergePodStatus', () => {
     assert.deepEqual(merged.extendedResourceClaimStatus, extended);
   });
 
+  it('ends readiness of a finished pod: completed or failed, with the times of what was not ready already', () => {
+    const conditions = [
+      c('Ready', 'True'),
+      { type: 'ContainersReady', status: 'False' } as PodCondition,
+      c('Gate', 'True'),
+    ];
+    const done = merge({ phase: 'Running', conditions: [] }, { phase: 'Succeeded', conditions });
+    assert.deepEqual(
+      done.conditions?.map((x) => [x.type, x.status, x.reason, x.lastTransitionTime, x.observedGeneration]),
+      [
+        ['Ready', 'False', 'PodCompleted', NOW, 2],
+        ['ContainersReady', 'False', 'PodCompleted', NOW, 2],
+      ],
+    );
+    const failed = mergePodStatus(
+      { ...pod, metadata: { name: 'p' } },
+      { phase: 'Running' },
+      { phase: 'Failed', conditions },
+      false,
+      NOW,
+    );
+    assert.deepEqual(failed.conditions?.[0], {
+      type: 'Ready',
+      status: 'False',
+      lastProbeTime: null,
+      lastTransitionTime: NOW,
+      reason: 'PodFailed',
+    });
+  });
+
+  it('keeps what is allocated of node resources by claims', () => {
+    const nodeAllocatableResourceClaimStatuses = [{ name: 'x' }] as never;
+    assert.equal(
+      mergePodStatus(pod, { nodeAllocatableResourceClaimStatuses }, {}, false, NOW)
+        .nodeAllocatableResourceClaimStatuses,
+      nodeAllocatableResourceClaimStatuses,
+    );
+  });
+
   it('withholds a final phase, its reason and DisruptionTarget while containers may be running', () => {
     const ours: PodStatus = {
       phase: 'Failed',
