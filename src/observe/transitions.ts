@@ -1,6 +1,7 @@
 // What happened between two reads of a pod, in the words of the pod lifecycle event generator. Pure.
 import type { ContainerId, SandboxId } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { sameData } from '../lib/same-data.ts';
 
 export type PlegEvent = {
   readonly type: 'ContainerStarted' | 'ContainerDied' | 'ContainerRemoved';
@@ -52,10 +53,5 @@ function livesOf(snapshot: PodSnapshot | undefined): Map<string, Life> {
 /** Whether two reads say the same, whatever their versions. */
 export function sameObservation(a: PodSnapshot | undefined, b: PodSnapshot | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return fingerprint(a) === fingerprint(b);
+  return sameData({ ...a, version: 0 }, { ...b, version: 0 });
 }
-
-const fingerprint = (snapshot: PodSnapshot): string =>
-  JSON.stringify({ ...snapshot, version: 0 }, (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );

@@ -1,11 +1,11 @@
 // Full sets of pods from every source, told as changes. `diffPods` decides, `PodConfig` remembers. A pod's
 // `config.source` and `config.seen` annotations are put on here and survive all updates.
-import { isDeepStrictEqual } from 'node:util';
 import type { EventRecorder } from '../core/events.ts';
 import { CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, fullName, podRef, uidOf, type Pod } from '../core/pod.ts';
 import { rfc3339Nano } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import { sameData } from '../lib/same-data.ts';
 
 export type PodOp = 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
 export type PodChange = { readonly op: PodOp; readonly source: string; readonly pods: readonly Pod[] };
@@ -65,11 +65,11 @@ function changeOf(old: Pod, now: Pod): PodOp | undefined {
   const same =
     a.deletionTimestamp === b.deletionTimestamp &&
     a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
-    (old.spec === now.spec || isDeepStrictEqual(old.spec, now.spec)) &&
-    isDeepStrictEqual(a.labels ?? {}, b.labels ?? {}) &&
-    isDeepStrictEqual(foreignAnnotations(old), foreignAnnotations(now));
+    (old.spec === now.spec || sameData(old.spec, now.spec)) &&
+    sameData(a.labels ?? {}, b.labels ?? {}) &&
+    sameData(foreignAnnotations(old), foreignAnnotations(now));
   if (!same) return b.deletionTimestamp === undefined ? 'UPDATE' : 'DELETE';
-  return old.status === now.status || isDeepStrictEqual(old.status, now.status) ? undefined : 'RECONCILE';
+  return old.status === now.status || sameData(old.status, now.status) ? undefined : 'RECONCILE';
 }
 
 /** Annotations that are not ours to set. */

@@ -1,12 +1,12 @@
 // The last status of every pod, by UID. Written by the pod's worker, read by everybody; a change is announced so that
 // status-sync.ts can send it. Times are stamped here because only the store knows what was said before.
-import { isDeepStrictEqual } from 'node:util';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type ContainerStatus, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
 import { effectivePolicy, mayRestartAll, restartsAfterExit } from '../core/restart-policy.ts';
 import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import { sameData } from '../lib/same-data.ts';
 import { madeUpTermination } from './container-status.ts';
 import { isFinalPhase } from '../core/phase.ts';
 
@@ -70,7 +70,7 @@ export class StatusStore {
       return base;
     }
     const status = stamped(limitMessages(next), base, this.#deps.clock.now());
-    const changed = old === undefined || !isDeepStrictEqual(old.status, status);
+    const changed = old === undefined || !sameData(old.status, status);
     this.#entries.set(uid, {
       pod,
       status,

@@ -1,7 +1,7 @@
 // What to do about one volume, from what is wanted and what is there. Pure.
-import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Volume } from '../core/pod.ts';
 import { containersOf } from '../core/pod.ts';
+import { sameData } from '../lib/same-data.ts';
 import type { MountedVolume } from './plugin.ts';
 
 /** What the node has of a volume. `uncertain`: something may be there, by an earlier run or a failed step. */
@@ -68,6 +68,6 @@ export function usedVolumes(pod: Pod): Volume[] {
 /** Volumes show a pod's names, labels, annotations and spec. Its status changes all the time and is in none of them. */
 export const hasSameContent = (a: Pod, b: Pod): boolean =>
   a === b ||
-  (isDeepStrictEqual(a.metadata.labels, b.metadata.labels) &&
-    isDeepStrictEqual(a.metadata.annotations, b.metadata.annotations) &&
-    isDeepStrictEqual(a.spec, b.spec));
+  (sameData(a.metadata.labels, b.metadata.labels) &&
+    sameData(a.metadata.annotations, b.metadata.annotations) &&
+    sameData(a.spec, b.spec));
