@@ -158,6 +158,47 @@ describe('StatusSync', () => {
     await t.stop();
   });
 
+  it('does not ask about a pod that it has deleted itself', async () => {
+    const base = apiPod({ phase: 'Succeeded' }, { deletionTimestamp: 'T' });
+    const t = open((call) => (call.verb === 'GET' ? undefined : {}));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Succeeded' }, version: 1, finished: true });
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    t.watched.delete(base);
+    t.sync.wake(U); // our own last patch came back by the watch
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.client.log, [`DELETE ${PATH}`]);
+    await t.stop();
+  });
+
+  it('sends the generation of a pod that goes with its next status, or after a second', async () => {
+    const condition = { type: 'Ready', status: 'True' as const, observedGeneration: 1 };
+    const seen: PodStatus = { phase: 'Running', observedGeneration: 1, conditions: [condition] };
+    const next: PodStatus = { ...seen, observedGeneration: 2, conditions: [{ ...condition, observedGeneration: 2 }] };
+    const base = apiPod(seen, { deletionTimestamp: 'T' });
+    const t = open((call) => patched(call, base));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: next, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(999);
+    assert.deepEqual(t.client.log, []);
+    await t.clock.advance(1);
+    assert.deepEqual(t.client.log.splice(0), [`PATCH ${PATH}/status`]);
+    await t.stop();
+
+    const quick = open((call) => patched(call, base));
+    quick.watched.set(base);
+    quick.statuses.set(U, { pod: base, status: next, version: 1, finished: false });
+    quick.sync.wake(U);
+    await quick.clock.advance(500);
+    quick.statuses.set(U, { pod: base, status: { ...next, reason: 'gone' }, version: 2, finished: false });
+    quick.sync.wake(U);
+    await quick.clock.advance(60_000);
+    assert.deepEqual(quick.client.log, [`PATCH ${PATH}/status`]);
+    await quick.stop();
+  });
+
   it('never deletes a pod nobody asked to delete', async () => {
     const base = apiPod({ phase: 'Running' });
     const t = open((call) => patched(call, base));

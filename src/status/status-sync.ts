@@ -68,6 +68,8 @@ export type StatusSyncDeps = {
 const CONCURRENCY = 4;
 const FULL_ROUND_MS = 10_000;
 const RETRY = { baseMs: 100, maxMs: 2000 };
+/** A pod that is deleted has a new generation and, most often, a new status a moment later: they go together. */
+const GENERATION_WAITS_MS = 1000;
 
 type Sent = {
   readonly version: number;
@@ -76,6 +78,8 @@ type Sent = {
   readonly finished: boolean;
   /** A final phase is still held back. */
   readonly withheld: boolean;
+  /** The pod was deleted after it. */
+  readonly deleted?: boolean;
 };
 type Retry = { readonly backoff: Backoff; timer?: Timer };
 
@@ -86,6 +90,8 @@ export class StatusSync implements Runnable {
   readonly #retries = new Map<PodUid, Retry>();
   /** Answers to our own patches that are newer than what the watch has shown so far, by the pod they are about. */
   readonly #answers = new Map<PodUid, Pod>();
+  /** Pods whose new generation waits for the next status, or has waited long enough. */
+  readonly #waiting = new Map<PodUid, Timer | 'over'>();
   readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#work(uid), concurrency: CONCURRENCY });
   #signal: AbortSignal | undefined;
 
@@ -116,8 +122,8 @@ export class StatusSync implements Runnable {
     this.#signal = signal;
     const { clock, log } = this.#deps;
     await runEvery(clock, log, { name: this.name, everyMs: FULL_ROUND_MS }, () => this.#wakeStale(), signal);
-    for (const { timer } of this.#retries.values()) timer?.cancel();
     await this.#runner.stop();
+    for (const uid of [...this.#retries.keys(), ...this.#waiting.keys()]) this.#forget(uid);
   }
 
   #wakeStale(): void {
@@ -155,7 +161,7 @@ export class StatusSync implements Runnable {
     if (signal === undefined || signal.aborted) return;
     try {
       await this.#sync(uid, signal);
-      this.#deps.onSynced?.(uid);
+      if (!this.#waiting.has(uid)) this.#deps.onSynced?.(uid);
       this.#retries.get(uid)?.timer?.cancel();
       this.#retries.delete(uid);
     } catch (err) {
@@ -178,6 +184,7 @@ export class StatusSync implements Runnable {
     if (desired === undefined) return this.#forget(uid);
     const { pod } = desired;
     let api = this.#apiCopy(pod);
+    if (api === undefined && this.#sent.get(uid)?.deleted === true) return; // by us: the watch agrees
     for (let attempt = 0; ; attempt++) {
       if (api === undefined && !isStaticPod(pod)) api = await this.#read(pod, signal);
       if (api === undefined) return this.#nothingThere(uid, desired); // a pod's or mirror's arrival wakes us again
@@ -214,16 +221,37 @@ export class StatusSync implements Runnable {
     const patch = strategicMergeDiff(before, { metadata: { uid: apiUid }, status: merged }, POD_MERGE_KEYS);
     let current = api;
     if (patch['status'] !== undefined) {
+      if (api.metadata.deletionTimestamp !== undefined && !finished && isOnlyGeneration(patch) && this.#mayWait(uid))
+        return;
+      this.#endWait(uid);
       current = await client.patch(PODS, { ...where, subresource: 'status' }, patch, signal);
       this.#answers.set(uid, current);
       log.debug('status for pod updated', { pod: podKey(pod), version });
     }
-    if (finished && this.#mayDelete(current, pod, finished)) {
+    const deleted = finished && this.#mayDelete(current, pod, finished);
+    if (deleted) {
       await client.delete(PODS, where, { gracePeriodSeconds: 0, preconditions: { uid: apiUid } }, signal);
       log.info('pod fully terminated and removed from the API server', { pod: podKey(pod), uid });
       this.#answers.delete(uid);
     }
-    this.#sent.set(uid, { version, apiUid, finished, withheld: merged.phase !== status.phase });
+    this.#sent.set(uid, { version, apiUid, finished, withheld: merged.phase !== status.phase, deleted });
+  }
+
+  /** False when it has waited. */
+  #mayWait(uid: PodUid): boolean {
+    const { clock } = this.#deps;
+    const over = (): void => {
+      this.#waiting.set(uid, 'over');
+      this.wake(uid);
+    };
+    if (!this.#waiting.has(uid)) this.#waiting.set(uid, clock.after(GENERATION_WAITS_MS, over));
+    return this.#waiting.get(uid) !== 'over';
+  }
+
+  #endWait(uid: PodUid): void {
+    const waiting = this.#waiting.get(uid);
+    if (waiting !== 'over') waiting?.cancel();
+    this.#waiting.delete(uid);
   }
 
   #nothingThere(uid: PodUid, { version, finished }: { version: number; finished: boolean }): void {
@@ -263,11 +291,28 @@ export class StatusSync implements Runnable {
   }
 
   #forget(uid: PodUid): void {
+    this.#endWait(uid);
     this.#answers.delete(uid);
     this.#sent.delete(uid);
     this.#retries.get(uid)?.timer?.cancel();
     this.#retries.delete(uid);
   }
 }
+
+/** Whether a patch says nothing but which generation was seen. */
+function isOnlyGeneration(patch: Readonly<Record<string, unknown>>): boolean {
+  const { conditions = [], observedGeneration: _seen, [CONDITION_ORDER]: _order, ...rest } = patch['status'] as Patched;
+  return (
+    Object.keys(rest).length === 0 &&
+    conditions.every((c) => Object.keys(c).every((key) => key === 'type' || key === 'observedGeneration'))
+  );
+}
+
+const CONDITION_ORDER = '$setElementOrder/conditions';
+type Patched = {
+  readonly conditions?: readonly object[];
+  readonly observedGeneration?: number;
+  [CONDITION_ORDER]?: unknown;
+};
 
 const versionOf = (pod: Pod | undefined): number => Number(pod?.metadata.resourceVersion ?? 0);
