@@ -237,9 +237,10 @@ export class FakeState {
     this.#tell(container.id, container.sandbox, ContainerEventType.CONTAINER_STOPPED_EVENT);
   }
 
+  /** On the loopback interface: what a kubelet asks of a pod stays on the machine. */
   #nextIp(): string {
     const n = ++this.#lastIp;
-    return `10.99.${Math.floor(n / 254) % 254}.${(n % 254) + 1}`;
+    return `127.99.${Math.floor(n / 254) % 254}.${(n % 254) + 1}`;
   }
 
   #tell(containerId: string, sandbox: FakeSandbox, containerEventType: ContainerEventType): void {
