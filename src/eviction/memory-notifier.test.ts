@@ -72,6 +72,20 @@ describe('waiting for the kernel', () => {
     assert.equal(open.size, 0);
   });
 
+  it('looks again at once when a threshold was crossed during a look', async () => {
+    const { clock, crossed, notifier } = setup();
+    await notifier.update(thresholds, figures);
+    crossed.add(950 * MI);
+    await notifier.update(thresholds, figures);
+    const begun = clock.monotonic();
+    await notifier.rest(10_000, signal);
+    assert.equal(clock.monotonic(), begun);
+    const next = notifier.rest(10_000, signal);
+    await clock.advance(10_000);
+    await next;
+    assert.equal(clock.monotonic() - begun, 10_000, 'once');
+  });
+
   it('does without a cgroup that cannot be watched, and never watches twice', async () => {
     const { open, failing, notifier } = setup();
     failing.add('allocatableMemory.available');

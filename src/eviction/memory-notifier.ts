@@ -25,6 +25,8 @@ const ASK_EVERY_MS = 250;
 export class MemoryNotifier {
   readonly #deps: MemoryNotifierDeps;
   #crossings: readonly Crossing[] = [];
+  /** Crossed since the last rest: the look in between may have read its figures before. */
+  #missed = false;
 
   constructor(deps: MemoryNotifierDeps) {
     this.#deps = deps;
@@ -32,6 +34,7 @@ export class MemoryNotifier {
 
   /** Watches where the thresholds lie by these figures, from now on. */
   async update(thresholds: readonly Threshold[], figures: NodeFigures): Promise<void> {
+    if (this.#crossed()) this.#missed = true;
     this.close();
     const crossings: Crossing[] = [];
     for (const { signal, bytes } of usageThresholds(thresholds, figures))
@@ -48,13 +51,19 @@ export class MemoryNotifier {
     const { clock, log } = this.#deps;
     const end = clock.monotonic() + ms;
     while (!signal.aborted) {
+      if (this.#crossed() || this.#missed) {
+        this.#missed = false;
+        return log.info('memory use crossed a threshold');
+      }
       const left = end - clock.monotonic();
       if (left <= 0) return;
-      // Every one is asked, so that none reports the same crossing again.
-      const crossed = this.#crossings.filter((crossing) => crossing.crossed());
-      if (crossed.length > 0) return log.info('memory use crossed a threshold');
       await clock.sleep(Math.min(left, ASK_EVERY_MS), signal);
     }
+  }
+
+  /** Every one is asked, so that none reports the same crossing again. */
+  #crossed(): boolean {
+    return this.#crossings.filter((crossing) => crossing.crossed()).length > 0;
   }
 
   close(): void {

@@ -44,7 +44,7 @@ describe('a node that runs short', () => {
     thresholdMi = Math.floor(freeMi * (1 - ROOM));
     const hard = `{memory.available: ${thresholdMi}Mi, nodefs.available: 1%, imagefs.available: 1%}`;
     node = await startNode({
-      config: `evictionPressureTransitionPeriod: 12s\nvolumeStatsAggPeriod: 1s`,
+      config: `evictionPressureTransitionPeriod: 12s\nvolumeStatsAggPeriod: 1s\nkernelMemcgNotification: true`,
       // The harness writes its own thresholds into the file; flags win.
       flags: [`--eviction-hard=${hard.slice(1, -1).replaceAll(': ', '<').replaceAll(', ', ',')}`],
     });
@@ -131,6 +131,13 @@ describe('a node that runs short', () => {
     assert.ok((await events('EvictionThresholdMet')).some((e) => e.message === 'Attempting to reclaim memory'));
     for (const name of others) assert.equal((await get(name)).status?.phase, 'Running', name);
     assert.deepEqual(await containerIds(others), before, 'nothing of the others was restarted');
+  });
+
+  it('is told by the kernel that memory crossed the threshold, on cgroup v1', async () => {
+    const isTold = async (): Promise<boolean> => /memory use crossed a threshold/.test(await node.log());
+    // Up when the pod took it, down when it was gone.
+    if ((await detectCgroups()).version === 1) await until('the kernel told', isTold, 60_000);
+    else assert.equal(await isTold(), false, 'v2 has no such sign, and upstream does nothing there either');
   });
 
   it('shows the pressure for a while and takes no best effort pods, then takes them again', async () => {
