@@ -1,9 +1,15 @@
-// What the CPU, memory and topology managers add to the admission of a pod, on a machine larger than this one.
-import { mkdtempSync, rmSync } from 'node:fs';
+// What the CPU, memory, topology and device managers add to the admission of a pod, on a machine larger than this one. The
+// device plugin is a process of its own, as real ones are.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pod } from '../../src/core/pod.ts';
 import { fromUnits, quantity } from '../../src/core/quantity.ts';
+import { DeviceManager } from '../../src/devices/device-manager.ts';
+import { Plugins } from '../../src/devices/plugins.ts';
+import { DeviceRegistration } from '../../src/devices/registration.ts';
 import type { MachineTopology } from '../../src/host/topology/machine-topology.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
@@ -16,12 +22,16 @@ import { MemoryManager, memoryMetrics } from '../../src/resources/memory/memory-
 import { PinningHook } from '../../src/resources/pinning-hook.ts';
 import { TopologyManager, topologyMetrics } from '../../src/resources/topology/topology-manager.ts';
 import { topologySettings } from '../../src/resources/topology/topology-options.ts';
+import { until } from '../../test/harness/until.ts';
 import { median } from '../statistics.ts';
 import type { Scenario } from './scenario.ts';
 
 const NODES = 8;
 const CORES_PER_NODE = 8;
 const PODS = 24;
+const RESOURCE = 'example.com/card';
+const CARDS = 64;
+const PLUGIN = join(import.meta.dirname, '..', '..', 'test', 'fakes', 'device-plugin-main.ts');
 const { signal } = new AbortController();
 
 /** Two sockets, eight NUMA nodes, 128 CPUs. */
@@ -43,8 +53,8 @@ const MACHINE: MachineTopology = {
   })),
 };
 
-const podOf = (uid: string): Pod => {
-  const amounts = { cpu: '2', memory: '1Gi' };
+const podOf = (uid: string, more: Record<string, string> = {}): Pod => {
+  const amounts = { cpu: '2', memory: '1Gi', ...more };
   const container = { resources: { requests: amounts, limits: amounts } };
   return {
     metadata: { name: uid, uid },
@@ -57,7 +67,7 @@ const podOf = (uid: string): Pod => {
   };
 };
 
-async function managersIn(dir: string, pods: readonly Pod[]): Promise<PinningHook> {
+async function managersIn(dir: string, pods: readonly Pod[], devices: readonly DeviceManager[]): Promise<PinningHook> {
   const registry = new Registry();
   const alignment = alignmentMetrics(registry);
   const known = { unfinished: () => pods, sourcesReady: () => true };
@@ -100,41 +110,105 @@ async function managersIn(dir: string, pods: readonly Pod[]): Promise<PinningHoo
   );
   const settings = topologySettings({ policy: 'restricted', scope: 'container', options: {} }, MACHINE.nodes);
   const topology = new TopologyManager(
-    { providers: [cpu, memory], clock: systemClock, metrics: topologyMetrics(registry, alignment) },
+    { providers: [...devices, cpu, memory], clock: systemClock, metrics: topologyMetrics(registry, alignment) },
     { ...settings, podLevelManagers: false },
   );
   await Promise.all([cpu.load(), memory.load()]);
   return new PinningHook({ cpu, memory, topology });
 }
 
+type Cards = { readonly manager: DeviceManager; stop(): Promise<void> };
+
+/** A device manager with a plugin whose cards are spread over the NUMA nodes. */
+async function startCards(dir: string, pods: readonly Pod[]): Promise<Cards> {
+  const directory = join(dir, 'device-plugins');
+  mkdirSync(directory);
+  const log = silentLogger;
+  const registry = new Registry();
+  const plugins = new Plugins({
+    clock: systemClock,
+    log,
+    events: {
+      onConnected: (resource) => manager.connected(resource),
+      onDevices: (resource, devices) => manager.listed(resource, devices),
+      onStopped: (resource) => manager.stopped(resource),
+    },
+  });
+  const manager = new DeviceManager(
+    {
+      clock: systemClock,
+      log,
+      plugins,
+      pods: { alive: () => pods, sourcesReady: () => true, isRunning: () => false },
+      numaNodes: () => MACHINE.nodes.map(({ id }) => id),
+      onHealthChange: () => {},
+      onAmounts: () => {},
+      durations: registry.histogram('allocation', 'allocation', ['resource_name']),
+    },
+    { checkpoint: join(directory, 'kubelet_internal_checkpoint') },
+  );
+  const registrations = registry.counter('registrations', 'registrations', ['resource_name']);
+  const life = new AbortController();
+  const running = new DeviceRegistration({ plugins, log, registrations }, { directory }).run(life.signal);
+  const cards = Array.from({ length: CARDS }, (_, i) => `card${i}@${i % NODES}`);
+  const plugin = spawn(process.execPath, ['--no-warnings', PLUGIN, directory, RESOURCE, ...cards], {
+    stdio: 'inherit',
+  });
+  await until('the cards are listed', () => (manager.amounts().capacity.get(RESOURCE) ?? 0) === CARDS);
+  return {
+    manager,
+    stop: async () => {
+      plugin.kill();
+      await once(plugin, 'exit');
+      life.abort();
+      await Promise.all([running, plugins.close()]);
+    },
+  };
+}
+
+async function admissions(rounds: number, withCards: boolean): Promise<number[]> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const dir = mkdtempSync(join(tmpdir(), 'bench-pinning-'));
+    const pods: Pod[] = [];
+    const cards = withCards ? await startCards(dir, pods) : undefined;
+    const hook = await managersIn(dir, pods, cards === undefined ? [] : [cards.manager]);
+    for (let i = 0; i < PODS; i++) {
+      const pod = podOf(`p${round}-${i}`, withCards ? { [RESOURCE]: '1' } : {});
+      pods.push(pod);
+      const begin = performance.now();
+      const verdict = await hook.admit(pod, signal);
+      times.push(performance.now() - begin);
+      if (!verdict.ok) throw new Error(`${verdict.reason}: ${verdict.message}`);
+    }
+    await hook.preCreate(pods[0] ?? podOf(''), { name: 'a' });
+    await cards?.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
+  return times;
+}
+
 export const pinning: Scenario = {
   name: 'pinning',
   asks: 'admission of a pod with two pinned containers on 128 CPUs and 8 NUMA nodes',
   async run(_world, { quick }) {
-    const times: number[] = [];
-    for (let round = 0; round < (quick ? 2 : 10); round++) {
-      const dir = mkdtempSync(join(tmpdir(), 'bench-pinning-'));
-      const pods: Pod[] = [];
-      const hook = await managersIn(dir, pods);
-      for (let i = 0; i < PODS; i++) {
-        const pod = podOf(`p${round}-${i}`);
-        pods.push(pod);
-        const begin = performance.now();
-        const verdict = await hook.admit(pod, signal);
-        times.push(performance.now() - begin);
-        if (!verdict.ok) throw new Error(`${verdict.reason}: ${verdict.message}`);
-      }
-      await hook.preCreate(pods[0] ?? podOf(''), { name: 'a' });
-      rmSync(dir, { recursive: true, force: true });
-    }
+    const rounds = quick ? 2 : 10;
     return [
       {
         key: 'pinning.admit.p50',
         what: 'admission with CPU, memory and topology manager, p50',
-        value: median(times),
+        value: median(await admissions(rounds, false)),
         unit: 'ms',
         wanted: { atMost: 2 },
         note: 'without the managers it is nothing',
+      },
+      {
+        key: 'pinning.devices.p50',
+        what: 'admission with these and two cards of a device plugin, p50',
+        value: median(await admissions(rounds, true)),
+        unit: 'ms',
+        wanted: { atMost: 2 },
+        note: 'the plugin is asked twice',
       },
     ];
   },

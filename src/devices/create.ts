@@ -91,14 +91,14 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
     health: (pod, container) => manager.healthOf(uidOf(pod), container.name),
     pluginHandler: registration.handler,
     check: { name: 'device-plugin', failing: () => registration.failing() },
-    parts: [registration, closing(plugins)],
+    parts: [registration, closing(plugins, manager)],
   };
 }
 
-const closing = (plugins: Plugins): Runnable => ({
+const closing = (plugins: Plugins, manager: DeviceManager): Runnable => ({
   name: 'device-plugins',
   run: async (signal) => {
     await aborted(signal);
-    await plugins.close();
+    await Promise.allSettled([plugins.close(), manager.saved()]);
   },
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -94,6 +94,7 @@ class Node {
     this.#stop.abort();
     await this.#serving;
     await this.#plugins.close();
+    await this.manager.saved();
   }
 
   /** Admits a pod as the topology manager does without a policy. */
@@ -419,6 +420,24 @@ describe('device manager', () => {
     assert.equal(node.held('1'), before);
     assert.notEqual(node.held('3'), before);
     assert.equal((await node.hook.preCreate(first, container('c', 1), signal)).env?.[0]?.value, before);
+  });
+
+  it('a container waits until its devices are on disk, admission does not', async () => {
+    const path = join(node.directory, 'kubelet_internal_checkpoint');
+    await plugin();
+    await until('its devices are written', () => existsSync(path));
+    rmSync(path);
+    // Nothing can be put in its place.
+    mkdirSync(join(path, 'x'), { recursive: true });
+    const wanted = pod('1', [container('c', 1)]);
+    assert.equal(await node.admit(wanted), 'admitted');
+    await assert.rejects(node.hook.preCreate(wanted, container('c', 1), signal), {
+      reason: 'CreateContainerConfigError',
+      message: /^failed to write checkpoint file "kubelet_internal_checkpoint": /,
+    });
+    rmSync(path, { recursive: true });
+    await node.hook.preCreate(wanted, container('c', 1), signal);
+    assert.match(readFileSync(path, 'utf8'), /"PodUID":"1"/);
   });
 
   it('a damaged checkpoint costs what it said, not the agent', async () => {

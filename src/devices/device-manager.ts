@@ -61,6 +61,8 @@ export class DeviceManager implements HintProvider {
   readonly #reusable = new Map<string, Map<string, Set<string>>>();
   /** Of containers admitted by this process. */
   readonly #affinities = new Map<string, readonly number[] | undefined>();
+  /** Writes what changed since it was last waited for. */
+  #saving: Promise<void> | undefined;
   #isForgotten = false;
 
   constructor(deps: DeviceManagerDeps, options: { readonly checkpoint: string }) {
@@ -99,7 +101,7 @@ export class DeviceManager implements HintProvider {
     const changed = this.#inventory.replace(resource, devices);
     for (const uid of this.#grants.holders(resource, changed)) this.#deps.onHealthChange(uid as PodUid);
     this.#deps.onAmounts();
-    this.#saveSoon();
+    this.#saveLater();
   }
 
   stopped(resource: string): void {
@@ -109,7 +111,7 @@ export class DeviceManager implements HintProvider {
 
   /** Capacity and allocatable of the node; a resource whose plugin left for good counts as none. */
   amounts(): Amounts {
-    if (this.#inventory.expire(this.#deps.clock.monotonic()).length > 0) this.#saveSoon();
+    if (this.#inventory.expire(this.#deps.clock.monotonic()).length > 0) this.#saveLater();
     return this.#inventory.amounts();
   }
 
@@ -192,7 +194,7 @@ export class DeviceManager implements HintProvider {
         else ids.delete(id);
       reusable.set(resource, ids);
     }
-    if (granted) await this.#save();
+    if (granted) this.#saveLater();
   }
 
   async #allocateResource(need: Need, signal: AbortSignal): Promise<void> {
@@ -323,6 +325,7 @@ export class DeviceManager implements HintProvider {
     }
     const isAlive = (): boolean => this.#deps.pods.alive().some((p) => uidOf(p) === uid);
     if (missing && isAlive()) await this.#allocate(pod, container, false, signal);
+    if (wanted.size > 0) await this.saved();
     return containerOptions([...this.#grants.of(uid, container.name).values()].map((grant) => grant.response));
   }
 
@@ -391,8 +394,19 @@ export class DeviceManager implements HintProvider {
     }
   }
 
-  #saveSoon(): void {
-    this.#save().catch((err: unknown) => this.#deps.log.error('device checkpoint was not written', { err }));
+  /** Admission does not wait for the disk; the container's creation does. */
+  #saveLater(): void {
+    const saving = this.#save();
+    saving.catch((err: unknown) => this.#deps.log.error('device checkpoint was not written', { err }));
+    this.#saving = saving;
+  }
+
+  /** Resolves when everything is on disk; what failed is tried once more. */
+  async saved(): Promise<void> {
+    const saving = this.#saving;
+    if (saving === undefined) return;
+    await saving.catch(() => this.#save());
+    if (this.#saving === saving) this.#saving = undefined;
   }
 }
 

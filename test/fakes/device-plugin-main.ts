@@ -1,5 +1,5 @@
-// The fake device plugin as a process of its own: `device-plugin-main.ts DIRECTORY RESOURCE ID...`. Like real plugins it
-// registers again when the kubelet removed its socket. It ends with SIGTERM.
+// The fake device plugin as a process of its own: `device-plugin-main.ts DIRECTORY RESOURCE ID...`, an id with
+// its NUMA node as `ID@NODE`. Like real plugins it registers again when the kubelet removed its socket. It ends with SIGTERM.
 import { existsSync, mkdirSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeDevicePlugin } from './fake-device-plugin.ts';
@@ -10,7 +10,10 @@ mkdirSync(files, { recursive: true });
 const plugin = new FakeDevicePlugin({
   directory,
   resource,
-  devices: ids.map((id) => ({ id })),
+  devices: ids.map((given) => {
+    const [id = '', node] = given.split('@');
+    return { id, ...(node === undefined ? {} : { nodes: [Number(node)] }) };
+  }),
   options: { preStartRequired: true },
   answer: (given) => {
     writeFileSync(join(files, 'info'), `made for ${given.join(',')}\n`);
