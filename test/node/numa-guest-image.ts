@@ -10,7 +10,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 
 const PROJECT = join(import.meta.dirname, '..', '..');
 const DISK_MIB = 1200;
-const TOOLS = 'sh mount sleep echo cat mkdir insmod wget grep sync kill cut tr pidof rm mv ip';
+const TOOLS = 'sh mount sleep echo cat mkdir insmod wget grep sync kill cut tr pidof rm mv ip tail';
 const DIRECTORIES = 'usr/bin usr/sbin usr/lib usr/lib64 proc sys dev tmp run var/lib var/log root';
 const RUNC = ['/usr/sbin/runc', '/usr/bin/runc'];
 const LAYOUT: Layout = {
@@ -154,7 +154,9 @@ const manifestOf = (name: string, requests: Amounts, limits: Amounts): string =>
     },
   });
 
-/** Every wait is for something to happen; the host ends a guest that waits too long. */
+/** Every wait is for something to happen; a guest that waits longer than this in all gives up. */
+const STALLED_S = 720;
+
 const INIT = `#!/bin/sh
 export PATH=/usr/bin:/usr/sbin HOME=/root TMPDIR=/tmp
 mount -t proc proc /proc
@@ -197,6 +199,15 @@ start_kubelet() {
   done
   say "the kubelet is healthy"
 }
+# Tells what the parts said last, if the guest gets nowhere.
+watch_over() {
+  sleep ${STALLED_S}
+  say "stalled"
+  tail -n 60 /kubelet.log
+  tail -n 20 /containerd.log
+  echo o > /proc/sysrq-trigger
+}
+watch_over &
 containerd --config /ctd/config.toml > /containerd.log 2>&1 &
 while [ ! -S /run/containerd.sock ]; do sleep 1; done
 say "containerd listens"
@@ -229,7 +240,9 @@ if [ ! -e /second ]; then
 else
   start_kubelet
   wait_pid 11111
+  say "the first pod runs again"
   wait_pid 22222
+  say "the pinned pod runs again"
   wait_shared 11111
   tell rebooted pinned 22222
   tell rebooted shared 11111
