@@ -1,5 +1,5 @@
 // One pod: why, how it started, its containers, probes, volumes, events, values and logs.
-import type { ContainerView, PodRow, PodView, ProbeView, VolumeView } from '../model.ts';
+import type { ContainerView, EventView, PodRow, PodView, ProbeView, VolumeView } from '../model.ts';
 import type { View } from './app.ts';
 import { arrange, fill, h, Parts, type Child } from './dom.ts';
 import { age, bytes, clockTime, cores, count, duration } from './format.ts';
@@ -59,8 +59,8 @@ export class PodPage implements View {
       part('volumes', view.volumes, () => volumesCard(view.volumes)),
       part('conditions', view.conditions, () => conditionsCard(view)),
       part('compared', view.compared, () => comparedCard(view)),
-      part('events', [view.events, Math.floor(atMs / 10_000)], () => eventsCard(view)),
       part('cgroup', view.cgroup, () => cgroupCard(view)),
+      part('events', [view.events, Math.floor(atMs / 10_000)], () => eventsCard(view)),
       part('spec', view.spec, () => specCard(view)),
     ]);
   }
@@ -267,6 +267,12 @@ function comparedCard({ compared }: PodView): HTMLElement {
   return section;
 }
 
+/** `spec.containers{web}` → `web` */
+const containerOf = ({ about }: EventView): Child => {
+  const name = /\{(.+)\}$/.exec(about ?? '')?.[1];
+  return name !== undefined && h('span', { class: 'dim' }, `${name} `);
+};
+
 const eventsCard = ({ events, atMs }: PodView): HTMLElement => {
   const section = card(
     'Events',
@@ -282,9 +288,9 @@ const eventsCard = ({ events, atMs }: PodView): HTMLElement => {
               { class: 'state' },
               dot(e.type === 'Warning' ? 'warn' : 'ok'),
               e.reason,
-              e.count > 1 && h('span', { class: 'dim' }, ` ×${e.count}`),
+              e.count > 1 && h('span', { class: 'dim times' }, `×${e.count}`),
             ),
-            e.message,
+            [containerOf(e), e.message],
           ]),
           'cards',
         ),
@@ -308,7 +314,7 @@ const cgroupCard = ({ cgroup }: PodView): HTMLElement => {
           ]),
         ),
   );
-  section.classList.add('wide');
+  section.classList.add('half');
   return section;
 };
 
