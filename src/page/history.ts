@@ -104,7 +104,7 @@ export class NodeHistory {
 const sampleOf = ({ cpu, memory, io, fs }: NodeFigures): Sample => ({
   cpu: cpu?.usageNanoCores === undefined ? undefined : cpu.usageNanoCores / 1e9,
   memory: memory?.workingSetBytes,
-  disk: fs?.usedBytes,
+  disk: diskView('node', fs)?.usedBytes,
   psiCpu: cpu?.psi?.some.avg10,
   psiMemory: memory?.psi?.some.avg10,
   psiIo: io?.psi?.some.avg10,

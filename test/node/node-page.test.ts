@@ -12,6 +12,8 @@ import { until } from '../harness/until.ts';
 import { NAMESPACE, PLANTED, startScene, type PageScene } from './node-page-scene.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+/** Which view is shown in the README how. */
+const SHOWN = ['pods-dark', 'now', 'pod', 'images', 'timeline-dark', 'workers-dark', 'pods-narrow'];
 /** With this set the pictures of the README are taken anew. */
 const PICTURES = process.env['NODE_PAGE_PICTURES'] === '1';
 const AXE = readFileSync(join(ROOT, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
@@ -190,14 +192,13 @@ describe('the node page', { skip }, () => {
     ).then(() => undefined);
 
   const picture = async (name: string, width: number, dark: boolean): Promise<void> => {
+    const title = `${name}${dark ? '-dark' : ''}${width < 600 ? '-narrow' : ''}`;
+    if (!SHOWN.includes(title)) return;
     const dir = join(ROOT, 'docs', 'img');
     mkdirSync(dir, { recursive: true });
     const tall = Math.min(1000, await page.evaluate<number>('document.documentElement.scrollHeight'));
     if (width > 600) await page.size(width, tall, { dark });
-    writeFileSync(
-      join(dir, `node-page-${name}${dark ? '-dark' : ''}${width < 600 ? '-narrow' : ''}.png`),
-      await page.screenshot(),
-    );
+    writeFileSync(join(dir, `node-page-${title}.png`), await page.screenshot());
   };
 
   it('keeps filter and order in the address, and can be used by keyboard', async () => {
