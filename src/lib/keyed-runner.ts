@@ -1,16 +1,21 @@
 // Level-triggered work by key: one run per key at a time, a wake during a run means exactly one more run, and across
 // keys a bounded number runs at once, oldest wake first. `work` re-reads the world; a wake carries nothing but the key.
+import type { Clock } from './clock.ts';
 
 export type KeyedRunnerOptions<K> = {
   /** Must not reject: what can go wrong with one key is handled where the key is understood. */
   work: (key: K) => Promise<void>;
   concurrency?: number;
+  /** A run that takes longer waits for somebody: it no longer counts as one of those, and others go on. */
+  patience?: { readonly clock: Clock; readonly ms: number };
 };
 
 export class KeyedRunner<K> {
   readonly #o: KeyedRunnerOptions<K>;
   readonly #queued = new Set<K>();
   readonly #running = new Map<K, Promise<void>>();
+  /** Those of them that do not count. */
+  #waiting = 0;
   #again = new Set<K>();
   #idle: (() => void)[] = [];
   #stopped = false;
@@ -51,7 +56,7 @@ export class KeyedRunner<K> {
   #fill(): void {
     const limit = this.#o.concurrency ?? Infinity;
     for (const key of this.#queued) {
-      if (this.#running.size >= limit) return;
+      if (this.#running.size - this.#waiting >= limit) return;
       this.#queued.delete(key);
       this.#running.set(key, this.#run(key));
     }
@@ -59,9 +64,18 @@ export class KeyedRunner<K> {
 
   async #run(key: K): Promise<void> {
     await Promise.resolve();
+    const { patience } = this.#o;
+    let isWaiting = false;
+    const timer = patience?.clock.after(patience.ms, () => {
+      isWaiting = true;
+      this.#waiting++;
+      this.#fill();
+    });
     try {
       await this.#o.work(key);
     } finally {
+      timer?.cancel();
+      if (isWaiting) this.#waiting--;
       this.#running.delete(key);
       if (this.#again.delete(key) && !this.#stopped) this.#queued.add(key);
       this.#fill();

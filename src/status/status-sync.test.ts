@@ -299,6 +299,26 @@ describe('StatusSync', () => {
     await t.stop();
   });
 
+  it('patches that hang keep no other pod from being told', async () => {
+    const hung = Promise.withResolvers<Pod>();
+    const t = open((call) => (call.target.includes('/slow-') ? hung.promise : patched(call, apiPod({}))));
+    const tell = (name: string): void => {
+      const pod = { ...apiPod({ phase: 'Pending' }), metadata: { name, namespace: 'ns', uid: name } };
+      t.watched.set(pod);
+      t.statuses.set(podUid(name), { pod, status: { phase: 'Running' }, version: 1, finished: false });
+      t.sync.wake(podUid(name));
+    };
+    for (let i = 0; i < 20; i++) tell(`slow-${i}`);
+    tell('good');
+    const told = (): number => t.client.calls.length;
+    await t.clock.advance(999);
+    assert.equal(told(), 4, 'a few at a time');
+    for (let seconds = 0; seconds < 5; seconds++) await t.clock.advance(1000);
+    assert.equal(t.client.calls.at(-1)?.target, '/api/v1/namespaces/ns/pods/good/status');
+    hung.resolve(apiPod({}));
+    await t.stop();
+  });
+
   it('a pod whose data makes no sense keeps no other pod from being told', async () => {
     const [bad, good] = [podUid('bad'), podUid('good')];
     const of = (uid: string): Pod => apiPod({ phase: 'Pending' }, { uid, name: uid });

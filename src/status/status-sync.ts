@@ -66,6 +66,8 @@ export type StatusSyncDeps = {
 };
 
 const CONCURRENCY = 4;
+/** A patch that takes longer waits for somebody's webhook: other pods are told of meanwhile. */
+const SLOW_MS = 1000;
 const FULL_ROUND_MS = 10_000;
 const RETRY = { baseMs: 100, maxMs: 2000 };
 /** A pod that is deleted has a new generation and, most often, a new status a moment later: they go together. */
@@ -92,11 +94,16 @@ export class StatusSync implements Runnable {
   readonly #answers = new Map<PodUid, Pod>();
   /** Pods whose new generation waits for the next status, or has waited long enough. */
   readonly #waiting = new Map<PodUid, Timer | 'over'>();
-  readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#work(uid), concurrency: CONCURRENCY });
+  readonly #runner: KeyedRunner<PodUid>;
   #signal: AbortSignal | undefined;
 
   constructor(deps: StatusSyncDeps) {
     this.#deps = deps;
+    this.#runner = new KeyedRunner<PodUid>({
+      work: (uid) => this.#work(uid),
+      concurrency: CONCURRENCY,
+      patience: { clock: deps.clock, ms: SLOW_MS },
+    });
   }
 
   /** A pod's desired status changed, or whether its containers may be running. */
