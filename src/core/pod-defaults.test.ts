@@ -178,6 +178,36 @@ describe('pod defaults', () => {
     });
   });
 
+  it('of amounts below a thousandth: rounded away from nothing; what is no amount is left', () => {
+    const { resources } = containerOf({ resources: { limits: { cpu: '100u', memory: '-100u', x: 'much' } } }) ?? {};
+    assert.deepEqual(resources?.limits, { cpu: '1m', memory: '0', x: 'much' });
+    assert.deepEqual(volumeOf({ emptyDir: { sizeLimit: 'much' } })?.emptyDir, { sizeLimit: 'much' });
+  });
+
+  it('of volumes that say little', () => {
+    assert.deepEqual(volumeOf({ downwardAPI: {} })?.downwardAPI, { defaultMode: 0o644 });
+    assert.deepEqual(volumeOf({ projected: {} as never })?.projected, { defaultMode: 0o644 });
+    const sources = [
+      { downwardAPI: {} },
+      { downwardAPI: { items: [{ path: 'p', resourceFieldRef: { resource: 'limits.cpu' } }, { path: 'q' }] } },
+      { serviceAccountToken: { path: 't', expirationSeconds: 7 } },
+      { podCertificate: { signerName: 's' } },
+    ] as never;
+    const filled = volumeOf({ projected: { sources } })?.projected?.sources;
+    assert.deepEqual(filled?.[1]?.downwardAPI?.items?.[0]?.resourceFieldRef?.divisor, '0');
+    assert.equal(filled?.[2]?.serviceAccountToken?.expirationSeconds, 7);
+    assert.equal(filled?.[3]?.podCertificate?.maxExpirationSeconds, 86_400);
+    assert.deepEqual(volumeOf({ iscsi: { iscsiInterface: 'eth' } } as never)?.['iscsi'], { iscsiInterface: 'eth' });
+  });
+
+  it('of huge pages of a pod: what it requests itself is not made up', () => {
+    const resources = { requests: { 'hugepages-2Mi': '4Mi' }, limits: { 'hugepages-2Mi': '4Mi' } };
+    const given = specOf({ containers: [{ name: 'a', resources }], resources: { limits: { memory: '1Gi' } } });
+    assert.equal(given.resources?.limits?.['hugepages-2Mi'], '4Mi');
+    const own = specOf({ containers: [{ name: 'a', resources }], resources: { requests: { 'hugepages-2Mi': '4Mi' } } });
+    assert.equal(own.resources?.limits?.['hugepages-2Mi'], undefined);
+  });
+
   it('of ephemeral containers', () => {
     const spec = specOf({ ephemeralContainers: [{ name: 'd', image: 'i:1', targetContainerName: 'c' }] });
     assert.deepEqual(spec.ephemeralContainers, [{ ...BARE_CONTAINER, name: 'd', targetContainerName: 'c' }]);

@@ -44,6 +44,20 @@ describe('the state of pod resources', () => {
         damaged: [{ uid: 'bad', problem }],
       }));
 
+  it('may have nothing where a pod or its lists should be', () => {
+    const text = formatState({
+      a: null,
+      b: { ContainerResources: { c: { limits: null, requests: { cpu: '1' } }, d: null } },
+    });
+    assert.deepEqual(
+      [...parsePodResourceState(text).pods],
+      [
+        ['a', { containers: {} }],
+        ['b', { containers: { c: { requests: { cpu: '1' } }, d: {} } }],
+      ],
+    );
+  });
+
   it('is written with sorted keys and null for a pod without its own resources', () => {
     const text = formatPodResourceState(
       new Map([

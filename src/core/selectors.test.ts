@@ -83,3 +83,16 @@ test('tolerations', () => {
     undefined,
   );
 });
+
+test('nodes without labels or taints, taints without values', () => {
+  const bare: Node = { metadata: { name: 'n1' } };
+  assert.ok(matchesNode(pod({}), bare));
+  assert.ok(!matchesNode(pod({ nodeSelector: { a: 'b' } }), bare));
+  assert.ok(matchesNodeTerms([{ matchExpressions: [{ key: 'a', operator: 'DoesNotExist' }] }], bare));
+  assert.equal(untoleratedTaint(pod({}), bare, ['NoSchedule']), undefined);
+  const taint = { key: 'k', effect: 'NoSchedule' } as const;
+  assert.ok(tolerates({ key: 'k' }, taint));
+  assert.ok(!tolerates({ key: 'k', value: 'v' }, taint));
+  assert.ok(tolerates({ key: 'k', value: 'v' }, { ...taint, value: 'v' }));
+  assert.ok(!tolerates({ key: 'k', operator: 'Strange' as never }, taint));
+});

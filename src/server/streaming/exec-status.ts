@@ -32,7 +32,7 @@ export function statusOf(said: string): object {
   if (said === '') return SUCCESS;
   let status: RuntimeStatus;
   try {
-    status = JSON.parse(said) as RuntimeStatus;
+    status = (JSON.parse(said) as RuntimeStatus | null) ?? {};
   } catch {
     // Not a Status: the text is all there is to tell.
     return internalError(`error stream protocol error: ${said}`);
