@@ -1,7 +1,7 @@
 // Loads the page once more where one of its files did not arrive. Browsers give up what they are loading whenever an
 // address comes or goes on the machine, and on a node each pod brings one.
 
-const TRIES = 5;
+const TRIES = 20;
 const AGAIN_MS = 1000;
 
 addEventListener(
