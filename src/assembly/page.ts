@@ -3,7 +3,7 @@ import { detectCgroups } from '../host/cgroups/layout.ts';
 import { goArch } from '../host/host-facts.ts';
 import type { Images } from '../images/create.ts';
 import { KUBELET_VERSION } from '../lib/version.ts';
-import { readLogs } from '../logs/read-logs.ts';
+import { readAcrossRotation } from '../logs/read-across.ts';
 import { NodePage } from '../page/page.ts';
 import { pagePorts, type PageParts } from '../page/page-ports.ts';
 import type { PodLife } from '../pods/create.ts';
@@ -46,7 +46,7 @@ export async function buildPage(deps: PageDeps): Promise<NodePage> {
       puller: deps.images.puller,
       images: deps.upkeep.imageGc,
       runtime: { version, health, cache: observer.cache },
-      logs: { choose: logContainerOf, pathOf, read: readLogs },
+      logs: { choose: logContainerOf, pathOf, read: readAcrossRotation },
     },
     {
       nodeName,
