@@ -59,6 +59,20 @@ test('each pod is measured at once, then every period with its jitter', async ()
   assert.equal(walks.length, 2);
 });
 
+test('projected volumes, the token of every pod among them, have no figures, as upstream', async () => {
+  const volumes = [
+    { name: 'disk', emptyDir: {} },
+    { name: 'kube-api-access-x', projected: { sources: [] } },
+  ];
+  const { measuring } = setup([pod('a', volumes)], { disk: 7, 'kube-api-access-x': 9 });
+  await measuring.measureDue(never);
+  const { ephemeral = [], others = [] } = measuring.of(podUid('a')) ?? {};
+  assert.deepEqual(
+    [...ephemeral, ...others].map(({ name }) => name),
+    ['disk'],
+  );
+});
+
 test('only what is on the disk and dies with the pod is ephemeral storage', async () => {
   const volumes = [
     { name: 'disk', emptyDir: {} },
