@@ -32,6 +32,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
     gone: true,
     reclaims: 0,
     refusesToStop: false,
+    stopsAfterMs: 0,
     podsRead: 0,
   };
   const done: string[] = [];
@@ -48,6 +49,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
         evict: async (victim, why) => {
           done.push(`evict ${victim.metadata.name}`);
           reasons.push(why);
+          if (state.stopsAfterMs > 0) await clock.sleep(state.stopsAfterMs, never);
           if (state.refusesToStop) throw new KubeletError('deadline', 'timeout waiting to kill pod');
         },
         gone: () => state.gone,
@@ -179,6 +181,22 @@ describe('the eviction manager', () => {
       assert.deepEqual(await t.look(), evicted);
       if (localStorageLimits) assert.equal(t.reasons[0]?.condition, undefined);
     }
+  });
+
+  it('pods beyond their storage are stopped side by side, however long one takes', async () => {
+    const volumes = [{ name: 'v', emptyDir: { sizeLimit: '10' } }];
+    const over = { volume: [{ name: 'v', ...fs({ usedBytes: 11 }) }] };
+    const names = ['a', 'b', 'c', 'd'];
+    const t = setup(names.map((name) => pod(name, { volumes })));
+    t.state.figures = names.map((name) => podFigures(name, over));
+    t.state.stopsAfterMs = 10_000;
+    const looking = t.manager.lookOnce(never);
+    await t.clock.advance(10_000);
+    assert.deepEqual(
+      (await looking).map(({ metadata }) => metadata.name),
+      names,
+    );
+    assert.equal(t.clock.pending, 0);
   });
 
   it('looks every ten seconds, and soon when an evicted pod is gone', async () => {

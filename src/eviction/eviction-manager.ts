@@ -183,20 +183,20 @@ export class EvictionManager implements Runnable {
     if (changed) this.#deps.onPressure(pressures);
   }
 
+  /** All side by side: one that takes its time to stop keeps neither the others nor the next look at the memory waiting for long. */
   async #beyondStorage(
     layout: DiskLayout,
     figuresOf: (pod: Pod) => PodFigures | undefined,
     signal: AbortSignal,
   ): Promise<readonly Pod[]> {
-    const evicted: Pod[] = [];
-    for (const pod of this.#deps.pods.active()) {
+    const evicting = this.#deps.pods.active().map(async (pod) => {
       const figures = figuresOf(pod);
       const excess = figures === undefined ? undefined : storageExcess(pod, figures, layout);
-      if (excess === undefined) continue;
+      if (excess === undefined) return [];
       const why: PodEviction = { reason: 'Evicted', message: excess.message, graceSeconds: 1 };
-      if (await this.#evict(pod, why, excess.signal, signal)) evicted.push(pod);
-    }
-    return evicted;
+      return (await this.#evict(pod, why, excess.signal, signal)) ? [pod] : [];
+    });
+    return (await Promise.all(evicting)).flat();
   }
 
   async #evict(pod: Pod, why: PodEviction, cause: string, signal: AbortSignal): Promise<boolean> {
