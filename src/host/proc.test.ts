@@ -80,6 +80,11 @@ test('tasks, boot time, swap, limits', () => {
   assert.equal(parseOpenFilesLimit(''), undefined);
 });
 
+test('files that say nothing count as nothing', () => {
+  assert.deepEqual([parseTasks(''), parseBootMs(''), parseSwapUsed('')], [0, 0, 0]);
+  assert.equal(parseOpenFilesLimit(''), undefined);
+});
+
 test('processors: cores and sockets, and a machine that names neither', () => {
   const cpu = (n: number, socket: number, core: number): string =>
     `processor\t: ${n}\nphysical id\t: ${socket}\ncore id\t\t: ${core}\n`;

@@ -91,17 +91,20 @@ export function parseDiskstats(text: string): ReadonlyMap<string, DiskCounters> 
 export const readDiskstats = async (): Promise<ReadonlyMap<string, DiskCounters>> =>
   parseDiskstats((await textOf('/proc/diskstats')) ?? '');
 
+/** The number that the pattern captures; 0 where there is none. */
+const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
+
 /** How many tasks there are: the number behind the slash of /proc/loadavg. */
-export const parseTasks = (loadavg: string): number => Number(/ \d+\/(\d+) /.exec(loadavg)?.[1] ?? 0);
+export const parseTasks = (loadavg: string): number => numberIn(loadavg, / \d+\/(\d+) /);
 export const readTasks = async (): Promise<number> => parseTasks((await textOf('/proc/loadavg')) ?? '');
 
 /** When the machine started, in milliseconds since the epoch. */
-export const parseBootMs = (stat: string): number => Number(/^btime (\d+)$/m.exec(stat)?.[1] ?? 0) * 1000;
+export const parseBootMs = (stat: string): number => numberIn(stat, /^btime (\d+)$/m) * 1000;
 export const readBootMs = async (): Promise<number> => parseBootMs((await textOf('/proc/stat')) ?? '');
 
 /** Swap in use, in bytes. */
 export function parseSwapUsed(meminfo: string): number {
-  const kilobytes = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0);
+  const kilobytes = (key: string): number => numberIn(meminfo, new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm'));
   return Math.max(0, kilobytes('SwapTotal') - kilobytes('SwapFree')) * 1024;
 }
 export const readSwapUsed = async (): Promise<number> => parseSwapUsed((await textOf('/proc/meminfo')) ?? '');

@@ -55,6 +55,17 @@ describe('nodeAddresses', () => {
   });
 });
 
+describe('addresses no node can have', () => {
+  for (const ip of ['127.0.0.1', '224.0.0.1', '169.254.1.1', '::1', 'fe80::1', '9.9.9.9', 'x'])
+    it(ip, () => {
+      const seen = { ...network, local: ['127.0.0.1', 'fe80::1'], resolved: [ip], defaultRoute: {} };
+      assert.throws(
+        () => nodeAddresses({ hostname: 'h', nodeIps: [], externalCloud: false }, seen as never, []),
+        /can't get ip address/,
+      );
+    });
+});
+
 describe('parseNodeIps', () => {
   it('takes one, or a dual-stack pair, and ignores garbage', () => {
     assert.deepEqual(parseNodeIps(''), []);

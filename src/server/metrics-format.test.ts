@@ -44,6 +44,12 @@ describe('the form of the metrics', () => {
   for (const [what, accept, contentType] of rows)
     it(what, () => assert.equal(metricsFormat(accept).contentType, contentType));
 
+  it('is text for a header that says nothing, and an odd weight counts as none', () => {
+    assert.equal(metricsFormat().contentType, `${TEXT}underscores`);
+    assert.equal(metricsFormat(`text/plain;q=0.5, ${ASKED};q=much`).contentType, metricsFormat(ASKED).contentType);
+    assert.equal(metricsFormat('text/plain;q').contentType, `${TEXT}underscores`);
+  });
+
   for (const [header, wanted] of [
     [undefined, false],
     ['gzip', true],

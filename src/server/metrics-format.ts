@@ -12,7 +12,9 @@ type Clause = { readonly value: string; readonly params: ReadonlyMap<string, str
 function clausesOf(header: string): readonly Clause[] {
   return header.split(',').map((text) => {
     const [value = '', ...rest] = text.split(';').map((part) => part.trim());
-    const params = new Map(rest.map((p) => [p.split('=')[0]?.trim() ?? '', p.slice(p.indexOf('=') + 1).trim()]));
+    const params = new Map(
+      rest.map((p) => p.split('=', 2).map((side) => side.trim())).map(([key = '', of = key]) => [key, of]),
+    );
     const q = Number(params.get('q') ?? 1);
     return { value: value.toLowerCase(), params, q: Number.isNaN(q) ? 1 : q };
   });

@@ -48,6 +48,21 @@ test('downward files say what variables would', () => {
   assert.deepEqual(shown(files), { labels: '400 a="1"\nb="2"', mem: '644 10', cpu: '644 4' });
 });
 
+test('keys of a secret given as text, and downward files that refer to nothing', () => {
+  const secret = { metadata: { name: 's' }, stringData: { k: 'v' } };
+  assert.deepEqual(Object.keys(shown(secretFiles(secret, all))), ['k']);
+  const facts = { podIPs: [], hostIPs: [] };
+  const items = [
+    { path: 'nothing' },
+    { path: 'cpu', resourceFieldRef: { containerName: 'c', resource: 'limits.cpu' } },
+  ];
+  const own = pod({ containers: [{ name: 'c', resources: { limits: { cpu: '2' } } }] });
+  assert.deepEqual(Object.keys(shown(downwardFiles(own, items, 0o644, facts, {}))), ['cpu']);
+  assert.throws(() =>
+    downwardFiles(own, [{ path: 'x', resourceFieldRef: { resource: 'limits.cpu' } }], 0o644, facts, {}),
+  );
+});
+
 test('credentials belong to the one user of the pod, or to its group', () => {
   const user = (n: number) => ({ securityContext: { runAsUser: n } });
   assert.equal(commonUser(pod({})), undefined);

@@ -17,8 +17,8 @@ export const retryOf = ({ worker }: PodFacts): { readonly nextRetryMs?: number }
   worker?.nextRunMs === undefined || worker.busySinceMs !== undefined ? {} : { nextRetryMs: worker.nextRunMs };
 
 /** `event Failed (12 times): …` */
-export const eventText = (event: KubeEvent): string =>
-  `event ${event.reason ?? ''}${(event.count ?? 1) > 1 ? ` (${event.count} times)` : ''}: ${event.message ?? ''}`;
+export const eventText = ({ reason = '', count = 1, message = '' }: KubeEvent): string =>
+  `event ${reason}${count > 1 ? ` (${count} times)` : ''}: ${message}`;
 
 /** The newest event with one of these reasons. */
 export const lastEvent = ({ events }: PodFacts, ...reasons: readonly string[]): KubeEvent | undefined =>

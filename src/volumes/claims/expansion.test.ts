@@ -53,6 +53,21 @@ for (const [name, of, volume, here, expected] of elsewhere)
     assert.deepEqual([found?.bytes, found?.elsewhere], [expected, expected === undefined ? undefined : true]);
   });
 
+test('a claim that has no status yet: nothing to grow, and patches from nothing', () => {
+  const bare: PersistentVolumeClaim = { metadata: { name: 'c' } };
+  assert.equal(expansionOf(bare, sized('2Gi')), undefined);
+  assert.equal(expansionOf(at('1Gi'), { metadata: { name: 'pv' }, spec: {} }), undefined);
+  assert.deepEqual(begunPatch(bare), {
+    status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
+  });
+  assert.deepEqual((grownPatch(bare, '2Gi') as { status: { capacity: unknown } }).status.capacity, { storage: '2Gi' });
+});
+
+test('what is tracked without an amount grows to what the volume has', () => {
+  const found = expansionOf(at('1Gi', 'NodeResizePending'), sized('2Gi'));
+  assert.deepEqual([found?.size, found?.tracked], ['2Gi', true]);
+});
+
 test('the claim is told when it begins, once', () => {
   assert.deepEqual(begunPatch(at('8Mi', 'NodeResizePending', '16Mi')), {
     status: { allocatedResourceStatuses: { storage: 'NodeResizeInProgress' } },
