@@ -19,10 +19,13 @@ import { PodDevices, type Grant } from './pod-devices.ts';
 import { containerRequests, podRequests } from './requests.ts';
 import { deviceHints } from './topology-hints.ts';
 
+/** What is asked of a plugin. */
+export type DevicePluginCalls = Pick<PluginConnection, 'resource' | 'options' | 'preferred' | 'allocate' | 'preStart'>;
+
 export type DeviceManagerDeps = {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly plugins: { get(resource: string): PluginConnection | undefined };
+  readonly plugins: { get(resource: string): DevicePluginCalls | undefined };
   readonly pods: {
     /** Active pods, and those that admission has still to judge. */
     alive(): readonly Pod[];
@@ -250,7 +253,7 @@ export class DeviceManager implements HintProvider {
   }
 
   async #preferred(
-    plugin: PluginConnection,
+    plugin: DevicePluginCalls,
     question: Question | undefined,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
@@ -265,7 +268,7 @@ export class DeviceManager implements HintProvider {
     );
   }
 
-  async #ask(plugin: PluginConnection, ids: readonly string[], signal: AbortSignal): Promise<Grant['response']> {
+  async #ask(plugin: DevicePluginCalls, ids: readonly string[], signal: AbortSignal): Promise<Grant['response']> {
     const { clock, durations } = this.#deps;
     const pending = { resource: plugin.resource, ids };
     this.#pending.add(pending);
