@@ -63,6 +63,7 @@ describe('packages', { skip }, () => {
       'usr/lib/kubelet-ts/dist/kubelet.mjs',
       'usr/lib/kubelet-ts/dist/subpath-child.mjs',
       'usr/lib/kubelet-ts/dist/page-app.js',
+      'usr/lib/kubelet-ts/dist/page-boot.js',
       'usr/lib/kubelet-ts/dist/page-index.html',
       'usr/share/doc/kubelet-ts/copyright',
       'usr/share/doc/kubelet-ts/changelog.gz',
