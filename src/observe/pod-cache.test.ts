@@ -375,6 +375,29 @@ describe('PodCache', () => {
     assert.deepEqual([t.cache.get(UID)?.partial, t.cache.get(UID)?.ips, events], [undefined, ['10.0.0.1'], ['']]);
   });
 
+  // The first relist makes the cache ready: a pod that runs and looks absent then would be started a second time.
+  it('shows a pod whose first read failed before the first relist and is not tried again yet', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    t.control.failStatus = new GrpcError(GrpcCode.Internal, 'broken');
+    await assert.rejects(t.cache.refresh(UID, forever), { message: 'broken' });
+    await t.cache.relist(forever);
+    assert.deepEqual([t.cache.ready, t.cache.get(UID)?.partial], [true, true]);
+    assert.equal(t.cache.get(UID)?.containers[0]?.state, 'running');
+  });
+
+  it('shows a pod whose read the runtime left unanswered as it went away, and reads it in full once it is back', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    t.control.failStatus = new GrpcError(GrpcCode.Unavailable, 'away');
+    await t.cache.relist(forever);
+    assert.deepEqual([t.cache.ready, t.cache.get(UID)?.partial, t.cache.unreadable()], [true, true, []]);
+    t.control.failStatus = undefined;
+    assert.equal(await t.cache.relist(forever), 1);
+    await t.settle();
+    assert.deepEqual([t.cache.get(UID)?.partial, t.cache.get(UID)?.ips], [undefined, ['10.0.0.1']]);
+  });
+
   it('blames nobody while the runtime is away', async () => {
     const t = setup();
     t.control.fail = new GrpcError(GrpcCode.Unavailable, 'away');

@@ -226,6 +226,7 @@ export class PodCache {
     this.#unlabelled = listing.unlabelled;
     const stale = this.#staleAgainst(listing);
     const reads = Promise.all(stale.map((uid) => this.#readInTurn(uid, listing)));
+    for (const uid of this.#troubled.keys()) if (!this.#inTurn.has(uid)) this.#showListed(uid, listing.pods.get(uid));
     if (!this.#ready) {
       await abortable(signal, reads);
       this.#ready = true;
@@ -249,7 +250,8 @@ export class PodCache {
       if (this.#inTurn.has(uid)) return false;
       const trouble = this.#troubled.get(uid);
       if (trouble !== undefined) return now >= trouble.retryAt;
-      return this.#outdated.has(uid) || listingDiffers(listing.pods.get(uid), this.#pods.get(uid));
+      const known = this.#pods.get(uid);
+      return this.#outdated.has(uid) || known?.partial === true || listingDiffers(listing.pods.get(uid), known);
     });
   }
 
@@ -270,9 +272,8 @@ export class PodCache {
   #showListed(uid: PodUid, listed: ListedPod | undefined): void {
     const trouble = this.#troubled.get(uid);
     const known = this.#pods.get(uid);
-    if (listed === undefined || trouble === undefined || (known !== undefined && known.partial !== true)) return;
-    trouble.name = listed.name;
-    trouble.namespace = listed.namespace;
+    if (listed === undefined || (known !== undefined && known.partial !== true)) return;
+    if (trouble !== undefined) Object.assign(trouble, { name: listed.name, namespace: listed.namespace });
     this.#store(listedSnapshot(uid, listed, ++this.#version), known);
   }
 
