@@ -1,8 +1,11 @@
 // Loaded before everything else (`node --import`): from here on the process lives on a simulated machine. What Node offers of
 // the operating system is replaced by `platform/`, time and chance come from the machine's scheduler, and a call that
 // nobody simulates fails loudly instead of reaching the real world.
+import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { machine } from './engine/machine.ts';
+import { PLANTED } from './planted.ts';
 import './engine/scheduler.ts'; // keeps the real turn of the event loop before it is replaced
 
 const here = new URL('.', import.meta.url).href;
@@ -42,7 +45,24 @@ const EDGES: Readonly<Record<string, string>> = {
   [`${source}kube/http2-connection.ts`]: at('http2-connection.ts'),
 };
 
+const plantName = /^--plant=(.+)$/.exec(process.argv.find((arg) => arg.startsWith('--plant=')) ?? '')?.[1];
+const plant = plantName === undefined ? undefined : PLANTED[plantName];
+if (plantName !== undefined && plant === undefined) throw new Error(`no bug is called ${plantName}`);
+
+/** The agent's source with a bug in it. */
+function planted(url: string): string | undefined {
+  if (plant === undefined || url !== `${source}${plant.file}`) return undefined;
+  const text = readFileSync(fileURLToPath(url), 'utf8');
+  if (!text.includes(plant.find)) throw new Error(`${plant.file} has no such text any more: ${plant.find}`);
+  return text.replace(plant.find, plant.replace);
+}
+
 registerHooks({
+  load(url, context, next) {
+    const text = planted(url);
+    if (text === undefined) return next(url, context);
+    return { format: 'module-typescript', source: text, shortCircuit: true };
+  },
   resolve(specifier, context, next) {
     const parent = context.parentURL ?? '';
     const isOurs = parent.startsWith(source) || parent.startsWith(new URL('../fakes/', here).href);

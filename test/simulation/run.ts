@@ -1,6 +1,7 @@
 // One run: a seed, a profile, and what came of it.
-import type { Violation } from './invariants/violation.ts';
 import { Inspector } from './invariants/inspector.ts';
+import type { Violation } from './invariants/violation.ts';
+import { Lives } from './lives.ts';
 import { drawActions, type Action, type Profile } from './workload/actions.ts';
 import { perform } from './world/perform.ts';
 import { World, type WorldOptions } from './world/world.ts';
@@ -19,6 +20,8 @@ export type Outcome = {
   readonly simulatedMs: number;
   readonly mostPods: number;
   readonly violations: readonly Violation[];
+  readonly actions: readonly Action[];
+  readonly lives: Lives;
 };
 
 const SAMPLE_MS = 10_000;
@@ -32,7 +35,9 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
   await furnish(world);
   world.agent.start();
   const { scheduler } = world;
-  for (const action of options.actions ?? drawActions(seed, profile))
+  const actions = options.actions ?? drawActions(seed, profile);
+  const lives = new Lives(world, actions);
+  for (const action of actions)
     scheduler.after(action.atMs - scheduler.monotonic(), () => perform(world, action), scheduler.world);
   const look = (): void => {
     world.faults.sample();
@@ -42,6 +47,7 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
   look();
   await scheduler.runUntil(profile.untilMs, () => inspector.violations.length > 0);
   process.off('unhandledRejection', crash);
+  lives.end(scheduler.monotonic());
   return {
     seed,
     digest: world.digest(),
@@ -49,6 +55,8 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
     simulatedMs: scheduler.monotonic(),
     mostPods: inspector.mostPods,
     violations: inspector.violations,
+    actions,
+    lives,
   };
 }
 

@@ -73,6 +73,7 @@ export class FileTree {
       usedBytes: 0,
       readOnly: false,
       full: false,
+      low: false,
     } as Omit<FileSystem, 'root'> & { root?: Inode };
     fs.root = new Inode(fs as FileSystem, 'dir', 0o755, ++this.#lastIno, this.#now());
     return fs as FileSystem;

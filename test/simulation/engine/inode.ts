@@ -14,6 +14,8 @@ export type FileSystem = {
   readOnly: boolean;
   /** Writes fail for want of room. */
   full: boolean;
+  /** Says that there is hardly any room left; writes succeed. */
+  low: boolean;
   readonly root: Inode;
   /** A directory was made: control files of a cgroup appear. */
   onMkdir?: (dir: Inode) => void;

@@ -33,6 +33,7 @@ export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undef
     const container = state.containers.get(containerId);
     if (container === undefined || !world.running().includes(container) || !container.sandbox.ready) return;
     const seen = podOf(uidOf(container));
+    if (world.faults.isEvicting) return;
     if (seen === undefined || seen.isDeleting || seen.hasEnded || !STEADY.has(seen.kind)) return;
     report(
       'nothing needed is stopped',

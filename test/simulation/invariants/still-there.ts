@@ -7,7 +7,7 @@ export const stillThere: Invariant = ({ pods, running, directories, cgroups, mou
   const mounted = new Set(mounts);
   return [...new Set(running.map((c) => uidOf(c)))]
     .map((uid) => pods.get(uid))
-    .filter((p) => p !== undefined && !p.isDeleting && !p.hasEnded)
+    .filter((p) => p !== undefined)
     .flatMap((p) => {
       if (p === undefined) return [];
       const name = `${p.pod.metadata.name} (${p.kind}) runs and`;

@@ -183,7 +183,7 @@ function statAt(path: Path, syscall: 'stat' | 'lstat', o?: StatOptions): SimStat
 const statfs = (path: Path) => {
   const { fs } = inodeOf(path, 'statfs');
   const blocks = Math.floor(fs.capacityBytes / 4096);
-  const free = fs.full ? 0 : Math.max(0, blocks - Math.ceil(fs.usedBytes / 4096));
+  const free = fs.low ? 0 : Math.max(0, blocks - Math.ceil(fs.usedBytes / 4096));
   const type = MAGIC[fs.type] ?? 0xef53;
   return { type, bsize: 4096, frsize: 4096, blocks, bfree: free, bavail: free, files: 6_000_000, ffree: 5_900_000 };
 };

@@ -20,6 +20,14 @@ export type Profile = {
 };
 
 const MINUTE = 60_000;
+
+/** How busy and how troubled a run is, where nobody says: some nodes are quiet for hours, others never. */
+export function drawProfile(seed: number, untilMs: number, pods: number): Profile {
+  const random = new Random(seed, 'profile');
+  const lifeMs = random.pick([3, 10, 30, 120]) * MINUTE;
+  return { untilMs, pods, lifeMs, faultEveryMs: random.pick([1, 3, 10, 30]) * MINUTE };
+}
+
 const START_MS = 30_000;
 
 export function drawActions(seed: number, profile: Profile): readonly Action[] {
@@ -81,6 +89,7 @@ const LASTING: readonly string[] = [
   'api-errors',
   'api-answers-lost',
   'disk-full',
+  'disk-low',
   'disk-read-only',
   'disk-slow',
 ];

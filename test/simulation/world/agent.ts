@@ -42,6 +42,12 @@ export class Agent {
     this.#o = options;
   }
 
+  install(): void {
+    const { files } = this.#deps;
+    files.sync(putFile(files, '/etc/kubernetes/kubelet.yaml', this.#o.config));
+    files.sync(putFile(files, '/etc/kubernetes/kubeconfig', KUBECONFIG));
+  }
+
   get isRunning(): boolean {
     return this.#owner.alive;
   }
@@ -53,9 +59,7 @@ export class Agent {
   start(): void {
     this.#isWanted = true;
     if (this.#owner.alive) return;
-    const { scheduler, files } = this.#deps;
-    putFile(files, '/etc/kubernetes/kubelet.yaml', this.#o.config);
-    putFile(files, '/etc/kubernetes/kubeconfig', KUBECONFIG);
+    const { scheduler } = this.#deps;
     const owner = { name: `agent-${++this.#starts}`, alive: true };
     this.#owner = owner;
     this.#stop = new AbortController();

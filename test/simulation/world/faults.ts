@@ -70,12 +70,16 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     end: ({ api }) => (api.fault = () => undefined),
   },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
+  'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {
     begin: ({ files }) => (files.root.fs.readOnly = true),
     end: ({ files }) => (files.root.fs.readOnly = false),
   },
   'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
 };
+
+/** The pressure is taken for over after five minutes. */
+const EVICTION_MS = 10 * 60_000;
 
 export class Faults {
   readonly #world: World;
@@ -84,6 +88,7 @@ export class Faults {
   #seen = 0;
   #sampledMs = 0;
   #calmMs = 0;
+  #lowMs = -Infinity;
 
   constructor(world: World) {
     this.#world = world;
@@ -91,6 +96,11 @@ export class Faults {
 
   get active(): readonly string[] {
     return [...this.#active.keys()];
+  }
+
+  /** The node may evict pods: its disk is, or was a moment ago, nearly full. */
+  get isEvicting(): boolean {
+    return this.#active.has('disk-low') || this.#world.scheduler.monotonic() - this.#lowMs < EVICTION_MS;
   }
 
   /** So much time has passed calmly since the beginning. */
@@ -116,6 +126,7 @@ export class Faults {
         const left = (this.#active.get(name) ?? 1) - 1;
         if (left > 0) return void this.#active.set(name, left);
         this.#active.delete(name);
+        if (name === 'disk-low') this.#lowMs = scheduler.monotonic();
         fault.end(this.#world);
         this.#world.trace(`end ${name}`);
       },

@@ -99,6 +99,7 @@ export class World {
       },
       { verbosity: options.verbosity ?? 0, config: agentConfig(world.runtime.endpoint) },
     );
+    world.agent.install();
     return world;
   }
 

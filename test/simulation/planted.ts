@@ -1,0 +1,61 @@
+// Bugs put into the agent on purpose, one of each class, as one replaced expression of its source: the proof that the
+// simulation can fail. A row whose text is no longer in the file fails at once.
+
+export type Planted = {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** The invariants that may notice it first. */
+  readonly found: readonly string[];
+};
+
+export const PLANTED: Readonly<Record<string, Planted>> = {
+  'lost-wake-up': {
+    file: 'lib/keyed-runner.ts',
+    find: 'if (this.#running.has(key)) this.#again.add(key);',
+    replace: 'if (this.#running.has(key)) return;',
+    found: ['status is true', 'wanted runs', 'stops in time', 'nothing else runs', 'given back', 'news arrives'],
+  },
+  'double-start': {
+    file: 'runtime/plan.ts',
+    find: "if (seen?.state !== 'running') {",
+    replace: "if (seen?.state !== 'running' || seen.attempt === 2) {",
+    found: ['no container twice', 'nothing needed is stopped'],
+  },
+  'leaked-mount': {
+    file: 'host/mounts/mounter.ts',
+    find: 'if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));',
+    replace: 'if (options.inMemory === true) return;',
+    found: ['given back', 'stops in time'],
+  },
+  'early-removal': {
+    file: 'garbage/pod-leftovers.ts',
+    find: 'isInUse(podUid(uid)) || isAlive(observed.get(podUid(uid)));',
+    replace: 'isInUse(podUid(uid)) && !isAlive(observed.get(podUid(uid)));',
+    found: ['still there'],
+  },
+  'forgotten-retry': {
+    file: 'pods/pod-workers.ts',
+    find: 'if (!scope.signal.aborted) againMs = this.#failed(worker, err);',
+    replace: 'if (!scope.signal.aborted) this.#failed(worker, err);',
+    found: ['wanted runs', 'stops in time', 'nothing else runs', 'given back', 'status is true'],
+  },
+  'needless-restart': {
+    file: 'runtime/plan-steps.ts',
+    find: 'seen.annotations[HASH] !== undefined && seen.annotations[HASH] !== containerHash(container);',
+    replace: 'seen.attempt === 1 || seen.annotations[HASH] !== containerHash(container);',
+    found: ['nothing needed is stopped'],
+  },
+  'grace-forgotten': {
+    file: 'runtime/stop-container.ts',
+    find: 'let grace = request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason);',
+    replace: 'let grace = 600 + (request.graceOverrideSeconds ?? graceSeconds(pod, container, request.reason));',
+    found: ['stops in time', 'nothing else runs'],
+  },
+  'status-never-repeated': {
+    file: 'status/status-sync.ts',
+    find: 'this.#retryLater(uid);\n    }\n  }',
+    replace: 'this.#sent.set(uid, { version: Infinity, apiUid: uid, finished: true, withheld: false });\n    }\n  }',
+    found: ['status is true', 'stops in time', 'given back'],
+  },
+};
