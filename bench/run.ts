@@ -21,6 +21,7 @@ import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
 import { countPods } from './counts/counts.ts';
 import { countsTable, record, recorded } from './counts/guard.ts';
+import { manyPods } from './many/many.ts';
 import { fleetCommand, fleetReport } from './fleet/command.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
 import type { Runtime } from './soak/soak-world.ts';
@@ -54,6 +55,7 @@ ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 On their own:
   counts     calls, allocations and context switches per start and stop, on a runtime in memory
   fleet      many kubelets on one API server: what a node costs it, and what happens after an outage (--nodes N)
+  many       500 pods on one node, on a runtime in memory: the last 50 against the first, memory, idle CPU, a restart
   soak       20,000 pods come and go on a runtime in memory (--containerd: 500 on containerd): nothing may be left
   readme     redraws the tables in README.md and history.svg from history.jsonl
 
@@ -76,6 +78,7 @@ type Options = {
   readonly record: string | undefined;
   /** How many kubelets. */
   readonly fleet: number | undefined;
+  readonly many: boolean;
   readonly readme: boolean;
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
@@ -105,7 +108,9 @@ function readOptions(argv: readonly string[]): Options | undefined {
     },
   });
   const [alone] =
-    positionals.length === 1 ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'readme'].includes(name)) : [];
+    positionals.length === 1
+      ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'many', 'readme'].includes(name))
+      : [];
   const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
   const quick = values.quick === true;
@@ -123,6 +128,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
     counts: alone === 'counts',
     record: values.record,
     fleet: alone === 'fleet' ? Number(values.nodes ?? (quick ? 2 : 5)) : undefined,
+    many: alone === 'many',
     readme: alone === 'readme',
     form,
     trace: values.trace === true,
@@ -163,6 +169,7 @@ async function main(): Promise<void> {
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
     if (options.counts) await runCounts(options);
+    else if (options.many) await runMany(options, dist);
     else if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
     else await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
   } finally {
@@ -201,6 +208,14 @@ async function runCounts({ json, nodeOptions, record: why }: Options): Promise<v
   const counted = await countPods({ ...programOf('source', ''), nodeOptions, pods: 60 });
   if (why !== undefined) record(counted, why);
   process.stdout.write(`${json ? JSON.stringify(counted, undefined, 2) : `\n${countsTable(counted, before)}`}\n`);
+}
+
+async function runMany({ form, quick, json, nodeOptions }: Options, dist: string): Promise<void> {
+  const load = loadAverage();
+  const rows = await manyPods({ ...programOf(form, dist), nodeOptions, quick, say });
+  const machine = { ...processors(), loadBefore: load, loadAfter: loadAverage() };
+  const head = `${machine.cores} cores (${machine.cpu}), runtime in memory, Node ${process.version}, load ${load} before, ${machine.loadAfter} after`;
+  process.stdout.write(`${json ? JSON.stringify({ machine, rows }, undefined, 2) : `\n${head}\n\n${table(rows)}`}\n`);
 }
 
 async function runFleet({ form, quick, json, nodeOptions }: Options, nodes: number, dist: string): Promise<void> {

@@ -31,6 +31,13 @@ export function residentMb(pid: number): number {
   return (Number(kib) * 1024) / 1e6;
 }
 
+/** Megabytes (10^6): all pages, those of no file, and all with what is shared divided by those who share it. */
+export function memoryMb(pid: number): { resident: number; anonymous: number; proportional: number } {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const mb = (name: string): number => (Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1]) * 1024) / 1e6;
+  return { resident: mb('Rss'), anonymous: mb('Anonymous'), proportional: mb('Pss') };
+}
+
 /** How busy the machine was lately: processes that wanted to run, over the last minute. */
 export const loadAverage = (): number => Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[0]);
 

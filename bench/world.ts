@@ -224,7 +224,7 @@ staticPodPath: ${of.manifests}
 containerRuntimeEndpoint: ${of.endpoint}
 failCgroupV1: false
 failSwapOn: false
-maxPods: 300
+maxPods: 600
 cgroupRoot: ${of.cgroupRoot}
 podLogsDir: ${of.dir}/pod-logs
 address: 127.0.0.1

@@ -1,0 +1,191 @@
+// Five hundred pods on one node, on the runtime in memory: what the last ones cost against the first, what all of them cost
+// while nothing happens, and how the kubelet comes back to them. A machine's containerd would be the limit long before.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pod } from '../../src/core/pod.ts';
+import { PODS } from '../../src/kube/resources.ts';
+import { startFleet, type FleetNode, type FleetWorld } from '../fleet/fleet-world.ts';
+import { benchPod, NAMESPACE, names, type Shape } from '../pods.ts';
+import type { Row, Unit } from '../rows.ts';
+import { cpuMs, inParallel, interrupted, memoryMb } from '../statistics.ts';
+import type { WorldOptions } from '../world.ts';
+
+const { signal } = new AbortController();
+export type ManyOptions = WorldOptions & { readonly quick: boolean; readonly say: (line: string) => void };
+
+const STEP = 50;
+/** Longer than the kubelet waits before it tidies up its memory. */
+const SETTLE_MS = 15_000;
+const WITHIN_MS = 600_000;
+/** Anonymous megabytes that are wanted at most. */
+const WANTED_MB: Readonly<Record<number, number>> = { 0: 30, 50: 40, 100: 48, 500: 120 };
+/** Of one core, for a pod without probes. */
+const PERCENT_PER_POD = 0.02;
+
+export async function manyPods(options: ManyOptions): Promise<Row[]> {
+  const world = await startFleet(1, options);
+  const web = createServer((_, answer) => answer.end('ok')).listen(0, '127.0.0.1');
+  try {
+    await once(web, 'listening');
+    const [node] = world.nodes;
+    if (node === undefined) throw new Error('no node was started');
+    const probed = probedShape((web.address() as AddressInfo).port);
+    return await Promise.race([new Many(world, node, options).measure(probed), interrupted()]);
+  } finally {
+    web.close();
+    await world.stop();
+  }
+}
+
+/** One exec and one HTTP probe every ten seconds. */
+const probedShape = (port: number): Shape => ({
+  container: {
+    livenessProbe: { exec: { command: ['/bin/true'] }, periodSeconds: 10 },
+    readinessProbe: { httpGet: { host: '127.0.0.1', port, path: '/' }, periodSeconds: 10 },
+  },
+});
+
+type Burst = { readonly tookMs: number; readonly cpuMs: number };
+
+class Many {
+  readonly #world: FleetWorld;
+  readonly #node: FleetNode;
+  readonly #o: ManyOptions;
+  readonly #most: number;
+  readonly #windowMs: number;
+  readonly #rows: Row[] = [];
+
+  constructor(world: FleetWorld, node: FleetNode, options: ManyOptions) {
+    this.#world = world;
+    this.#node = node;
+    this.#o = options;
+    this.#most = options.quick ? 100 : 500;
+    this.#windowMs = options.quick ? 10_000 : 30_000;
+  }
+
+  async measure(probed: Shape): Promise<Row[]> {
+    const idle = await this.#quiet(0);
+    const bursts: Burst[] = [];
+    for (let count = STEP; count <= this.#most; count += STEP) {
+      bursts.push(await this.#start(names('plain', count).slice(-STEP)));
+      if (count in WANTED_MB || count === this.#most / 2) await this.#quiet(count, idle);
+    }
+    this.#burstRows(bursts);
+    await this.#restart();
+    await this.#removeAll();
+    for (const count of [this.#most / 2, this.#most]) {
+      await this.#start(names('probed', count).slice(-this.#most / 2), probed);
+      await this.#quiet(count, undefined, ', an exec and an HTTP probe each every 10 s');
+    }
+    return this.#rows;
+  }
+
+  #row(key: string, what: string, unit: Unit, value: number, more: Partial<Row> = {}): void {
+    this.#rows.push({ key: `many.${key}`, what, unit, value, ...more });
+    this.#o.say(`${what}: ${value.toFixed(2)} ${unit}`);
+  }
+
+  async #start(list: readonly string[], shape: Shape = {}): Promise<Burst> {
+    const { client } = this.#world;
+    const { name: nodeName, kubelet } = this.#node;
+    const [from, cpu] = [performance.now(), cpuMs(kubelet.pid)];
+    await inParallel(list, 8, async (name) => {
+      const pod = benchPod(name, { ...shape, spec: { nodeName, ...shape.spec } });
+      await client.create(PODS, { namespace: NAMESPACE }, pod, signal);
+    });
+    await this.#until('pods are ready', (pods) => {
+      const ready = new Set(pods.filter(isReady).map((pod) => pod.metadata.name));
+      return list.every((name) => ready.has(name));
+    });
+    return { tookMs: performance.now() - from, cpuMs: cpuMs(kubelet.pid) - cpu };
+  }
+
+  /** Memory and, against what it was without pods, CPU. Returns the CPU in percent of a core. */
+  async #quiet(count: number, idle?: number, shape = ''): Promise<number> {
+    const { kubelet } = this.#node;
+    await sleep(SETTLE_MS);
+    const [from, cpu] = [performance.now(), cpuMs(kubelet.pid)];
+    await sleep(this.#windowMs);
+    const percent = ((cpuMs(kubelet.pid) - cpu) / (performance.now() - from)) * 100;
+    const what = `${count} pods${shape}`;
+    const key = `${shape === '' ? '' : 'probed-'}${count}`;
+    const wanted = idle === undefined || count === 0 ? {} : { wanted: { atMost: idle + PERCENT_PER_POD * count } };
+    this.#row(`${key}.cpu`, `${what}: CPU while nothing happens (of one core)`, '%', percent, wanted);
+    if (shape !== '') return percent;
+    const { resident, anonymous, proportional } = memoryMb(kubelet.pid);
+    const most = WANTED_MB[count];
+    this.#row(
+      `${key}.anonymous`,
+      `${what}: anonymous memory`,
+      'MB',
+      anonymous,
+      most === undefined ? {} : { wanted: { atMost: most } },
+    );
+    this.#row(`${key}.resident`, `${what}: resident memory`, 'MB', resident);
+    this.#row(`${key}.proportional`, `${what}: proportional memory`, 'MB', proportional);
+    return percent;
+  }
+
+  #burstRows(bursts: readonly Burst[]): void {
+    const [first, last] = [bursts[0], bursts.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const rate = ({ tookMs }: Burst): number => (STEP * 1000) / tookMs;
+    this.#row('rate', `pods/s of the last ${STEP} of ${this.#most} (floor: the first ${STEP})`, 'pods/s', rate(last), {
+      floor: rate(first),
+      wanted: { atLeast: 0.9 },
+    });
+    this.#row(
+      'cpu',
+      `CPU per pod started of the last ${STEP} of ${this.#most} (floor: the first)`,
+      'ms',
+      last.cpuMs / STEP,
+      {
+        floor: first.cpuMs / STEP,
+      },
+    );
+  }
+
+  /** The kubelet goes and comes back; a new pod says when it is of use again. */
+  async #restart(): Promise<void> {
+    const { kubelet } = this.#node;
+    const before = new Set(this.#node.cri.state.containers.keys());
+    await kubelet.stop();
+    const from = performance.now();
+    await kubelet.start();
+    await this.#start(['after-restart']);
+    const tookMs = performance.now() - from;
+    await sleep(SETTLE_MS);
+    const left = [...this.#node.cri.state.containers.keys()].filter((id) => before.has(id)).length;
+    const note =
+      left === before.size ? 'no container touched' : `${before.size - left} of ${before.size} containers went`;
+    this.#row('restart', `restart with ${this.#most} pods: exec to a new pod Ready`, 's', tookMs / 1000, {
+      wanted: { atMost: 3 },
+      note,
+    });
+    this.#row('restart-cpu', `restart with ${this.#most} pods: CPU until quiet`, 'ms', cpuMs(kubelet.pid));
+  }
+
+  async #removeAll(): Promise<void> {
+    const { client } = this.#world;
+    const { items } = await client.list<Pod>(PODS, { namespace: NAMESPACE }, signal);
+    await inParallel(items, 8, async ({ metadata: { name } }) => {
+      await client.delete(PODS, { namespace: NAMESPACE, name }, { gracePeriodSeconds: 1 }, signal);
+    });
+    await this.#until('all pods are gone', (pods) => pods.length === 0);
+  }
+
+  async #until(what: string, done: (pods: readonly Pod[]) => boolean): Promise<void> {
+    const end = performance.now() + WITHIN_MS;
+    for (;;) {
+      const { items } = await this.#world.client.list<Pod>(PODS, { namespace: NAMESPACE }, signal);
+      if (done(items)) return;
+      if (performance.now() > end) throw new Error(`not within ${WITHIN_MS / 1000} s: ${what}`);
+      await sleep(200);
+    }
+  }
+}
+
+const isReady = (pod: Pod): boolean =>
+  pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
