@@ -77,6 +77,11 @@ describe('parseNodeIps', () => {
 });
 
 describe('default routes', () => {
+  it('are none in empty tables', () => {
+    assert.equal(defaultDevice4(''), undefined);
+    assert.equal(defaultDevice6(''), undefined);
+  });
+
   it('reads the kernel’s tables', () => {
     const v4 =
       'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n' +

@@ -24,6 +24,7 @@ const rows: readonly (readonly [string, QosClass, Container['resources'], Partia
     { ...NONE, 'memory.high': `${Math.floor((100 * MI + 924 * MI * 0.9) / 4096) * 4096}` },
   ],
   ['request and limit equal: never throttled', 'Guaranteed', mem('100Mi', '100Mi'), {}, NONE],
+  ['a request, nothing known of the node', 'Burstable', mem('100Mi'), { allocatableBytes: () => 0 }, NONE],
   ['nothing asked for, nothing known of the node', 'BestEffort', {}, { allocatableBytes: () => 0 }, NONE],
   ['reserved for good', 'Guaranteed', mem('100Mi', '100Mi'), { tiered: true }, { 'memory.min': `${100 * MI}` }],
   [

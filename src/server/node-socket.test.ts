@@ -24,7 +24,12 @@ const ask = (method: string, path: string): Promise<number> =>
   });
 
 const opened = async (): Promise<void> => {
-  while (!existsSync(socketPath) || (statSync(socketPath).mode & 0o777) !== 0o600) await new Promise(setImmediate);
+  // What a killed run left is removed between two looks.
+  const isOpen = (): boolean => {
+    const found = statSync(socketPath, { throwIfNoEntry: false });
+    return found?.isSocket() === true && (found.mode & 0o777) === 0o600;
+  };
+  while (!isOpen()) await new Promise(setImmediate);
 };
 
 describe('the socket of the command line', () => {
