@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import { formatState } from './go-json.ts';
 import { formatPodResourceState, parsePodResourceState } from './pod-resource-state.ts';
 
+/** The Go kubelet puts all of an entry in the place of what the spec has: without its claims a container loses its devices. */
+const claiming = { requests: { cpu: '1' }, claims: [{ name: 'gpu', request: 'one' }, { name: 'nic' }] };
 const sized = { requests: { cpu: '100m', memory: '64Mi' } };
 
 describe('the state of pod resources', () => {
@@ -16,6 +18,7 @@ describe('the state of pod resources', () => {
     ['without containers', { ContainerResources: null, PodLevelResources: null }, { containers: {} }],
     ['with nulls all the way down', { ContainerResources: { c: { limits: null } } }, { containers: { c: {} } }],
     ['of a container that asks for nothing', { ContainerResources: { c: null } }, { containers: { c: {} } }],
+    ['with claims', { ContainerResources: { c: claiming } }, { containers: { c: claiming } }],
     ['from before pod-level resources', { ContainerResources: { c: sized } }, { containers: { c: sized } }],
   ] as const)
     it(`is read ${name}`, () =>
@@ -31,6 +34,12 @@ describe('the state of pod resources', () => {
       'with an odd quantity',
       { ContainerResources: { c: { requests: { cpu: 'much' } } } },
       'ContainerResources[c].requests[cpu] is no quantity',
+    ],
+    ['with one claim', { ContainerResources: { c: { claims: {} } } }, 'ContainerResources[c].claims is no list'],
+    [
+      'with a claim that has no name',
+      { ContainerResources: { c: { claims: [{ request: 'x' }] } } },
+      'ContainerResources[c].claims[0] has no name',
     ],
     [
       'with a number for a quantity',
@@ -63,13 +72,15 @@ describe('the state of pod resources', () => {
       new Map([
         ['b', { containers: { z: {}, a: { requests: { memory: '1Mi', cpu: '1' }, limits: { cpu: '2' } } } }],
         ['a', { containers: {}, pod: sized }],
+        ['c', { containers: { c: claiming } }],
       ]),
     );
     const { data } = JSON.parse(text) as { data: string };
     assert.equal(
       data,
       '{"entries":{"a":{"ContainerResources":{},"PodLevelResources":{"requests":{"cpu":"100m","memory":"64Mi"}}},' +
-        '"b":{"ContainerResources":{"a":{"limits":{"cpu":"2"},"requests":{"cpu":"1","memory":"1Mi"}},"z":{}},"PodLevelResources":null}}}',
+        '"b":{"ContainerResources":{"a":{"limits":{"cpu":"2"},"requests":{"cpu":"1","memory":"1Mi"}},"z":{}},"PodLevelResources":null},' +
+        '"c":{"ContainerResources":{"c":{"requests":{"cpu":"1"},"claims":[{"name":"gpu","request":"one"},{"name":"nic"}]}},"PodLevelResources":null}}}',
     );
   });
 });

@@ -16,6 +16,8 @@ export type PodResourceState = {
   readonly damaged: readonly { readonly uid: string; readonly problem: string }[];
 };
 
+type Claim = NonNullable<ResourceRequirements['claims']>[number];
+
 class Damage extends Error {}
 
 /** Throws only when the file as a whole is no such file. */
@@ -42,10 +44,13 @@ export function formatPodResourceState(pods: ReadonlyMap<string, PodResourceEntr
 }
 
 /** In the order in which Go encodes maps and this struct. */
-const goRequirements = ({ limits, requests }: ResourceRequirements): ResourceRequirements => ({
+const goRequirements = ({ limits, requests, claims }: ResourceRequirements): ResourceRequirements => ({
   ...(limits !== undefined && { limits: sorted(limits, (q) => q) }),
   ...(requests !== undefined && { requests: sorted(requests, (q) => q) }),
+  ...(claims !== undefined && { claims: claims.map(goClaim) }),
 });
+
+const goClaim = ({ name, request = '' }: Claim): Claim => ({ name, ...(request !== '' && { request }) });
 
 const sorted = <T, U>(record: Readonly<Record<string, T>>, map: (value: T) => U): Record<string, U> =>
   Object.fromEntries(
@@ -68,7 +73,22 @@ function requirementsOf(value: unknown, path: string): ResourceRequirements | un
   if (fields === undefined) return undefined;
   const limits = listOf(fields['limits'], `${path}.limits`);
   const requests = listOf(fields['requests'], `${path}.requests`);
-  return { ...(limits !== undefined && { limits }), ...(requests !== undefined && { requests }) };
+  const claims = claimsOf(fields['claims'], `${path}.claims`);
+  return {
+    ...(limits !== undefined && { limits }),
+    ...(requests !== undefined && { requests }),
+    ...(claims !== undefined && { claims }),
+  };
+}
+
+function claimsOf(value: unknown, path: string): readonly Claim[] | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (!Array.isArray(value)) throw new Damage(`${path} is no list`);
+  return value.map((each: unknown, i) => {
+    const { name, request } = fieldsOf(each, `${path}[${i}]`) ?? {};
+    if (typeof name !== 'string') throw new Damage(`${path}[${i}] has no name`);
+    return goClaim({ name, ...(typeof request === 'string' && { request }) });
+  });
 }
 
 function listOf(value: unknown, path: string): ResourceList | undefined {

@@ -14,13 +14,15 @@ const allContainers = (pod: Pod): readonly Container[] => [...(pod.spec.initCont
 
 /** Everything the spec asks for. */
 export const allocationOf = (pod: Pod): Allocation => ({
-  containers: Object.fromEntries(allContainers(pod).map((c) => [c.name, withoutClaims(c.resources)])),
-  ...(pod.spec.resources !== undefined && { pod: withoutClaims(pod.spec.resources) }),
+  containers: Object.fromEntries(allContainers(pod).map((c) => [c.name, granted(c.resources)])),
+  ...(pod.spec.resources !== undefined && { pod: granted(pod.spec.resources) }),
 });
 
-const withoutClaims = (resources: ResourceRequirements = {}): ResourceRequirements => ({
-  ...(resources.limits !== undefined && { limits: resources.limits }),
-  ...(resources.requests !== undefined && { requests: resources.requests }),
+/** With its claims, although nobody resizes them: the Go kubelet puts all of it in the place of the spec's. */
+const granted = ({ limits, requests, claims }: ResourceRequirements = {}): ResourceRequirements => ({
+  ...(limits !== undefined && { limits }),
+  ...(requests !== undefined && { requests }),
+  ...(claims !== undefined && { claims }),
 });
 
 /** Whether the spec asks for other cpu or memory than was granted. */

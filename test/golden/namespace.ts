@@ -6,6 +6,8 @@ import { CONFIG_MAPS, SECRETS, SERVICES, type Resource } from '../../src/kube/re
 import { isFault } from '../../src/lib/errors.ts';
 import type { TestNode } from '../harness/node.ts';
 
+type Cluster = { readonly client: TestNode['client']; readonly api: Pick<TestNode['api'], 'caPem'> };
+
 const never = new AbortController().signal;
 const core = (plural: string): Resource<KubeObject> => ({ base: '/api/v1', plural });
 const RESOURCES: Readonly<Record<string, Resource<KubeObject>>> = {
@@ -14,7 +16,7 @@ const RESOURCES: Readonly<Record<string, Resource<KubeObject>>> = {
   Service: SERVICES,
 };
 
-export async function createGoldenNamespace(node: TestNode): Promise<void> {
+export async function createGoldenNamespace(node: Cluster): Promise<void> {
   await node.client.create(core('namespaces'), {}, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'golden' } }, never);
   const objects = JSON.parse(readFileSync(join(import.meta.dirname, 'objects.json'), 'utf8')) as KubeObject[];
   for (const object of objects) await create(node, RESOURCES[object.kind ?? ''] ?? CONFIG_MAPS, object);
@@ -25,7 +27,7 @@ export async function createGoldenNamespace(node: TestNode): Promise<void> {
   await create(node, CONFIG_MAPS, ca);
 }
 
-async function create(node: TestNode, resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
+async function create(node: Cluster, resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
   try {
     await node.client.create(resource, { namespace: 'golden' }, object, never);
   } catch (err) {
