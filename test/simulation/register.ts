@@ -34,7 +34,7 @@ const PLATFORM: Readonly<Record<string, string>> = {
 
 /** Modules that touch nothing outside the process. */
 const PURE =
-  /^node:(path|url|util|events|stream|stream\/promises|zlib|assert|assert\/strict|async_hooks|buffer|module|perf_hooks)$/;
+  /^node:(path|url|util|events|stream|stream\/promises|zlib|assert|assert\/strict|async_hooks|buffer|module|perf_hooks|readline)$/;
 
 /** The program's own edges to the operating system: below them nothing is left to simulate. */
 const EDGES: Readonly<Record<string, string>> = {
