@@ -291,8 +291,8 @@ async function start(): Promise<void> {
   const io: MainIo = {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
-    columns: process.stdout.columns ?? 100,
-    rows: process.stdout.rows ?? 24,
+    columns: process.stdout.columns || 100,
+    rows: process.stdout.rows || 24,
     isTerminal: process.stdout.isTTY,
   };
   const code = await main(process.argv.slice(2), io, processSignals);
