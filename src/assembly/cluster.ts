@@ -103,7 +103,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   nodes.subscribe(() => {
     const node = known.get();
     deps.onNode(node);
-    status.wake();
+    status.nodeSeen(node);
     keeper.nodeSeen(node);
     checkpoint?.nodeChanged(nodes.store.byName(undefined, nodeName));
   });

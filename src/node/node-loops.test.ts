@@ -150,6 +150,25 @@ describe('node status', () => {
     await t.stop();
   });
 
+  it('its own report, seen in the watch, causes no further one, however its words change; a cordon does', async () => {
+    let looks = 0;
+    const t = openStatus(() => facts([`last seen ${++looks} s ago`]));
+    await t.clock.advance(125_000);
+    const before = t.server.patches.length;
+    for (let i = 0; i < 20; i++) {
+      t.reporter.nodeSeen(t.server.node);
+      await t.clock.advance(1);
+    }
+    assert.ok(t.server.patches.length <= before + 1, `${t.server.patches.length - before} reports in 20 ms`);
+    const node = t.server.node as Node;
+    const seen = t.server.patches.length;
+    t.server.node = { ...node, spec: { ...node.spec, unschedulable: true } };
+    t.reporter.nodeSeen(t.server.node);
+    await t.clock.advance(1);
+    assert.equal(t.server.patches.length, seen + 1);
+    await t.stop();
+  });
+
   it('a wake while a round is under way is not lost', async () => {
     let now = facts();
     let during: (() => void) | undefined;

@@ -56,6 +56,7 @@ export class NodeStatusReporter implements Runnable {
   #unschedulable = false;
   #rebootTold = false;
   #podCidr = '';
+  #decided = '';
   #woken = false;
   #wakeLoop: () => void = () => undefined;
 
@@ -73,6 +74,18 @@ export class NodeStatusReporter implements Runnable {
   wake(): void {
     this.#woken = true;
     this.#wakeLoop();
+  }
+
+  /**
+   * Our own Node object came by. What others decide about it is followed at once. A new status is our own word, mostly, and
+   * some of it tells how long something has been so: following that would never end.
+   */
+  nodeSeen(node: Node | undefined): void {
+    const { uid, labels, annotations } = node?.metadata ?? {};
+    const decided = JSON.stringify([uid, labels, annotations, node?.spec]);
+    if (decided === this.#decided) return;
+    this.#decided = decided;
+    this.wake();
   }
 
   async run(signal: AbortSignal): Promise<void> {
