@@ -26,7 +26,7 @@ import { pullViews } from './pull-views.ts';
 import { specText } from './spec-text.ts';
 
 /** Figures of pods cost something for each of them: they are read as seldom as the node is full. */
-const FIGURES_MS = { least: 5000, perPod: 60, most: 60_000 };
+const FIGURES_MS = { least: 5000, perPod: 120, most: 60_000 };
 const SLOWEST = 5;
 const SECOND_MS = 1000;
 const KNOWN_ROWS = 1000;
