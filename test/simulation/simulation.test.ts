@@ -38,7 +38,7 @@ const violated = ({ text }: Ended): string => /VIOLATED at [^:]*: ([^:]+):/.exec
 
 describe('a simulated node', { concurrency: false }, () => {
   it('lives through faults, twice the same', async (t) => {
-    const args = ['--seed=20', '--until=20m', '--pods=10', '--life=3m', '--fault-every=1m'];
+    const args = ['--seed=20', '--until=20m', '--pods=10', '--life=5m', '--fault-every=4m'];
     const first = await simulate(5 * MINUTE, ...args);
     t.diagnostic(first.text);
     assert.equal(first.code, 0, first.text);
