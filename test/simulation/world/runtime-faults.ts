@@ -1,6 +1,7 @@
 // What may be wrong with the runtime: errors, slowness, and events that are lost, doubled or late.
 import type { FakeCri } from '../../fakes/fake-cri.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 
 const LATE_MS = 20_000;
@@ -9,6 +10,8 @@ export type RuntimeFaults = {
   /** Runs before a verb; a throw is its answer. */
   before: (verb: string) => void;
   slownessMs: number;
+  /** Of the runtime's process: calls that one began end with it. */
+  generation: number;
   events: 'sent' | 'lost' | 'doubled' | 'late';
 };
 
@@ -17,14 +20,16 @@ export function faultyRuntime(
   scheduler: Scheduler,
   onCall: (verb: string, request: unknown) => void,
 ): RuntimeFaults {
-  const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, events: 'sent' };
+  const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, generation: 0, events: 'sent' };
   runtime.interfere = async (verb, request, signal) => {
     onCall(verb, request);
     faults.before(verb);
+    const { generation } = faults;
     // A call that was given up goes on in the runtime all the same.
     if (faults.slownessMs > 0) await systemClock.sleep(faults.slownessMs * scheduler.latency.next(), NEVER);
     else if (WORK.has(verb)) await systemClock.sleep(20 * scheduler.latency.next(), NEVER);
     void signal;
+    if (generation !== faults.generation) throw new GrpcError(GrpcCode.Unavailable, 'the runtime has ended');
   };
   const send = runtime.state.onEvent;
   runtime.state.onEvent = (event) => {

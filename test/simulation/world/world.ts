@@ -148,6 +148,7 @@ export class World {
   restartRuntime(forMs: number): void {
     if (!this.isUp) return;
     this.isUp = false;
+    this.runtimeFaults.generation++;
     this.faults.disturb();
     void this.runtime.restart(Math.min(forMs, 60_000)).then(() => {
       this.isUp = true;
@@ -158,6 +159,7 @@ export class World {
   powerCut(forMs: number): void {
     if (!this.isUp) return;
     this.isUp = false;
+    this.runtimeFaults.generation++;
     this.faults.disturb();
     this.#killAgent();
     this.machine.sockets.clear();
