@@ -140,11 +140,15 @@ export class FileSource implements Runnable {
   #dropRecreated(): void {
     const gone = new Set<Pod>();
     for (const name of this.#recreated.take()) {
-      const file = [...this.#files.keys()].find((path) => basename(path) === name);
+      const file = this.#fileOf(name);
       for (const pod of this.#files.get(file ?? '')?.good.pods ?? []) gone.add(pod);
       if (file !== undefined) this.#files.delete(file);
     }
     if (this.#emitted.some((pod) => gone.has(pod))) this.#emit(this.#emitted.filter((pod) => !gone.has(pod)));
+  }
+
+  #fileOf(name: string): string | undefined {
+    return [...this.#files.keys()].find((path) => basename(path) === name);
   }
 
   #emit(pods: readonly Pod[]): void {
@@ -272,7 +276,8 @@ export class FileSource implements Runnable {
     const only = listing.isDirectory ? undefined : basename(path);
     try {
       const handle = watch(target, { persistent: false }, (event, name) => {
-        if (event === 'rename' && name !== null) this.#recreated.renamed(name, this.#deps.clock.monotonic());
+        if (event === 'rename' && name !== null)
+          this.#recreated.renamed(name, this.#deps.clock.monotonic(), this.#fileOf(name) !== undefined);
         if (name === null || name === only || (only === undefined && (event === 'rename' || isManifestName(name))))
           this.#wake();
       });

@@ -42,7 +42,14 @@ const rows: [what: string, renames: [name: string, at: number][], recreated: str
 for (const [what, renames, recreated] of rows)
   test(what, () => {
     const names = new RecreatedNames();
-    for (const [name, at] of renames) names.renamed(name, at);
+    for (const [name, at] of renames) names.renamed(name, at, true);
     assert.deepEqual([...names.take()], recreated);
     assert.deepEqual([...names.take()], [], 'told once');
   });
+
+test('a new file is moved over before long', () => {
+  const names = new RecreatedNames();
+  names.renamed('a', 0, false);
+  names.renamed('a', 5, true);
+  assert.deepEqual([...names.take()], []);
+});
