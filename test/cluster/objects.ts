@@ -211,11 +211,17 @@ function services(scene: () => Scene): void {
   it('a pod finds the services of its namespace and the API server in its environment', async () => {
     const s = scene();
     const service = await s.create(SERVICES, 'db', { spec: { ports: [{ name: 'sql', port: 5432 }] } });
-    const containers = [container('main', { command: shell('env; trap "exit 0" TERM; sleep 1000 & wait') })];
+    const containers = [
+      container('main', { command: shell('env; echo end of env; trap "exit 0" TERM; sleep 1000 & wait') }),
+    ];
     const variables = async (name: string, enableServiceLinks: boolean): Promise<readonly string[]> => {
       await s.pod(name, { enableServiceLinks, containers });
       const pod = await s.ready(name);
-      return (await s.output(pod)).split('\n');
+      const printed = await until('all is printed', async () => {
+        const text = await s.output(pod);
+        return text.includes('end of env') && text;
+      });
+      return printed.split('\n');
     };
     const [linked, alone] = await Promise.all([variables('linked', true), variables('unlinked', false)]);
     const { clusterIP } = service.spec ?? {};

@@ -58,7 +58,7 @@ function readiness(scene: () => Scene): void {
     const s = scene();
     const httpGet = { path: '/health?x=1', port: 'web', httpHeaders: [{ name: 'X-Who', value: 'me' }] };
     const script =
-      'nc -l -p 8080 -e sh -c "printf \'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\'; head -c 60 > /scratch/asked"';
+      'nc -l -p 8080 -e sh -c "printf \'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\'; head -c 60 > /scratch/new; mv /scratch/new /scratch/asked"';
     const main = container('main', {
       command: shell(`while :; do ${script}; done`),
       ports: [{ name: 'web', containerPort: 8080 }],
@@ -67,7 +67,10 @@ function readiness(scene: () => Scene): void {
     });
     await s.pod('named-port', { volumes: EMPTY, terminationGracePeriodSeconds: 1, containers: [main] });
     const pod = await s.ready('named-port');
-    assert.match(await s.exec(pod, 'sleep 1; cat /scratch/asked'), /^GET \/health\?x=1 HTTP\/1\.1\r\n/);
+    assert.match(
+      await s.exec(pod, 'until cat /scratch/asked; do sleep 0.1; done'),
+      /^GET \/health\?x=1 HTTP\/1\.1\r\n/,
+    );
   });
 }
 
@@ -202,10 +205,14 @@ function hooks(scene: () => Scene): void {
       ],
     });
     const listener = await s.ready('listener');
+    const listens = (): Promise<string> =>
+      s.exec(listener, "until cat /proc/net/tcp /proc/net/tcp6 | grep -q ':1F90 .* 0A '; do sleep 0.1; done");
+    await listens();
     const httpGet = (path: string) => ({ httpGet: { host: listener.status?.podIP ?? '', port: 8080, path } });
     const lifecycle = { postStart: httpGet('/hello'), preStop: httpGet('/goodbye') };
     await s.pod('caller', { containers: staying(':', { lifecycle }) });
     await s.ready('caller');
+    await listens();
     await s.delete('caller');
     await s.gone('caller');
     const asked = await s.exec(listener, 'cat /scratch/asked');
