@@ -73,11 +73,18 @@ function hugePageLimits(requests: Resources, sizes: readonly number[]): Readonly
 
 /** cpu.shares of the burstable tier: what all its pods asked for together. */
 export const burstableShares = (pods: readonly Pod[]): number =>
-  sharesOfMilli(
-    pods
-      .filter((pod) => qosClassOf(pod) === 'Burstable')
-      .reduce((sum, pod) => sum + toMilli(amountOf(podRequests(pod), 'cpu')), 0),
-  );
+  sharesOfMilli(pods.reduce((sum, pod) => sum + burstableMilli(pod), 0));
+
+/** Added up with every change of any pod: what one of them asks for is worked out once. */
+const KNOWN_MILLI = new WeakMap<Pod, number>();
+
+function burstableMilli(pod: Pod): number {
+  const known = KNOWN_MILLI.get(pod);
+  if (known !== undefined) return known;
+  const milli = qosClassOf(pod) === 'Burstable' ? toMilli(amountOf(podRequests(pod), 'cpu')) : 0;
+  KNOWN_MILLI.set(pod, milli);
+  return milli;
+}
 
 /** Settings from a plain resource list: the kubepods tier and the reserved cgroups. */
 export function settingsOfResources(resources: Resources, compressibleOnly = false): CgroupSettings {
