@@ -9,7 +9,8 @@ import type { Devices } from './device.ts';
 import { ContainerAllocateResponse } from './gen/device-plugin.ts';
 import { Inventory, STOP_GRACE_MS } from './inventory.ts';
 import { containerRequests, podRequests } from './requests.ts';
-import { deviceHints, masksOf } from './topology-hints.ts';
+import { numaCombinations } from '../core/numa-combinations.ts';
+import { deviceHints } from './topology-hints.ts';
 
 const devices = (spec: Record<string, readonly number[]>, sick: readonly string[] = []): Devices =>
   new Map(
@@ -86,7 +87,7 @@ describe('topology hints', () => {
     });
 
   it('visits masks by size, then by number', () => {
-    assert.deepEqual([...masksOf([0, 2, 5])], [[0], [2], [5], [0, 2], [0, 5], [2, 5], [0, 2, 5]]);
+    assert.deepEqual([...numaCombinations([0, 2, 5])], [[0], [2], [5], [0, 2], [0, 5], [2, 5], [0, 2, 5]]);
   });
 });
 

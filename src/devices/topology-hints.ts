@@ -1,4 +1,5 @@
 // On which NUMA nodes a request for devices could be met. Pure.
+import { numaCombinations } from '../core/numa-combinations.ts';
 import type { TopologyHint } from '../resources/topology/hint-provider.ts';
 import type { Devices } from './device.ts';
 
@@ -24,7 +25,7 @@ export function deviceHints(input: HintInput): readonly TopologyHint[] {
   const places = placesOf(input, reusable);
   let smallest = nodes.length;
   const fitting: (readonly number[])[] = [];
-  for (const mask of masksOf(nodes)) {
+  for (const mask of numaCombinations(nodes)) {
     let [all, free, reused] = [0, 0, 0];
     for (const place of places) {
       if (!place.nodes.some((n) => mask.includes(n))) continue;
@@ -52,15 +53,4 @@ function placesOf({ devices, free, numaNodes }: HintInput, reusable: readonly st
   for (const id of free) placeOf(id).free++;
   for (const id of reusable) placeOf(id).reusable++;
   return [...places.values()];
-}
-
-/** Every combination of nodes that is not empty: small ones first, then in the order of their numbers. */
-export function* masksOf(nodes: readonly number[]): Iterable<readonly number[]> {
-  for (let size = 1; size <= nodes.length; size++) yield* combinations(nodes, size);
-}
-
-function* combinations(nodes: readonly number[], size: number): Iterable<readonly number[]> {
-  if (size === 0) return void (yield []);
-  for (const [index, node] of nodes.entries())
-    for (const rest of combinations(nodes.slice(index + 1), size - 1)) yield [node, ...rest];
 }

@@ -1,7 +1,7 @@
 // From which NUMA nodes a number of CPUs could come. Pure.
 import type { CpuSet } from '../../core/cpuset.ts';
 import type { TopologyHint } from '../topology/hint-provider.ts';
-import { numaCombinations } from '../topology/numa-combinations.ts';
+import { numaCombinations } from '../../core/numa-combinations.ts';
 import { cpusIn, unitsOf, type CpuTopology } from './cpu-topology.ts';
 
 export type HintRequest = {

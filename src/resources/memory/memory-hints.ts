@@ -1,6 +1,6 @@
 // From which NUMA nodes memory of all requested types together could come. Pure.
 import type { HintsByResource, TopologyHint } from '../topology/hint-provider.ts';
-import { numaCombinations } from '../topology/numa-combinations.ts';
+import { numaCombinations } from '../../core/numa-combinations.ts';
 import { allocatableOn, breaksGroups, freeOn, type MachineMemory, type MemoryBlock } from './machine-memory.ts';
 import type { MemoryRequests } from './memory-requests.ts';
 
