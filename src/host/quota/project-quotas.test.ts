@@ -11,7 +11,7 @@ import { ProjectQuotas, type ProjectQuotasOpts } from './project-quotas.ts';
 
 const { signal } = new AbortController();
 
-/** Answers by the last part of the path; `silent` is never answered, `crash` ends it. */
+/** Answers by the last part of the path; `silent` is never answered, `crash` ends it, `half` ends it amid its answer. */
 const STAND_IN = `
 const project = { a: 1048577, b: 1048578 };
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
@@ -19,6 +19,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   const name = request.path.split('/').at(-1);
   if (name === 'silent') return;
   if (name === 'crash') process.exit(1);
+  if (name === 'half') return process.stdout.write('{"number":', () => process.exit(1));
   const answer = request.do === 'usage' ? { usage: { bytes: process.pid, inodes: request.project } } : {};
   if (request.do === 'assign') Object.assign(answer, name in project ? { project: project[name] } : { error: 'no', unsupported: true });
   console.log(JSON.stringify({ number, ...answer }));
@@ -84,8 +85,10 @@ describe('the process for quotas', () => {
   it('may end; whoever asked then gets no answer', async (t) => {
     const clock = new ManualClock();
     const asked = quotas(t, {}, clock);
-    assert.equal(await asked.assign('/v/crash', signal), false);
-    await clock.advance(60_001);
+    for (const path of ['/v/crash', '/v/half']) {
+      assert.equal(await asked.assign(path, signal), false);
+      await clock.advance(60_001);
+    }
     assert.ok(await asked.assign('/v/a', signal));
   });
 

@@ -142,11 +142,18 @@ export class ProjectQuotas {
     child.on('exit', ended);
     // A write to one that has just ended; its end is told above.
     child.stdin.on('error', () => {});
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    createInterface({ input: child.stdout }).on('line', (line) => this.#answered(line));
+    return child;
+  }
+
+  /** The last line of a process that ended amid it is no answer. */
+  #answered(line: string): void {
+    try {
       const answer = JSON.parse(line) as QuotaAnswer;
       this.#pending.get(answer.number)?.resolve(answer);
-    });
-    return child;
+    } catch (err) {
+      this.#log.debug('the process for quotas said something else', { err });
+    }
   }
 
   /** A process in an uninterruptible call cannot be killed; it is left behind. */
