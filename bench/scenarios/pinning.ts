@@ -219,7 +219,7 @@ export const pinning: Scenario = {
         note: 'without the managers it is nothing',
       },
       {
-        key: 'pinning.devices.p50',
+        key: 'pinning.devices-beyond-plugin.p50',
         what: "admission with these and two cards, p50, beyond the device plugin's own two answers",
         value: median(cards.admitted) - bare,
         unit: 'ms',
