@@ -157,12 +157,14 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
   });
 
   it('the command line draws anew on a terminal until it is interrupted, and gives the screen back', async () => {
-    const command = `${KUBELET} node top --root-dir ${join(server.node.dir, 'kubelet')}`;
+    // In place of the shell: a shell that waits (dash) would die of the key that the kubelet handles, with a code of its own.
+    const command = `exec ${KUBELET} node top --root-dir ${join(server.node.dir, 'kubelet')}`;
     // A terminal of its own, with keys typed through its input.
-    const terminal = spawn('script', ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const env = { ...process.env, SHELL: '/bin/sh' };
+    const terminal = spawn('script', ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'], env });
     let drawn = '';
     terminal.stdout.setEncoding('utf8').on('data', (text: string) => (drawn += text));
-    const ended = once(terminal, 'exit');
+    const ended = once(terminal, 'close');
     try {
       const drawings = (): number => drawn.split('\u001B[J').length - 1;
       await until('it was drawn twice', () => drawings() >= 2);
