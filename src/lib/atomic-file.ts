@@ -1,32 +1,67 @@
 // Files that are either the old or the new content, whatever happens to the machine in between.
 import { randomBytes } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { threadId } from 'node:worker_threads';
+import { errnoOf } from './errors.ts';
+
+/** Names the writer, so that a later one knows what a killed process has left. */
+const TEMPORARY = /\.(\d+)-(\d+)-[0-9a-f]{12}\.tmp$/;
+/** Names of this thread that are being written. */
+const writing = new Set<string>();
 
 /** Writes `data` beside `path`, syncs it, renames it over `path` and syncs the directory. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  const file = await open(temporary, 'wx', mode);
+  const temporary = `${path}.${process.pid}-${threadId}-${randomBytes(6).toString('hex')}.tmp`;
+  writing.add(basename(temporary));
   try {
-    await file.chmod(mode);
-    await file.writeFile(data);
-    await file.sync();
+    await replaceBy(temporary, path, data, mode);
   } catch (err) {
     await rm(temporary, { force: true });
     throw err;
   } finally {
-    await file.close();
+    writing.delete(basename(temporary));
   }
-  try {
-    await rename(temporary, path);
-  } catch (err) {
-    await rm(temporary, { force: true });
-    throw err;
-  }
+  await removeLeftOver(dirname(path));
   const directory = await open(dirname(path), 'r');
   try {
     await directory.sync();
   } finally {
     await directory.close();
+  }
+}
+
+async function replaceBy(temporary: string, path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  const file = await open(temporary, 'wx', mode);
+  try {
+    await file.chmod(mode);
+    await file.writeFile(data);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
+
+/** A process that was killed between writing and renaming; what cannot be removed is tried again at the next write. */
+async function removeLeftOver(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  for (const name of names)
+    if (isLeftOver(name)) await rm(join(directory, name), { force: true }).catch(() => undefined);
+}
+
+function isLeftOver(name: string): boolean {
+  const [, pid, thread] = TEMPORARY.exec(name) ?? [];
+  if (pid === undefined || writing.has(name)) return false;
+  // In a container the next agent has the same number as the killed one.
+  if (Number(pid) === process.pid) return Number(thread) === threadId;
+  return !isAlive(Number(pid));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (err) {
+    return errnoOf(err) !== 'ESRCH';
   }
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { threadId } from 'node:worker_threads';
 import { abortable } from './abort.ts';
 import { writeFileAtomic } from './atomic-file.ts';
 import { systemClock, wallNanos } from './clock.ts';
@@ -61,6 +63,24 @@ describe('an atomic file', () => {
     mkdirSync(join(target, 'full'), { recursive: true });
     await assert.rejects(writeFileAtomic(target, 'x', 0o600));
     assert.deepEqual(readdirSync(root), ['folder']);
+  });
+
+  it('takes away what killed processes left, and nothing that somebody writes', async () => {
+    const dir = mkdtempSync(join(root, 'left-'));
+    const ended = spawnSync(process.execPath, ['-e', '']).pid;
+    const named = (pid: number, thread = 0): string => `state.${pid}-${thread}-0123456789ab.tmp`;
+    const kept = [named(process.ppid), named(process.pid, threadId + 1), 'state.tmp', 'state.1-0-other.tmp'];
+    // In a container the killed agent had the number of this one.
+    for (const name of [named(ended), named(process.pid, threadId), ...kept]) writeFileSync(join(dir, name), '');
+    await writeFileAtomic(join(dir, 'other'), 'x', 0o600);
+    assert.deepEqual(readdirSync(dir).sort(), ['other', ...kept].sort());
+  });
+
+  it('lets many write beside each other', async () => {
+    const dir = mkdtempSync(join(root, 'many-'));
+    const names = Array.from({ length: 40 }, (_, i) => `f${i % 8}`);
+    await Promise.all(names.map((name) => writeFileAtomic(join(dir, name), name, 0o600)));
+    assert.deepEqual(readdirSync(dir).sort(), [...new Set(names)].sort());
   });
 });
 
