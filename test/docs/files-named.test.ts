@@ -24,3 +24,13 @@ for (const page of ['docs/ARCHITECTURE.md', 'docs/GLOSSARY.md', 'CONTRIBUTING.md
       [],
     );
   });
+
+test('docs/ARCHITECTURE.md lists every place that starts a process', () => {
+  const text = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8');
+  const [, section = ''] = /## Processes the agent starts\n(.*?)\n## /s.exec(text) ?? [];
+  const listed = [...section.matchAll(/\| `([\w./-]+\.ts)` \|$/gm)].map((match) => match[1] ?? '');
+  const starts = globSync('**/*.ts', { cwd: join(root, 'src'), exclude: ['**/*.test.ts', 'devcluster/**'] }).filter(
+    (file) => readFileSync(join(root, 'src', file), 'utf8').includes("from 'node:child_process'"),
+  );
+  assert.deepEqual([...new Set(listed)].sort(), starts.sort());
+});
