@@ -4,6 +4,7 @@
 // oldest while the processors are idle: a runtime that waits more than it works is asked for more.
 import { abortable } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
+import { WaitingLine } from '../lib/waiting-line.ts';
 import type { Turn, Turns } from './sync-pod.ts';
 
 export type StartTurnsOptions = {
@@ -26,15 +27,12 @@ const IDLE_SHARE = 0.5;
 /** As many times the usual number may be under way then. */
 const MOST = 4;
 
-type InLine = { readonly place: number; readonly enter: () => void };
-
 export class StartTurns implements Turns {
   readonly #clock: Clock;
   readonly #o: StartTurnsOptions;
   #free: number;
-  /** Those that wait, in the order they came; one that comes back has its old place. */
-  readonly #line: InLine[] = [];
-  #lastPlace = 0;
+  /** In the order they came; one that comes back has its old place. */
+  readonly #line = new WaitingLine();
   /** How those who have their turn give it up, the oldest first. */
   readonly #holders = new Set<() => void>();
   #underWay = 0;
@@ -68,7 +66,7 @@ export class StartTurns implements Turns {
   }
 
   run<T>(signal: AbortSignal, start: (turn: Turn) => Promise<T>): Promise<T> {
-    return this.#inTurn(++this.#lastPlace, signal, start);
+    return this.#inTurn(this.#line.newPlace(), signal, start);
   }
 
   async #inTurn<T>(place: number, signal: AbortSignal, start: (turn: Turn) => Promise<T>): Promise<T> {
@@ -102,33 +100,19 @@ export class StartTurns implements Turns {
     }
   }
 
-  #enter(place: number, signal: AbortSignal): Promise<void> {
+  async #enter(place: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free--;
-      return Promise.resolve();
+      return;
     }
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#line.splice(this.#line.indexOf(mine), 1);
-        reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
-      };
-      const enter = (): void => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      };
-      const mine: InLine = { place, enter };
-      const behind = this.#line.findIndex((other) => other.place > place);
-      this.#line.splice(behind === -1 ? this.#line.length : behind, 0, mine);
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#lookWhilePodsWait();
-    });
+    const entered = this.#line.wait(signal, place);
+    this.#lookWhilePodsWait();
+    await entered;
   }
 
   #next(): void {
-    const first = this.#line.shift();
-    if (first === undefined) this.#free++;
-    else first.enter();
+    if (!this.#line.letFirstIn()) this.#free++;
     this.#tellQuiet();
   }
 
