@@ -1,42 +1,24 @@
 // The packages on a machine as kubeadm expects it: systemd, dbus, logind, containerd, cgroup v2, the systemd driver. Pods, a
 // killed agent, the watchdog, an upgrade, a reboot and a poweroff with pods. See README.md; SYSTEMD_GUEST=1.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { bootGuest } from '../harness/guest.ts';
 import { buildGuest, type Guest } from './guest-disk.ts';
 
 const MINUTE = 60_000;
 const GIVE_UP_MS = 25 * MINUTE;
 const skip = process.env['SYSTEMD_GUEST'] === '1' ? false : 'only with SYSTEMD_GUEST=1';
 
-/** All it printed on its console, over all boots, until it switched itself off. `GUEST_LOG=file` keeps it. */
 function boot({ kernel, initramfs, disk }: Guest): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // One processor: with several, emulation crashes compiled JavaScript now and then.
-    const machine = ['-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '2048', '-nographic', '-nodefaults'];
-    const append = 'console=ttyS0 panic=-1 loglevel=3 systemd.show_status=no systemd.unified_cgroup_hierarchy=1';
-    const parts = ['-kernel', kernel, '-initrd', initramfs, '-append', append, '-serial', 'stdio'];
-    const guest = spawn('qemu-system-x86_64', [...machine, ...parts, '-drive', `file=${disk},format=raw,if=virtio`], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    const timer = setTimeout(() => guest.kill('SIGKILL'), GIVE_UP_MS);
-    const take = (chunk: Buffer): void => {
-      output += chunk.toString('utf8');
-      const log = process.env['GUEST_LOG'];
-      if (log !== undefined) appendFileSync(log, chunk);
-    };
-    guest.stdout.on('data', take);
-    guest.stderr.on('data', take);
-    guest.on('error', reject);
-    guest.on('exit', () => {
-      clearTimeout(timer);
-      resolve(output);
-    });
-  });
+  // One processor: with several, emulation crashes compiled JavaScript now and then.
+  const machine = ['-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '2048'];
+  const append = 'console=ttyS0 panic=-1 loglevel=3 systemd.show_status=no systemd.unified_cgroup_hierarchy=1';
+  const parts = ['-kernel', kernel, '-initrd', initramfs, '-append', append];
+  return bootGuest([...machine, ...parts, '-drive', `file=${disk},format=raw,if=virtio`], GIVE_UP_MS);
 }
 
 test('a node with systemd and cgroup v2', { skip, timeout: GIVE_UP_MS + 15 * MINUTE }, async (t) => {

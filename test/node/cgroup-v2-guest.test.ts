@@ -1,46 +1,24 @@
 // The resource tests again in a QEMU guest, with both drivers: a host has one cgroup version and one init at a time.
 // Needs qemu-system-x86_64 and the distribution's package lists; software emulation is enough.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { bootGuest, noQemu } from '../harness/guest.ts';
 import { buildImage, cloudKernel, hasSystemd } from './cgroup-v2-guest-image.ts';
 
-const QEMU = 'qemu-system-x86_64';
 const GIVE_UP_MS = 300_000;
 
-/** Everything the guest printed on its console until it switched itself off. */
-function boot(kernel: string, image: string, version: 1 | 2): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // One thread for both processors: with two, emulation now and then crashes compiled JavaScript.
-    const args = [
-      '-accel',
-      'tcg,thread=single',
-      '-cpu',
-      'max',
-      '-smp',
-      '2',
-      '-m',
-      '2048',
-      '-nographic',
-      '-no-reboot',
-      '-nodefaults',
-    ];
-    const append = `console=ttyS0 panic=-1 loglevel=3 systemd.show_status=no systemd.unified_cgroup_hierarchy=${version - 1}`;
-    const guest = spawn(QEMU, [...args, '-serial', 'stdio', '-kernel', kernel, '-initrd', image, '-append', append]);
-    let output = '';
-    const timer = setTimeout(() => guest.kill('SIGKILL'), GIVE_UP_MS);
-    guest.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.stderr.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.on('error', reject);
-    guest.on('exit', () => {
-      clearTimeout(timer);
-      resolve(output);
-    });
-  });
-}
+// One thread for both processors: with two, emulation now and then crashes compiled JavaScript.
+const MACHINE = '-accel tcg,thread=single -cpu max -smp 2 -m 2048 -no-reboot';
+const APPEND = 'console=ttyS0 panic=-1 loglevel=3 systemd.show_status=no systemd.unified_cgroup_hierarchy=';
+
+const boot = (kernel: string, image: string, version: 1 | 2): Promise<string> =>
+  bootGuest(
+    [...MACHINE.split(' '), '-kernel', kernel, '-initrd', image, '-append', `${APPEND}${version - 1}`],
+    GIVE_UP_MS,
+  );
 
 /** What the guest says about the tests that failed, else the end of what it printed. */
 function failures(output: string): string {
@@ -48,7 +26,7 @@ function failures(output: string): string {
   return blocks.length > 0 ? blocks.join('\n') : output.slice(-4000);
 }
 
-const missing = spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
+const missing = noQemu();
 
 for (const [version, driver] of [
   [2, 'cgroupfs'],

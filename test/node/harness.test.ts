@@ -1,4 +1,4 @@
-// The private containerd leaves nothing behind: not when it is stopped, not when its test run was killed.
+// What tests start leaves nothing behind: not when it is stopped, not when its test run was killed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,9 @@ import { describe, it } from 'node:test';
 import { leftovers } from '../../src/devcluster/containerd/cleanup.ts';
 import type { PodNetwork } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd } from '../harness/containerd.ts';
+import { noQemu } from '../harness/guest.ts';
 import { bareSandboxConfig, runPod } from '../harness/pods.ts';
+import { until } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const networkOf = (root: string): PodNetwork =>
@@ -56,4 +58,18 @@ describe('private containerd', () => {
     assert.deepEqual(await leftovers(root, network), []);
     await next.stop();
   });
+});
+
+it('a guest ends with the run that booted it', { skip: noQemu() }, async (t) => {
+  const script = `
+    import { bootGuest } from '${import.meta.dirname}/../harness/guest.ts';
+    await bootGuest(['-S', '-m', '16'], 60_000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
+  t.after(() => child.kill('SIGKILL'));
+  const pid = await until('the guest runs', () => {
+    const [first = ''] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ');
+    return first !== '' && readFileSync(`/proc/${first}/cmdline`, 'utf8').startsWith('qemu') && first;
+  });
+  child.kill('SIGKILL');
+  await until('the guest is gone', () => !existsSync(`/proc/${pid}`));
 });

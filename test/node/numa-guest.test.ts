@@ -2,7 +2,6 @@
 // containerd and the kubelet, is switched off and booted again. Software emulation is enough, but slow: it takes minutes,
 // so this runs only where `NUMA_GUEST=1` asks for it.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,10 +9,10 @@ import { test } from 'node:test';
 import { formatCpuSet, tryParseCpuSet, type CpuSet } from '../../src/core/cpuset.ts';
 import { parseCpuState } from '../../src/resources/cpu/cpu-state-file.ts';
 import { parseMemoryState } from '../../src/resources/memory/memory-state-file.ts';
+import { bootGuest, noQemu } from '../harness/guest.ts';
 import { cloudKernel } from './cgroup-v2-guest-image.ts';
 import { buildNumaDisk } from './numa-guest-image.ts';
 
-const QEMU = 'qemu-system-x86_64';
 const GIVE_UP_MS = 15 * 60_000;
 
 const numaNode = (id: number): string =>
@@ -21,26 +20,23 @@ const numaNode = (id: number): string =>
 
 /** One thread for all CPUs: with several, compiled JavaScript now and then crashes under emulation. */
 const MACHINE =
-  '-accel tcg,thread=single -cpu max,vendor=GenuineIntel -nographic -no-reboot -nodefaults -serial stdio ' +
+  '-accel tcg,thread=single -cpu max,vendor=GenuineIntel -no-reboot ' +
   `-smp 8,sockets=2,cores=2,threads=2 -m 1536 ${numaNode(0)} ${numaNode(1)} -device nvme,drive=d,serial=d`;
 const APPEND = 'console=ttyS0 panic=-1 loglevel=3 root=/dev/nvme0n1 rw init=/init';
 
-/** Everything the guest printed on its console until it switched itself off. */
-function boot(kernel: string, disk: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const drive = ['-drive', `file=${disk},if=none,id=d,format=raw,cache=unsafe`];
-    const guest = spawn(QEMU, [...drive, ...MACHINE.split(' '), '-kernel', kernel, '-append', APPEND]);
-    let output = '';
-    const timer = setTimeout(() => guest.kill('SIGKILL'), GIVE_UP_MS);
-    guest.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.stderr.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.on('error', reject);
-    guest.on('exit', () => {
-      clearTimeout(timer);
-      resolve(output);
-    });
-  });
-}
+const boot = (kernel: string, disk: string): Promise<string> =>
+  bootGuest(
+    [
+      '-drive',
+      `file=${disk},if=none,id=d,format=raw,cache=unsafe`,
+      ...MACHINE.split(' '),
+      '-kernel',
+      kernel,
+      '-append',
+      APPEND,
+    ],
+    GIVE_UP_MS,
+  );
 
 type Fact = Readonly<Record<'cpus' | 'mems' | 'min' | 'low' | 'high' | 'max' | 'cpuMax', string>> & {
   readonly pid: number;
@@ -97,12 +93,7 @@ function checkPinned(told: Told, moment: string): void {
   assert.equal(beside.cpus, formatCpuSet((tryParseCpuSet(ALL) ?? new Set()).difference(own)), moment);
 }
 
-const missing =
-  process.env['NUMA_GUEST'] !== '1'
-    ? 'takes minutes; NUMA_GUEST=1 runs it'
-    : spawnSync(QEMU, ['--version']).error !== undefined
-      ? `${QEMU} is not installed`
-      : false;
+const missing = process.env['NUMA_GUEST'] !== '1' ? 'takes minutes; NUMA_GUEST=1 runs it' : noQemu();
 
 test(
   'pinned containers keep their CPUs and memory on a NUMA guest, over a restart of the kubelet and a reboot',

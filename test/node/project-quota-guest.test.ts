@@ -1,20 +1,20 @@
 // The test of project quotas in a QEMU guest: many kernels are built without the quota format of ext4, the distribution's cloud
 // kernel has it. Software emulation is enough.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { build } from 'esbuild';
+import { bootGuest, noQemu } from '../harness/guest.ts';
 import { Archive, cloudKernel } from './cgroup-v2-guest-image.ts';
 
 const TESTS = import.meta.dirname;
 const SOURCES = join(TESTS, '..', '..', 'src', 'host', 'quota');
-const QEMU = 'qemu-system-x86_64';
 const GIVE_UP_MS = 600_000;
 /** One thread for all CPUs: with several, compiled JavaScript now and then crashes under emulation. */
-const MACHINE = '-accel tcg,thread=single -cpu max -m 1024 -nographic -no-reboot -nodefaults -serial stdio';
+const MACHINE = '-accel tcg,thread=single -cpu max -m 1024 -no-reboot';
 const MODULES = ['quota_tree.ko', 'quota_v2.ko'];
 const INIT = `#!/bin/sh
 export PATH=/usr/bin HOME=/tmp PROJECT_QUOTA_DEVICE=/dev/nvme0n1
@@ -68,25 +68,13 @@ async function buildImage(kernel: string, folder: string): Promise<string> {
   return path;
 }
 
-/** Everything the guest printed on its console until it switched itself off. */
 function boot(kernel: string, image: string, disk: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const drive = ['-drive', `file=${disk},if=none,id=d,format=raw,cache=unsafe`, '-device', 'nvme,drive=d,serial=d'];
-    const start = ['-kernel', kernel, '-initrd', image, '-append', 'console=ttyS0 panic=-1 loglevel=3'];
-    const guest = spawn(QEMU, [...MACHINE.split(' '), ...drive, ...start]);
-    let output = '';
-    const timer = setTimeout(() => guest.kill('SIGKILL'), GIVE_UP_MS);
-    guest.stdout.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.stderr.on('data', (chunk: Buffer) => (output += chunk.toString('utf8')));
-    guest.on('error', reject);
-    guest.on('exit', () => {
-      clearTimeout(timer);
-      resolve(output);
-    });
-  });
+  const drive = ['-drive', `file=${disk},if=none,id=d,format=raw,cache=unsafe`, '-device', 'nvme,drive=d,serial=d'];
+  const start = ['-kernel', kernel, '-initrd', image, '-append', 'console=ttyS0 panic=-1 loglevel=3'];
+  return bootGuest([...MACHINE.split(' '), ...drive, ...start], GIVE_UP_MS);
 }
 
-const skip = spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
+const skip = noQemu();
 
 test('project quotas measure emptyDir volumes on a guest', { skip, timeout: GIVE_UP_MS + 60_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kubelet-ts-quota-'));

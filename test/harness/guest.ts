@@ -1,0 +1,37 @@
+// A QEMU guest that prints on its console and switches itself off. It never outlives the test that booted it, not even one
+// that is killed.
+import { spawn, spawnSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+
+const QEMU = 'qemu-system-x86_64';
+
+export const noQemu = (): string | false =>
+  spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
+
+/** Resolves to everything the guest printed until it was off. `GUEST_LOG=file` keeps it as it comes. */
+export function bootGuest(args: readonly string[], giveUpMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // The kernel ends the guest with its parent, whatever ends that.
+    const guest = spawn(
+      'setpriv',
+      ['--pdeathsig', 'KILL', QEMU, ...args, '-nographic', '-nodefaults', '-serial', 'stdio'],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    const timer = setTimeout(() => guest.kill('SIGKILL'), giveUpMs);
+    let output = '';
+    const log = process.env['GUEST_LOG'];
+    for (const stream of [guest.stdout, guest.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        if (log !== undefined) appendFileSync(log, text);
+      });
+    guest.once('error', reject);
+    // Not `exit`: the last lines come after it.
+    guest.once('close', () => {
+      clearTimeout(timer);
+      resolve(output);
+    });
+  });
+}
