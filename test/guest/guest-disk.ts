@@ -14,51 +14,54 @@ import {
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { busyboxArchive, pauseArchive } from '../../src/devcluster/containerd/image.ts';
-import { Archive, cloudKernel } from '../node/cgroup-v2-guest-image.ts';
+import { findContainerd, laterRunc, type ContainerdVersion } from '../harness/containerd-binaries.ts';
+import { Archive } from '../node/cgroup-v2-guest-image.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const IMAGE = 'localhost/busybox:guest';
-const PAUSE = 'localhost/pause:guest';
-const DISK_MB = 2048;
+const IMAGE = 'localhost/busybox:latest';
+const PAUSE = 'localhost/pause:latest';
+const DISK_MB = 3072;
 const PACKAGES =
-  'systemd,systemd-sysv,dbus,libpam-systemd,containerd,runc,kmod,libatomic1,busybox-static,procps,iptables,udev';
+  'systemd,systemd-sysv,dbus,libpam-systemd,containerd,containernetworking-plugins,runc,kmod,libatomic1,busybox-static,procps,iptables,udev,linux-image-cloud-amd64';
 
+export type GuestKind = { readonly release: 'bookworm' | 'trixie'; readonly containerd: ContainerdVersion };
 export type Guest = { readonly kernel: string; readonly initramfs: string; readonly disk: string };
 
 /** Everything below `work`; takes a few minutes. */
-export function buildGuest(work: string): Guest {
-  const kernel = cloudKernel();
+export async function buildGuest(work: string, kind: GuestKind): Promise<Guest> {
   const root = join(work, 'root');
-  execFileSync('cp', ['-a', debian(), root]);
-  const release = basename(kernel).replace('vmlinuz-', '');
-  const modules = join(dirname(dirname(kernel)), 'lib', 'modules', release);
-  mkdirSync(join(root, 'usr/lib/modules'), { recursive: true });
-  execFileSync('cp', ['-a', modules, join(root, 'usr/lib/modules/')]);
-  execFileSync('chroot', [root, 'depmod', release]);
-  writeSystem(root);
+  execFileSync('cp', ['-a', debian(kind.release), root]);
+  const [booted] = globSync(join(root, 'boot', 'vmlinuz-*'));
+  if (booted === undefined) throw new Error(`no kernel in the userland of ${kind.release}`);
+  const kernel = join(work, basename(booted));
+  cpSync(booted, kernel);
+  rmSync(join(root, 'boot'), { recursive: true });
+  writeSystem(root, kind.release);
+  await writeRuntime(root, kind.containerd);
   writePods(root);
   installPackages(root, work);
   const disk = join(work, 'disk.img');
   execFileSync('mke2fs', ['-q', '-t', 'ext4', '-d', root, disk, `${DISK_MB}M`]);
-  const initramfs = buildInitramfs(work, root, release);
+  const initramfs = buildInitramfs(work, root, basename(kernel).replace('vmlinuz-', ''));
   rmSync(root, { recursive: true });
   return { kernel, initramfs, disk };
 }
 
-/** The userland once; then copies of it. */
-function debian(): string {
-  const kept = join(homedir(), '.cache', 'kubelet-ts', 'guest-bookworm');
+/** The userland with its kernel, once; then copies of it. */
+function debian(release: GuestKind['release']): string {
+  const kept = join(homedir(), '.cache', 'kubelet-ts', `systemd-guest-${release}`);
   if (existsSync(kept)) return kept;
   const work = `${kept}.${process.pid}`;
   mkdirSync(work, { recursive: true });
-  const args = ['--variant=minbase', `--include=${PACKAGES}`, 'bookworm', work];
+  const args = ['--variant=minbase', `--include=${PACKAGES}`, release, work];
   execFileSync('debootstrap', args, { stdio: ['ignore', 'ignore', 'inherit'] });
-  rmSync(join(work, 'var/cache/apt'), { recursive: true, force: true });
+  for (const folder of ['var/cache/apt', 'var/lib/apt/lists'])
+    rmSync(join(work, folder), { recursive: true, force: true });
   renameSync(work, kept);
   return kept;
 }
 
-function writeSystem(root: string): void {
+function writeSystem(root: string, release: string): void {
   const write = (path: string, text: string | Buffer, mode = 0o644): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text, { mode });
@@ -74,20 +77,11 @@ function writeSystem(root: string): void {
   write('etc/hostname', 'guest\n');
   write('etc/fstab', '/dev/vda / ext4 rw 0 1\n');
   write('etc/machine-id', '0123456789abcdef0123456789abcdef\n');
-  write('etc/modules-load.d/guest.conf', 'overlay\n');
-  const containerd = [
-    'version = 2',
-    '[plugins."io.containerd.grpc.v1.cri"]',
-    `  sandbox_image = "${PAUSE}"`,
-    '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]',
-    '  runtime_type = "io.containerd.runc.v2"',
-    '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]',
-    '  SystemdCgroup = true',
-  ];
-  write('etc/containerd/config.toml', `${containerd.join('\n')}\n`);
+  write('etc/modules-load.d/guest.conf', 'overlay\nbridge\nveth\n');
+  write('root/release', release);
   write('root/busybox.tar', busyboxArchive({ ref: IMAGE }));
   write('root/pause.tar', pauseArchive(PAUSE));
-  for (const script of ['suite.sh', 'network.sh'])
+  for (const script of ['suite.sh', 'prepare.sh'])
     write(`root/${script}`, readFileSync(join(import.meta.dirname, script)), 0o755);
   const images = 'for f in busybox pause; do ctr -n k8s.io images import /root/$f.tar; done';
   unit('images.service', oneshot('containerd.service', 'kubelet.service', `/bin/sh -c '${images}'`));
@@ -97,8 +91,45 @@ function writeSystem(root: string): void {
   // Emulation is slow: the watchdog is patient. `Type=notify` lets the suite see when the agent has its pods.
   write(
     'etc/systemd/system/kubelet.service.d/30-guest.conf',
-    '[Service]\nType=notify\nTimeoutStartSec=300\nEnvironment="KUBELET_EXTRA_ARGS=--config=/etc/kubernetes/kubelet.yaml -v=2"\nExecStartPre=/root/network.sh\nWatchdogSec=60\nRestartSec=1\nTimeoutStopSec=60\n',
+    '[Service]\nType=notify\nTimeoutStartSec=300\nEnvironment="KUBELET_EXTRA_ARGS=--config=/etc/kubernetes/kubelet.yaml -v=2"\nExecStartPre=/root/prepare.sh\nWatchdogSec=60\nRestartSec=1\nTimeoutStopSec=60\n',
   );
+}
+
+/** containerd in this version, with a runc that can map the owners of mounts, and a small pod network. */
+async function writeRuntime(root: string, version: ContainerdVersion): Promise<void> {
+  const { binDir } = await findContainerd(version);
+  for (const name of ['containerd', 'containerd-shim-runc-v2', 'ctr'])
+    cpSync(join(binDir, name), join(root, 'usr/bin', name));
+  const runc = await laterRunc();
+  mkdirSync(dirname(join(root, runc.home)), { recursive: true });
+  execFileSync('cp', ['-a', runc.home, join(root, runc.home)]);
+  const plugin = version.startsWith('1.') ? 'io.containerd.grpc.v1.cri' : 'io.containerd.cri.v1.runtime';
+  const lines = [
+    `version = ${version.startsWith('1.') ? 2 : 3}`,
+    ...(version.startsWith('1.')
+      ? [`[plugins."${plugin}"]`, `  sandbox_image = "${PAUSE}"`]
+      : ['[plugins."io.containerd.cri.v1.images".pinned_images]', `  sandbox = "${PAUSE}"`]),
+    `[plugins."${plugin}".cni]`,
+    version.startsWith('1.') ? '  bin_dir = "/usr/lib/cni"' : '  bin_dirs = ["/usr/lib/cni"]',
+    `[plugins."${plugin}".containerd.runtimes.runc]`,
+    '  runtime_type = "io.containerd.runc.v2"',
+    `[plugins."${plugin}".containerd.runtimes.runc.options]`,
+    '  SystemdCgroup = true',
+    `  BinaryName = "${runc.program}"`,
+  ];
+  mkdirSync(join(root, 'etc/containerd'), { recursive: true });
+  writeFileSync(join(root, 'etc/containerd/config.toml'), `${lines.join('\n')}\n`);
+  const ipam = { type: 'host-local', ranges: [[{ subnet: '10.88.0.0/24' }]], routes: [{ dst: '0.0.0.0/0' }] };
+  const network = {
+    cniVersion: '0.4.0',
+    name: 'guest',
+    plugins: [
+      { type: 'bridge', bridge: 'cni0', isGateway: true, hairpinMode: true, ipam },
+      { type: 'portmap', capabilities: { portMappings: true } },
+    ],
+  };
+  mkdirSync(join(root, 'etc/cni/net.d'), { recursive: true });
+  writeFileSync(join(root, 'etc/cni/net.d/10-guest.conflist'), JSON.stringify(network));
 }
 
 const oneshot = (after: string, before: string, command: string): string =>
@@ -132,7 +163,7 @@ function writePods(root: string): void {
         ],
       },
     };
-    const dir = join(root, 'etc/kubernetes/manifests');
+    const dir = join(root, 'root/manifests');
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, `${name}.yaml`), JSON.stringify(pod));
   }
@@ -151,8 +182,7 @@ function installPackages(root: string, work: string): void {
     stdio: 'ignore',
   });
   for (const deb of debs) rmSync(join(root, 'root', basename(deb)));
-  const kubelet = join(root, 'etc/systemd/system/multi-user.target.wants/kubelet.service');
-  symlinkSync('/usr/lib/systemd/system/kubelet.service', kubelet);
+  mkdirSync(join(root, 'etc/kubernetes/manifests'), { recursive: true });
   mkdirSync(join(root, 'root/new'));
   for (const deb of globSync(join(build('0.1.1'), '*.deb'))) cpSync(deb, join(root, 'root/new', basename(deb)));
 }

@@ -1,22 +1,23 @@
 #!/bin/sh
-# Runs in the guest, as a unit, after each boot. Prints "check: <name> ok" or "check: <name> FAILED ..." on the console.
-# The first boot ends with a reboot, the second switches the machine off.
+# Runs in the guest, as a unit, after each boot; `guest.suite=<name>` on the kernel's command line says what to check. Prints
+# "check: <name> ok" or "check: <name> FAILED ..." on the console and switches the machine off at the end.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 exec > /dev/ttyS0 2>&1
-pass() { echo "check: $1 ok"; }
+suite=$(sed -n 's/.*guest\.suite=\([a-z]*\).*/\1/p' /proc/cmdline)
+say() { echo "guest: $(cut -d. -f1 /proc/uptime) s: $1"; }
+pass() { echo "check: $1 ok"; say "$1"; }
 fail() {
   echo "check: $1 FAILED $2"
   journalctl -u kubelet --no-pager -n 60 -o cat
-  systemctl --force poweroff
+  systemctl --force --force poweroff
   exit 1
 }
-# wait <seconds> <name> <command...>
+# wait_for <seconds> <name> <command...>
 wait_for() {
-  left=$1 name=$2
+  end=$(($(cut -d. -f1 /proc/uptime) + $1)) name=$2
   shift 2
   until "$@"; do
-    left=$((left - 1))
-    [ $left -gt 0 ] || fail "$name" "timed out: $*"
+    [ "$(cut -d. -f1 /proc/uptime)" -lt $end ] || fail "$name" "timed out: $*"
     sleep 1
   done
 }
@@ -30,21 +31,34 @@ main_pid() { systemctl show -p MainPID --value kubelet; }
 ready() { [ "$(systemctl show -p ActiveState --value kubelet)" = active ]; }
 another_main() { new=$(main_pid); [ "$new" != 0 ] && [ "$new" != "$1" ]; }
 slice_of() { sed -n 's,^0::\(.*\.slice\)/.*,\1,p' "/proc/$(process_of "$1")/cgroup"; }
+inhibits() { systemd-inhibit --list | grep -q 'kubelet.*shutdown.*delay'; }
+# The agent reads its manifests after it said that it is ready; a shutdown before that finds no pods to end.
+knows_its_pods() { journalctl -q "_PID=$(main_pid)" | grep -q manifests/ordinary.yaml; }
 # restarted <name> <old main pid>: another process is healthy, and the containers are the same ones.
 restarted() {
-  wait_for 300 "$1" another_main "$2"
-  wait_for 300 "$1" ready
-  wait_for 300 "$1" healthy
+  wait_for 180 "$1" another_main "$2"
+  wait_for 180 "$1" ready
+  wait_for 180 "$1" healthy
   [ "$(process_of ordinary) $(process_of critical)" = "$before" ] || fail "$1" "containers were restarted"
   pass "$1"
 }
-
-if [ ! -e /var/first-boot-done ]; then
-  wait_for 300 'kubelet is healthy' healthy
-  pass 'kubelet is healthy'
-  for pod in ordinary critical leaving; do wait_for 300 'pods run' running $pod; done
+comes_up() {
+  wait_for 240 'the kubelet is healthy' healthy
+  pass 'the kubelet is healthy'
+  for pod in ordinary critical leaving; do wait_for 240 'pods run' running $pod; done
   pass 'pods run'
+}
+# Whoever looks at the disk afterwards sees in which order the pods ended.
+shut_down() {
+  wait_for 60 'shutdowns are held up' inhibits
+  wait_for 60 'manifests are read' knows_its_pods
+  pass 'shutdowns are held up'
+  sync
+  systemctl "$1"
+}
 
+suite_slices() {
+  comes_up
   slice=$(slice_of ordinary)
   unit=${slice##*/}
   echo "guest: the pod is in $slice"
@@ -54,7 +68,6 @@ if [ ! -e /var/first-boot-done ]; then
   [ "$(cat "/sys/fs/cgroup$slice/cpu.max")" = '20000 100000' ] || fail 'limits' "cpu.max $(cat "/sys/fs/cgroup$slice/cpu.max")"
   [ "$(systemctl show -p MemoryMax --value "$unit")" = 67108864 ] || fail 'limits' "MemoryMax of $unit"
   pass 'limits are in the files and known to systemd'
-
   leaving=$(slice_of leaving)
   rm /etc/kubernetes/manifests/leaving.yaml
   wait_for 120 'a removed pod leaves no slice' gone leaving
@@ -63,43 +76,45 @@ if [ ! -e /var/first-boot-done ]; then
   pass 'a removed pod leaves no slice'
   ps -e -o args | grep -E 'busctl|systemd-inhibit|systemctl' | grep -v grep && fail 'no helper programs' 'they run'
   pass 'no helper programs'
+  shut_down poweroff
+}
 
-  systemd-inhibit --list | grep -q 'kubelet.*shutdown.*delay' || fail 'shutdowns are held up' "$(systemd-inhibit --list)"
-  pass 'shutdowns are held up'
-
+suite_restarts() {
+  comes_up
   before="$(process_of ordinary) $(process_of critical)"
   old=$(main_pid)
   kill -9 "$old"
   restarted 'agent killed: pods go on' "$old"
-
   old=$(main_pid)
   kill -STOP "$old"
   restarted 'agent hung: the watchdog restarts it, pods go on' "$old"
-
   old=$(main_pid)
   dpkg --install /root/new/*.deb > /dev/null || fail 'package upgraded: pods go on' dpkg
   restarted 'package upgraded: pods go on' "$old"
   kubelet --version
-
-  wait_for 60 'shutdowns are held up again' sh -c "systemd-inhibit --list | grep -q kubelet"
-  # The agent reads its manifests after it said that it is ready; a shutdown before that finds no pods to end.
-  wait_for 60 'manifests are read again' sh -c "journalctl -q _PID=$(main_pid) | grep -q manifests/ordinary.yaml"
-  touch /var/first-boot-done
   sync
-  systemctl reboot
-  exit 0
-fi
+  systemctl --force --force poweroff
+}
 
-[ "$(tr '\n' ' ' < /var/ends/log)" = 'ordinary asked ordinary ended critical asked critical ended ' ] ||
-  fail 'reboot: pods ended in order before' "$(cat /var/ends/log)"
-pass 'reboot: pods ended in order before'
-rm /var/ends/log
-wait_for 300 'reboot: pods run again' healthy
-for pod in ordinary critical; do wait_for 300 'reboot: pods run again' running $pod; done
-pass 'reboot: pods run again'
-gone leaving || fail 'reboot: the removed pod stays away' leaving
-pass 'reboot: the removed pod stays away'
-wait_for 60 'shutdowns are held up again' sh -c "systemd-inhibit --list | grep -q kubelet"
-echo 'guest: poweroff'
-sync
-systemctl poweroff
+suite_reboot() {
+  if [ ! -e /var/rebooted ]; then
+    comes_up
+    rm /etc/kubernetes/manifests/leaving.yaml
+    wait_for 120 'a removed pod ends' gone leaving
+    touch /var/rebooted
+    shut_down reboot
+    return
+  fi
+  [ "$(tr '\n' ' ' < /var/ends/log)" = 'ordinary asked ordinary ended critical asked critical ended ' ] ||
+    fail 'reboot: pods ended in order before' "$(cat /var/ends/log)"
+  pass 'reboot: pods ended in order before'
+  wait_for 240 'reboot: pods run again' healthy
+  for pod in ordinary critical; do wait_for 240 'reboot: pods run again' running $pod; done
+  pass 'reboot: pods run again'
+  gone leaving || fail 'reboot: the removed pod stays away' leaving
+  pass 'reboot: the removed pod stays away'
+  systemctl --force --force poweroff
+}
+
+say "suite $suite"
+"suite_$suite"

@@ -42,10 +42,14 @@ const run = promisify(execFile);
 
 /**
  * A folder with a runc that can map the owners of mounts (1.2 and later), which pods with users of their own need: the
- * machine's own (then empty), or a later release's with the C library it was built for.
+ * machine's own (then empty), or a later release's.
  */
 export async function findIdmapRunc(): Promise<string> {
-  if (await canIdmap('runc')) return '';
+  return (await canIdmap('runc')) ? '' : dirname((await laterRunc()).program);
+}
+
+/** A later release's runc, below `home` with the C library it was built for; both work at this path only. */
+export async function laterRunc(): Promise<{ readonly home: string; readonly program: string }> {
   const home = await unpackedTogether('runc-idmap', ['runc', 'libc6', 'libseccomp2'], async (dir) => {
     const [libc] = globSync(join(dir, 'usr/lib/*-linux-gnu/libc.so.6'));
     const [loader] = globSync(join(dir, 'usr/lib/*-linux-gnu/ld-linux-*.so.*'));
@@ -54,7 +58,7 @@ export async function findIdmapRunc(): Promise<string> {
     await run('patchelf', ['--set-interpreter', loader, '--set-rpath', dirname(libc), runc]);
     if (!(await canIdmap(runc))) throw new Error('the newer runc cannot map mounts either');
   });
-  return join(home, 'usr/sbin');
+  return { home, program: join(home, 'usr/sbin/runc') };
 }
 
 type RuncFeatures = { readonly linux?: { readonly mountExtensions?: { readonly idmap?: { enabled?: boolean } } } };

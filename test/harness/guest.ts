@@ -2,14 +2,19 @@
 // that is killed.
 import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
 const QEMU = 'qemu-system-x86_64';
 
 export const noQemu = (): string | false =>
   spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
 
-/** Resolves to everything the guest printed until it was off. `GUEST_LOG=file` keeps it as it comes. */
-export function bootGuest(args: readonly string[], giveUpMs: number): Promise<string> {
+/** Resolves to everything the guest printed until it was off. `GUEST_LOG=file` keeps it as it comes; `told` hears each line. */
+export function bootGuest(
+  args: readonly string[],
+  giveUpMs: number,
+  told: (line: string) => void = () => undefined,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     // The kernel ends the guest with its parent, whatever ends that.
     const guest = spawn(
@@ -27,6 +32,7 @@ export function bootGuest(args: readonly string[], giveUpMs: number): Promise<st
         output += text;
         if (log !== undefined) appendFileSync(log, text);
       });
+    createInterface({ input: guest.stdout }).on('line', told);
     guest.once('error', reject);
     // Not `exit`: the last lines come after it.
     guest.once('close', () => {
