@@ -135,6 +135,27 @@ for (const [file, text] of texts) {
   }
 }
 
+// ---- children: each is told what it sees of our environment; `lib/child-environment.ts` has the two choices ----
+
+/** The text between the parenthesis at `from` and its partner. */
+function inParentheses(code: string, from: number): string {
+  for (let at = from, depth = 0; at < code.length; at++) {
+    if (code[at] === '(') depth++;
+    else if (code[at] === ')' && --depth === 0) return code.slice(from, at);
+  }
+  return code.slice(from);
+}
+
+for (const [file, text] of texts) {
+  const name = shown(file);
+  if (!name.startsWith('src/') || name.startsWith('src/devcluster/') || /\.(?:test|fixture)\.ts$/.test(name)) continue;
+  if (!text.includes('node:child_process')) continue;
+  const code = bare(text);
+  for (const match of code.matchAll(/(?<![.\w])(?:spawn|execFile|exec|fork)(?=\()/g))
+    if (!/\benv\b/.test(inParentheses(code, match.index + match[0].length)))
+      problems.push(`${name}: \`${match[0]}\` without \`env\` gives its child the whole environment of the agent`);
+}
+
 // ---- words: upstream's where it has one, plain English elsewhere ----
 
 /** Private idiom of the first version (STYLE R17), as identifiers. */
@@ -147,4 +168,6 @@ for (const [file, text] of texts)
 
 for (const problem of [...new Set(problems)].sort()) console.error(problem);
 if (problems.length > 0) process.exit(1);
-console.log('house: assembly only assembles, exports are used, clocks and blocking calls have owners, words are plain');
+console.log(
+  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, words are plain',
+);

@@ -51,8 +51,8 @@ function requestOf(exec: ExecConfig, access: ClusterAccess): string {
 
 const output = (exec: ExecConfig, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
-    const options = { env, signal, maxBuffer: MAX_OUTPUT, encoding: 'utf8' as const };
-    execFile(exec.command, [...exec.args], options, (err, stdout) => {
+    const options = { signal, maxBuffer: MAX_OUTPUT, encoding: 'utf8' as const };
+    execFile(exec.command, [...exec.args], { ...options, env }, (err, stdout) => {
       if (err === null) return resolve(stdout);
       const hint = err.code === 'ENOENT' && exec.installHint !== '' ? `\n${exec.installHint}` : '';
       reject(new KubeletError('denied', `exec plugin ${exec.command} failed: ${shortly(err)}${hint}`, { cause: err }));

@@ -28,6 +28,16 @@ test('a failure is told in the words of the child', async () => {
   );
 });
 
+test('a child sees nothing of the environment of the agent', async (t) => {
+  process.env['PLANTED'] = 'a secret of the administrator';
+  t.after(() => delete process.env['PLANTED']);
+  const command = ['sh', '-c', 'env >&2; exit 1'];
+  await assert.rejects(
+    giveToGroupElsewhere(systemClock, dir, how, signal, () => undefined, { command }),
+    (err: Error) => err.message.includes('PATH=') && !err.message.includes('PLANTED'),
+  );
+});
+
 test('a child that gets no further is given up, one that does is not', async () => {
   const sh = (script: string): readonly string[] => ['sh', '-c', script];
   const stuck = { idleMs: 200, command: sh('sleep 60') };

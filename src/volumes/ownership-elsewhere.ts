@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { formatDurationMs } from '../core/duration.ts';
 import { childScope } from '../lib/abort.ts';
 import { partCommand } from '../lib/built.ts';
+import { toolEnvironment } from '../lib/child-environment.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Ownership } from './ownership.ts';
@@ -54,7 +55,7 @@ function runOwnershipChild(
       signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled');
     if (signal.aborted) return reject(abortion());
     const [program = '', ...args] = command;
-    const child = spawn(program, [...args, input], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, [...args, input], { stdio: ['ignore', 'pipe', 'pipe'], env: toolEnvironment() });
     let reason = '';
     // Lines with the number so far; one that was cut in two only makes the news a little older.
     child.stdout.on('data', (chunk: Buffer) => onFiles(Number(/(\d+)\n$/.exec(chunk.toString('latin1'))?.[1] ?? 0)));

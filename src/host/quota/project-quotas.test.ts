@@ -65,6 +65,14 @@ describe('the process for quotas', () => {
     rmSync(marker);
   });
 
+  it('sees nothing of the environment of the agent', async (t) => {
+    process.env['PLANTED'] = '1';
+    t.after(() => delete process.env['PLANTED']);
+    const script = STAND_IN.replaceAll("name === 'crash'", "'PLANTED' in process.env");
+    const asked = quotas(t, { command: [process.execPath, '-e', script, '--'] });
+    assert.equal(await asked.assign('/v/a', signal), true);
+  });
+
   it('is given up when it does not answer in time, and left alone for a while', async (t) => {
     const clock = new ManualClock();
     const asked = quotas(t, { deadlineMs: 10_000, restMs: 60_000 }, clock);

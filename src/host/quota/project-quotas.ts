@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { withDeadline } from '../../lib/abort.ts';
 import { partCommand } from '../../lib/built.ts';
+import { toolEnvironment } from '../../lib/child-environment.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -133,7 +134,10 @@ export class ProjectQuotas {
   #running(): Child {
     if (this.#child !== undefined) return this.#child;
     const [program = '', ...args] = this.#o.command;
-    const child = spawn(program, [...args, JSON.stringify(this.#o.files)], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn(program, [...args, JSON.stringify(this.#o.files)], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: toolEnvironment(),
+    });
     this.#child = child;
     const ended = (): void => {
       if (this.#child === child) this.#end(new KubeletError('unavailable', 'the process for quotas ended'));
