@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -26,6 +26,14 @@ for (const [name, prepare] of [
       await chmod(dir, 0o755);
     },
   ],
+  [
+    'a folder with a database that others could read',
+    async (dir: string): Promise<void> => {
+      await mkdir(dir);
+      await writeFile(join(dir, 'cluster.db'), '', { mode: 0o644 });
+      await chmod(join(dir, 'cluster.db'), 0o644);
+    },
+  ],
 ] as const)
   test(`other users can read nothing of a cluster in ${name}`, async () => {
     const parent = await mkdtemp(join(tmpdir(), 'modes-'));
@@ -36,6 +44,7 @@ for (const [name, prepare] of [
     const running = await startApiServer({ dir, controllers: false });
     try {
       assert.deepEqual(await readable(parent), []);
+      assert.equal((await stat(dir)).mode & 0o777, 0o700);
       for (const file of await readdir(dir))
         if (file.startsWith('cluster.db')) assert.equal((await stat(join(dir, file))).mode & 0o777, 0o600, file);
     } finally {
