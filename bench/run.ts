@@ -23,6 +23,7 @@ import { countPods } from './counts/counts.ts';
 import { countsTable, record, recorded } from './counts/guard.ts';
 import { manyPods } from './many/many.ts';
 import { fleetCommand, fleetReport } from './fleet/command.ts';
+import { takeTurns, turnsReport } from './turns/turns.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
 import type { Runtime } from './soak/soak-world.ts';
 import { interrupted, loadAverage } from './statistics.ts';
@@ -56,6 +57,7 @@ On their own:
   counts     calls, allocations and context switches per start and stop, on a runtime in memory
   fleet      many kubelets on one API server: what a node costs it, and what happens after an outage (--nodes N)
   many       500 pods on one node, on a runtime in memory: the last 50 against the first, memory, idle CPU, a restart
+  turns      CPU per pod started and stopped, fifty at once on a runtime in memory (--against DIST: in turn with another build)
   soak       20,000 pods come and go on a runtime in memory (--containerd: 500 on containerd): nothing may be left
   readme     redraws the tables in README.md and history.svg from history.jsonl
 
@@ -67,6 +69,8 @@ On their own:
   --trace      where the time goes, from the kubelet's own waterfalls
   --pods N     how many for soak
   --nodes N    how many for fleet
+  --rounds N   how many for turns
+  --against D  another build for turns: the folder of a bundle
   --record WHY keep the counts as those to compare with, and say why they changed
   --json       only JSON on standard output
 `;
@@ -79,6 +83,7 @@ type Options = {
   /** How many kubelets. */
   readonly fleet: number | undefined;
   readonly many: boolean;
+  readonly turns: { readonly pods: number; readonly rounds: number; readonly against?: string } | undefined;
   readonly readme: boolean;
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
@@ -103,13 +108,15 @@ function readOptions(argv: readonly string[]): Options | undefined {
       containerd: { type: 'boolean' },
       pods: { type: 'string' },
       nodes: { type: 'string' },
+      rounds: { type: 'string' },
+      against: { type: 'string' },
       record: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
   const [alone] =
     positionals.length === 1
-      ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'many', 'readme'].includes(name))
+      ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'many', 'turns', 'readme'].includes(name))
       : [];
   const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
@@ -129,6 +136,14 @@ function readOptions(argv: readonly string[]): Options | undefined {
     record: values.record,
     fleet: alone === 'fleet' ? Number(values.nodes ?? (quick ? 2 : 5)) : undefined,
     many: alone === 'many',
+    turns:
+      alone === 'turns'
+        ? {
+            pods: Number(values.pods ?? 50),
+            rounds: Number(values.rounds ?? (quick ? 3 : 6)),
+            ...(values.against === undefined ? {} : { against: values.against }),
+          }
+        : undefined,
     readme: alone === 'readme',
     form,
     trace: values.trace === true,
@@ -169,6 +184,7 @@ async function main(): Promise<void> {
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
     if (options.counts) await runCounts(options);
+    else if (options.turns !== undefined) await runTurns(options, options.turns, dist);
     else if (options.many) await runMany(options, dist);
     else if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
     else await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
@@ -216,6 +232,16 @@ async function runMany({ form, quick, json, nodeOptions }: Options, dist: string
   const machine = { ...processors(), loadBefore: load, loadAfter: loadAverage() };
   const head = `${machine.cores} cores (${machine.cpu}), runtime in memory, Node ${process.version}, load ${load} before, ${machine.loadAfter} after`;
   process.stdout.write(`${json ? JSON.stringify({ machine, rows }, undefined, 2) : `\n${head}\n\n${table(rows)}`}\n`);
+}
+
+async function runTurns(
+  { form, json, nodeOptions }: Options,
+  turns: NonNullable<Options['turns']>,
+  dist: string,
+): Promise<void> {
+  if (nodeOptions.length > 0) mkdirSync(PROFILES, { recursive: true });
+  const builds = await takeTurns({ ...programOf(form, dist), nodeOptions, ...turns, say });
+  process.stdout.write(`${json ? JSON.stringify(builds, undefined, 2) : `\n${turnsReport(builds)}`}\n`);
 }
 
 async function runFleet({ form, quick, json, nodeOptions }: Options, nodes: number, dist: string): Promise<void> {

@@ -316,6 +316,7 @@ function buildClusterPort(base: Foundation, edge: RuntimeEdge, late: Late, signa
       shuttingDown: late.shuttingDown,
       devicesForgotten: late.devicesForgotten,
       onPods: (pods, origin) => late.sources().merged.set('api', pods, origin === 'checkpoint'),
+      onPod: (uid, pod) => late.sources().merged.change('api', uid, pod),
       starts: { crowded: () => late.life().crowded(), quiet: (stop) => late.life().quiet(stop) },
       onPodCertificates: (uid) => late.volumes().manager.podCertificatesChanged(uid),
       onTrustBundles: () => late.volumes().manager.trustBundlesChanged(),

@@ -25,6 +25,8 @@ export type FleetNode = {
 export type FleetOptions = WorldOptions & {
   /** Keep what the kubelets ask their runtimes. */
   readonly recordCalls?: boolean;
+  /** What is different for the kubelets, in their order. */
+  readonly each?: readonly Partial<WorldOptions>[];
 };
 
 export interface FleetWorld {
@@ -63,7 +65,10 @@ async function build(
   undo.push(() => api.stop());
   const client = await connect(api.adminKubeconfigPath);
   const nodes: FleetNode[] = [];
-  for (let i = 0; i < count; i++) nodes.push(await startOne(`fleet-${i}`, { dir, cgroupRoot, api, options, undo }));
+  for (let i = 0; i < count; i++) {
+    const own = { ...options, ...options.each?.[i] };
+    nodes.push(await startOne(`fleet-${i}`, { dir, cgroupRoot, api, options: own, undo }));
+  }
   for (const { name } of nodes) await ready(client, name, join(dir, name));
   return { api, client, nodes, stop };
 }

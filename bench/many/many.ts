@@ -4,15 +4,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pod } from '../../src/core/pod.ts';
-import { PODS } from '../../src/kube/resources.ts';
-import { startFleet, type FleetNode, type FleetWorld } from '../fleet/fleet-world.ts';
-import { benchPod, NAMESPACE, names, type Shape } from '../pods.ts';
+import { startFleet, type FleetNode } from '../fleet/fleet-world.ts';
+import { names, PodWatch, type Shape } from '../pods.ts';
 import type { Row, Unit } from '../rows.ts';
-import { cpuMs, inParallel, interrupted, memoryMb } from '../statistics.ts';
+import { cpuMs, interrupted, memoryMb } from '../statistics.ts';
 import type { WorldOptions } from '../world.ts';
 
-const { signal } = new AbortController();
 export type ManyOptions = WorldOptions & { readonly quick: boolean; readonly say: (line: string) => void };
 
 const STEP = 50;
@@ -27,14 +24,17 @@ const PERCENT_PER_POD = 0.02;
 export async function manyPods(options: ManyOptions): Promise<Row[]> {
   const world = await startFleet(1, options);
   const web = createServer((_, answer) => answer.end('ok')).listen(0, '127.0.0.1');
+  const watch = new PodWatch(world.client);
   try {
     await once(web, 'listening');
+    await watch.start();
     const [node] = world.nodes;
     if (node === undefined) throw new Error('no node was started');
     const probed = probedShape((web.address() as AddressInfo).port);
-    return await Promise.race([new Many(world, node, options).measure(probed), interrupted()]);
+    return await Promise.race([new Many(node, watch, options).measure(probed), interrupted()]);
   } finally {
     web.close();
+    await watch.stop();
     await world.stop();
   }
 }
@@ -50,16 +50,17 @@ const probedShape = (port: number): Shape => ({
 type Burst = { readonly tookMs: number; readonly cpuMs: number };
 
 class Many {
-  readonly #world: FleetWorld;
   readonly #node: FleetNode;
+  /** Asking for all pods again and again would be the API server's work, on one of two processors. */
+  readonly #watch: PodWatch;
   readonly #o: ManyOptions;
   readonly #most: number;
   readonly #windowMs: number;
   readonly #rows: Row[] = [];
 
-  constructor(world: FleetWorld, node: FleetNode, options: ManyOptions) {
-    this.#world = world;
+  constructor(node: FleetNode, watch: PodWatch, options: ManyOptions) {
     this.#node = node;
+    this.#watch = watch;
     this.#o = options;
     this.#most = options.quick ? 100 : 500;
     this.#windowMs = options.quick ? 10_000 : 30_000;
@@ -88,17 +89,10 @@ class Many {
   }
 
   async #start(list: readonly string[], shape: Shape = {}): Promise<Burst> {
-    const { client } = this.#world;
     const { name: nodeName, kubelet } = this.#node;
     const [from, cpu] = [performance.now(), cpuMs(kubelet.pid)];
-    await inParallel(list, 8, async (name) => {
-      const pod = benchPod(name, { ...shape, spec: { nodeName, ...shape.spec } });
-      await client.create(PODS, { namespace: NAMESPACE }, pod, signal);
-    });
-    await this.#until('pods are ready', (pods) => {
-      const ready = new Set(pods.filter(isReady).map((pod) => pod.metadata.name));
-      return list.every((name) => ready.has(name));
-    });
+    await Promise.all(list.map((name) => this.#watch.create(name, { ...shape, spec: { nodeName, ...shape.spec } })));
+    if (!(await this.#watch.ready(list, WITHIN_MS))) throw new Error('not all pods became ready');
     return { tookMs: performance.now() - from, cpuMs: cpuMs(kubelet.pid) - cpu };
   }
 
@@ -168,24 +162,8 @@ class Many {
   }
 
   async #removeAll(): Promise<void> {
-    const { client } = this.#world;
-    const { items } = await client.list<Pod>(PODS, { namespace: NAMESPACE }, signal);
-    await inParallel(items, 8, async ({ metadata: { name } }) => {
-      await client.delete(PODS, { namespace: NAMESPACE, name }, { gracePeriodSeconds: 1 }, signal);
-    });
-    await this.#until('all pods are gone', (pods) => pods.length === 0);
-  }
-
-  async #until(what: string, done: (pods: readonly Pod[]) => boolean): Promise<void> {
-    const end = performance.now() + WITHIN_MS;
-    for (;;) {
-      const { items } = await this.#world.client.list<Pod>(PODS, { namespace: NAMESPACE }, signal);
-      if (done(items)) return;
-      if (performance.now() > end) throw new Error(`not within ${WITHIN_MS / 1000} s: ${what}`);
-      await sleep(200);
-    }
+    const all = [...names('plain', this.#most), 'after-restart'];
+    await Promise.all(all.map((name) => this.#watch.delete(name, 1)));
+    if (!(await this.#watch.gone(all, WITHIN_MS))) throw new Error('not all pods are gone');
   }
 }
-
-const isReady = (pod: Pod): boolean =>
-  pod.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;

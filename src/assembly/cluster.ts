@@ -28,6 +28,7 @@ export type ClusterDeps = Pick<ClusterObjectsDeps, 'onObjectChange' | 'onTrustBu
     readonly store: PodStore;
     readonly statuses: StatusStore;
     readonly onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
+    readonly onPod: (uid: string, pod: Pod | undefined) => void;
     readonly mayBeRunning: (uid: PodUid) => boolean;
     readonly onStatusSynced: (uid: PodUid) => void;
     /** Our own Node object changed, or was answered by the server. */
@@ -79,6 +80,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
       log,
       ready: (stop) => nodes.whenSynced(stop),
       onPods: (pods, origin) => deps.onPods(guard.check(pods), origin),
+      onPod: (uid, pod) => deps.onPod(uid, guard.checkOne(uid, pod)),
       ...(checkpoint === undefined ? {} : { checkpoint }),
     },
     { nodeName },

@@ -1,10 +1,12 @@
-// The pods the API server wants on this node, as full sets. With a checkpoint the last known set is given out first when
-// the API server cannot be reached at start; the server's own set replaces it as soon as it is there.
+// The pods the API server wants on this node: a full set after every list, one pod after an event. With a checkpoint the
+// last known set is given out first when the API server cannot be reached at start; the server's own set replaces it as
+// soon as it is there.
 import type { Pod } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { OFFLINE_AFTER_MS } from './api-error.ts';
+import type { Change } from './object-store.ts';
 import { Reflector, type ListWatchClient } from './reflector.ts';
 import { PODS } from './resources.ts';
 
@@ -17,12 +19,15 @@ export type PodFeedDeps = {
   ready?: (signal: AbortSignal) => Promise<void>;
   /** `checkpoint` sets may be out of date: nothing may be deleted because it is missing from one. */
   onPods: (pods: readonly Pod[], origin: 'api' | 'checkpoint') => void;
+  /** One pod of the set was added, changed or (undefined) removed. A node of many pods does not compare them all for one. */
+  onPod: (uid: string, pod: Pod | undefined) => void;
 };
 
 export class PodFeed implements Runnable {
   readonly name = 'api-pods';
   readonly reflector: Reflector<Pod>;
   readonly #deps: PodFeedDeps;
+  #heard = false;
 
   constructor(deps: PodFeedDeps, options: { nodeName: string }) {
     this.#deps = deps;
@@ -35,12 +40,8 @@ export class PodFeed implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { checkpoint, clock, onPods } = this.#deps;
-    const end = this.reflector.subscribe(() => {
-      const pods = [...this.reflector.store.values()];
-      checkpoint?.podsChanged(pods);
-      onPods(pods, 'api');
-    });
+    const { clock } = this.#deps;
+    const end = this.reflector.subscribe((changes) => this.#changed(changes));
     const offline = clock.after(OFFLINE_AFTER_MS, () => this.#fromCheckpoint());
     try {
       await this.#deps.ready?.(signal);
@@ -49,6 +50,15 @@ export class PodFeed implements Runnable {
       offline.cancel();
       end();
     }
+  }
+
+  #changed(changes: readonly Change<Pod>[]): void {
+    const { checkpoint, onPods, onPod } = this.#deps;
+    checkpoint?.podsChanged([...this.reflector.store.values()]);
+    const [change] = changes;
+    if (this.#heard && change !== undefined && changes.length === 1) return onPod(change.uid, change.after);
+    this.#heard = true;
+    onPods([...this.reflector.store.values()], 'api');
   }
 
   #fromCheckpoint(): void {

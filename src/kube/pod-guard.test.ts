@@ -63,6 +63,17 @@ describe('pods from the API server', () => {
     assert.deepEqual(guard.check([odd({ spec: 'gone mad' })]), []);
   });
 
+  it('are looked at alone as in a set', () => {
+    const { guard, reported } = open();
+    const [before] = guard.check([odd({})]);
+    assert.equal(guard.checkOne('u', odd({ spec: 'gone mad' })), before, 'what was whole stays as it was');
+    assert.equal(guard.checkOne('u', undefined), undefined);
+    assert.equal(guard.checkOne('u', odd({ spec: 'gone mad' })), undefined, 'nothing was whole any more');
+    assert.equal(reported.length, 2);
+    const back = guard.checkOne('u', odd({}));
+    assert.deepEqual(guard.check([odd({ spec: 'gone mad' })]), [back]);
+  });
+
   it('lose what is broken in their status', () => {
     const { guard } = open();
     const status = {

@@ -13,7 +13,7 @@ export class PodGuard {
   readonly #deps: PodGuardDeps;
   /** By the very object received, so that each is looked at once. */
   readonly #read = new WeakMap<Pod, Pod | undefined>();
-  #lastGood: ReadonlyMap<string, Pod> = new Map();
+  #lastGood = new Map<string, Pod>();
 
   constructor(deps: PodGuardDeps) {
     this.#deps = deps;
@@ -29,6 +29,14 @@ export class PodGuard {
     }
     this.#lastGood = good;
     return [...good.values()];
+  }
+
+  /** One of the set that was added, changed or removed; undefined when it is to be left out. */
+  checkOne(uid: string, raw: Pod | undefined): Pod | undefined {
+    const pod = raw === undefined ? undefined : (this.#checked(raw) ?? this.#lastGood.get(uid));
+    if (pod === undefined) this.#lastGood.delete(uid);
+    else this.#lastGood.set(uid, pod);
+    return pod;
   }
 
   #checked(raw: Pod): Pod | undefined {

@@ -84,7 +84,33 @@ describe('merge', () => {
       assert.deepEqual(said(), ['ADD api a']);
       config.set('api', [after]);
       assert.deepEqual(said(), expected);
+      const single = setup();
+      single.config.set('api', [before]);
+      single.said();
+      single.config.change('api', 'a', after);
+      assert.deepEqual(single.said(), expected, 'told alone as in a set');
+      single.config.set('api', [after]);
+      assert.deepEqual(single.said(), [], 'and remembered');
     });
+
+  it('takes single pods of a known set: new, gone, and one whose name is taken', () => {
+    const { config, said, events } = setup();
+    config.change('api', 'early', pod('early'));
+    assert.deepEqual(said(), [], 'without a set nothing is known');
+    config.set('api', [pod('a')]);
+    said();
+    config.change('api', 'b', pod('b'));
+    config.change('api', 'twin', pod('twin', { name: 'b' }));
+    config.change('api', 'elsewhere', pod('elsewhere', { name: 'b', namespace: 'other' }));
+    assert.match(events.join(), /duplicate pod name "b"/);
+    config.change('api', 'a', undefined);
+    config.change('api', 'a', undefined);
+    assert.deepEqual(said(), ['ADD api b', 'ADD api elsewhere', 'REMOVE api a']);
+    assert.deepEqual(
+      config.pods().map((p) => p.metadata.uid),
+      ['b', 'elsewhere'],
+    );
+  });
 
   it('keeps source and first sight over updates, also when the object comes without them', async () => {
     const { config, changes, clock } = setup();

@@ -1,4 +1,4 @@
-// Full sets of pods from every source, told as changes. `diffPods` decides, `PodConfig` remembers. A pod's
+// Full sets of pods from every source, and single pods of a set, told as changes. `diffPods` decides, `PodConfig` remembers. A pod's
 // `config.source` and `config.seen` annotations are put on here and survive all updates.
 import type { EventRecorder } from '../core/events.ts';
 import { CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, fullName, podRef, uidOf, type Pod } from '../core/pod.ts';
@@ -12,7 +12,7 @@ export type PodChange = { readonly op: PodOp; readonly source: string; readonly 
 
 export type PodDiff = {
   /** What is known afterwards, by uid. */
-  readonly known: ReadonlyMap<string, Pod>;
+  readonly known: Map<string, Pod>;
   readonly changes: Readonly<Record<PodOp, readonly Pod[]>>;
   /** Pods whose name another pod of the same set has already. */
   readonly duplicates: readonly Pod[];
@@ -39,13 +39,17 @@ function diffPods(before: ReadonlyMap<string, Pod>, set: readonly Pod[], source:
       known.set(uid, old);
       continue;
     }
-    const marked = withMarks(pod, source, old?.metadata.annotations?.[CONFIG_SEEN] ?? seen);
+    const { marked, op } = diffPod(old, pod, source, seen);
     known.set(uid, marked);
-    const op = old === undefined ? 'ADD' : changeOf(old, marked);
     if (op !== undefined) changes[op].push(marked);
   }
   for (const [uid, pod] of before) if (!known.has(uid)) changes.REMOVE.push(pod);
   return { known, changes, duplicates };
+}
+
+function diffPod(old: Pod | undefined, pod: Pod, source: string, seen: string): { marked: Pod; op: PodOp | undefined } {
+  const marked = withMarks(pod, source, old?.metadata.annotations?.[CONFIG_SEEN] ?? seen);
+  return { marked, op: old === undefined ? 'ADD' : changeOf(old, marked) };
 }
 
 /** The very object of last time: a set of many pods comes again for every change of one. */
@@ -83,6 +87,12 @@ const foreignAnnotations = (pod: Pod): Readonly<Record<string, string>> => {
   return rest;
 };
 
+function isNameTaken(known: ReadonlyMap<string, Pod>, { metadata: { name, namespace } }: Pod): boolean {
+  for (const { metadata } of known.values())
+    if (metadata.name === name && metadata.namespace === namespace) return true;
+  return false;
+}
+
 export type PodConfigDeps = {
   readonly clock: Clock;
   readonly log: Logger;
@@ -98,7 +108,7 @@ export type PodConfigOptions = {
 export class PodConfig {
   readonly #deps: PodConfigDeps;
   readonly #opts: PodConfigOptions;
-  readonly #bySource = new Map<string, ReadonlyMap<string, Pod>>();
+  readonly #bySource = new Map<string, Map<string, Pod>>();
   readonly #heard = new Set<string>();
 
   constructor(deps: PodConfigDeps, opts: PodConfigOptions) {
@@ -110,8 +120,7 @@ export class PodConfig {
   set(source: string, pods: readonly Pod[], provisional = false): void {
     if (!provisional) this.#heard.add(source);
     const before = this.#bySource.get(source);
-    const seen = rfc3339Nano(this.#deps.clock.nowNanos());
-    const diff = diffPods(before ?? new Map<string, Pod>(), pods, source, seen);
+    const diff = diffPods(before ?? new Map<string, Pod>(), pods, source, this.#seen());
     this.#bySource.set(source, diff.known);
     for (const pod of diff.duplicates) this.#refuseDuplicate(source, pod);
     for (const op of ORDER) {
@@ -120,6 +129,22 @@ export class PodConfig {
       if (changed.length > 0 || (op === 'ADD' && before === undefined))
         this.#deps.onChange({ op, source, pods: changed });
     }
+  }
+
+  /** One pod of a source whose full set is known: new, changed or (undefined) gone. The others are not looked at. */
+  change(source: string, uid: string, pod: Pod | undefined): void {
+    const known = this.#bySource.get(source);
+    if (known === undefined) return;
+    const old = known.get(uid);
+    if (pod === undefined) {
+      if (known.delete(uid) && old !== undefined) this.#deps.onChange({ op: 'REMOVE', source, pods: [old] });
+      return;
+    }
+    if (old === undefined && isNameTaken(known, pod)) return this.#refuseDuplicate(source, pod);
+    if (old !== undefined && isUntouched(old, pod)) return;
+    const { marked, op } = diffPod(old, pod, source, this.#seen());
+    known.set(uid, marked);
+    if (op !== undefined) this.#deps.onChange({ op, source, pods: [marked] });
   }
 
   /** Whether every configured source has been heard: before that, absence means nothing. */
@@ -134,6 +159,10 @@ export class PodConfig {
 
   pods(): readonly Pod[] {
     return [...this.#bySource.values()].flatMap((known) => [...known.values()]);
+  }
+
+  #seen(): string {
+    return rfc3339Nano(this.#deps.clock.nowNanos());
   }
 
   #refuseDuplicate(source: string, pod: Pod): void {

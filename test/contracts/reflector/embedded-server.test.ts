@@ -140,7 +140,8 @@ describe('on the embedded API server', () => {
     const statuses = new Map<PodUid, { pod: Pod; status: PodStatus; version: number; finished: boolean }>();
     const sets: number[] = [];
     const onPods = (pods: readonly Pod[]): void => void sets.push(pods.length);
-    const feed = new PodFeed({ client: node.main, clock, log, onPods }, { nodeName: NAME });
+    const onPod = (): void => void sets.push(1);
+    const feed = new PodFeed({ client: node.main, clock, log, onPods, onPod }, { nodeName: NAME });
     const desired = {
       get: (uid: PodUid) => statuses.get(uid),
       all: () => statuses.entries(),
