@@ -228,6 +228,7 @@ function stepsOf(
     prerequisites: tracing.prerequisites(prerequisitesOf(clock, deps)),
     runtime,
     turns: tracing.turns(turns),
+    adoptions: new StartTurns(clock, { atOnce: STARTS_AT_ONCE }),
     events,
     rejecting: { events, status: statuses, log, counted: deps.admission },
     clock,

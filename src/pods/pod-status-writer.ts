@@ -44,6 +44,11 @@ export class PodStatusWriter {
     this.#deps = deps;
   }
 
+  /** Whether this pod's status was written since the agent started. */
+  hasWritten(uid: PodUid): boolean {
+    return this.#lastSeen.has(uid);
+  }
+
   /** Derives and stores; `adjust` has the last word (an eviction's reason, a resize condition). */
   async write(
     pod: Pod,

@@ -1,10 +1,10 @@
 // A sync acts on what the runtime shows now, never on what it showed before the last try.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PodUid } from '../core/ids.ts';
+import { sandboxId, type PodUid } from '../core/ids.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
 import { aliveSnapshot } from '../core/snapshot.fixture.ts';
-import type { PodSnapshot } from '../core/snapshot.ts';
+import type { ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import { rejection } from '../core/rejection.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
@@ -41,7 +41,12 @@ class World {
   deps(): SyncPodDeps {
     return {
       observed: this.observed,
-      status: { write: () => Promise.resolve({} as PodStatus), sandboxReady: () => undefined, forget: () => undefined },
+      status: {
+        hasWritten: () => false,
+        write: () => Promise.resolve({} as PodStatus),
+        sandboxReady: () => undefined,
+        forget: () => undefined,
+      },
       startErrors: new StartErrors(),
       prerequisites: {
         awaitMirror: () => Promise.resolve(),
@@ -63,6 +68,7 @@ class World {
         kill: () => Promise.resolve(),
       },
       turns: new StartTurns(new ManualClock(), { atOnce: 1 }),
+      adoptions: new StartTurns(new ManualClock(), { atOnce: 1 }),
       events: { pod: (_pod: Pod, _type: string, reason: string) => void this.told.push(reason) },
       rejecting: {
         events: { pod: () => undefined },
@@ -106,6 +112,62 @@ describe('a pod that turns out to be impossible on this node', () => {
     world.mountVolumes = () => Promise.reject(new Error('not yet'));
     await assert.rejects(world.sync(), /not yet/);
     assert.deepEqual(world.told, ['FailedMount']);
+  });
+});
+
+const SANDBOX: ObservedSandbox = {
+  id: sandboxId('s'),
+  attempt: 0,
+  ready: true,
+  createdAt: 1n,
+  hostNetwork: true,
+  ips: [],
+  runtimeHandler: '',
+};
+
+describe('pods found running when the agent starts', () => {
+  const named = (name: string): Pod => ({ ...POD, metadata: { name, namespace: 'n', uid: name } });
+
+  it('are looked after a few at a time, and a new pod does not wait for them', async () => {
+    const clock = new ManualClock();
+    const synced: string[] = [];
+    const written = new Set<string>();
+    const deps = new World().deps();
+    const ended = new AbortController();
+    const sync = new SyncPod({
+      ...deps,
+      clock,
+      turns: new StartTurns(clock, { atOnce: 4 }),
+      adoptions: new StartTurns(clock, { atOnce: 4 }),
+      observed: {
+        ...deps.observed,
+        get: (uid) => (uid === 'new' ? undefined : { ...aliveSnapshot(uid), sandboxes: [SANDBOX] }),
+      },
+      status: {
+        hasWritten: (uid: PodUid) => written.has(uid),
+        write: (pod: Pod) => Promise.resolve(written.add(pod.metadata.name)).then(() => ({})),
+        sandboxReady: () => undefined,
+      } as never,
+      runtime: {
+        sync: (pod) => {
+          synced.push(pod.metadata.name);
+          const busy = pod.metadata.name === 'new' ? Promise.resolve() : clock.sleep(100, ended.signal);
+          return busy.then(() => ({ acted: false, startErrors: new Map() }));
+        },
+        kill: () => Promise.resolve(),
+      },
+    });
+    const found = Array.from({ length: 20 }, (_, i) => sync.sync(named(`found-${i}`), signal));
+    const added = sync.sync(named('new'), signal);
+    await clock.advance(0);
+    await added;
+    assert.deepEqual(synced, ['found-0', 'found-1', 'found-2', 'found-3', 'new']);
+    void sync.sync(named('found-19'), signal);
+    await clock.advance(0);
+    assert.equal(synced.at(-1), 'found-19', 'a later pass waits for nobody');
+    for (let ms = 0; ms < 600; ms += 100) await clock.advance(100);
+    await Promise.all(found);
+    assert.equal(new Set(synced).size, 21);
   });
 });
 

@@ -47,6 +47,8 @@ export type SyncPodDeps = {
   readonly prerequisites: PodPrerequisites;
   readonly runtime: PodRuntimePort;
   readonly turns: Turns;
+  /** For pods found running after a start of the agent: a new pod does not wait until hundreds of them are looked after. */
+  readonly adoptions: Pick<Turns, 'run'>;
   readonly events: EventRecorder;
   /** For a pod that turned out to be impossible here. */
   readonly rejecting: RejectPodDeps;
@@ -107,7 +109,13 @@ export interface PodRuntimePort {
 }
 
 /** One pass: the pod, how it was seen, and what its status just said. */
-type Pass = { readonly pod: Pod; readonly snapshot: PodSnapshot | undefined; readonly restartingAll: boolean };
+type Pass = {
+  readonly pod: Pod;
+  readonly snapshot: PodSnapshot | undefined;
+  readonly restartingAll: boolean;
+  /** The first one over this pod since the agent started. */
+  readonly first: boolean;
+};
 
 const NETWORK_RETRY_MS = 1000;
 /** Cgroup, directories and volumes are ready well before this, unless somebody else is waited for. */
@@ -133,9 +141,10 @@ export class SyncPod {
     const snapshot = observed.get(uid);
     if (snapshot?.partial === true)
       throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
+    const first = !status.hasWritten(uid);
     const written = await status.write(pod, snapshot);
     if (hasEnded(written)) return { terminal: true };
-    const pass = { pod, snapshot, restartingAll: isRestartingAll(written) };
+    const pass = { pod, snapshot, restartingAll: isRestartingAll(written), first };
     const outcome = await this.#bringAbout(pass, signal).catch((err: unknown) => this.#rejected(pod, err));
     if (outcome === undefined) return { terminal: true };
     const deadline = this.#deadlineOf(pod, written);
@@ -158,7 +167,7 @@ export class SyncPod {
   }
 
   async #bringAbout(pass: Pass, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const { prerequisites, clock } = this.#deps;
+    const { prerequisites, turns, adoptions, clock } = this.#deps;
     const { pod, snapshot } = pass;
     const problem = pod.spec.hostNetwork === true ? undefined : prerequisites.networkProblem();
     if (problem !== undefined) {
@@ -167,8 +176,8 @@ export class SyncPod {
     }
     prerequisites.registerObjects(pod);
     const start = (turn: Turn): Promise<{ retryAt?: number }> => this.#start(pass, turn, signal);
-    const isNew = snapshot === undefined || !hasReadySandbox(snapshot);
-    return isNew ? this.#deps.turns.run(signal, start) : start(NO_TURN);
+    if (snapshot === undefined || !hasReadySandbox(snapshot)) return turns.run(signal, start);
+    return pass.first ? adoptions.run(signal, start) : start(NO_TURN);
   }
 
   async #start(pass: Pass, turn: Turn, signal: AbortSignal): Promise<{ retryAt?: number }> {

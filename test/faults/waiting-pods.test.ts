@@ -87,7 +87,12 @@ function starter(fake: FakeCri, clock: Clock, idleShare?: () => number): SyncPod
       beginMutation: () => nothing,
       isOutdated: () => false,
     },
-    status: { write: () => Promise.resolve({} as PodStatus), sandboxReady: nothing, forget: nothing } as never,
+    status: {
+      hasWritten: () => false,
+      write: () => Promise.resolve({} as PodStatus),
+      sandboxReady: nothing,
+      forget: nothing,
+    } as never,
     startErrors: new StartErrors(),
     prerequisites: {
       awaitMirror: done,
@@ -103,6 +108,7 @@ function starter(fake: FakeCri, clock: Clock, idleShare?: () => number): SyncPod
     },
     runtime: port,
     turns: new StartTurns(clock, { atOnce: AT_ONCE, ...(idleShare === undefined ? {} : { idleShare }) }),
+    adoptions: new StartTurns(clock, { atOnce: AT_ONCE }),
     events,
     rejecting: { events, status: { set: (_pod, status) => status }, log: silentLogger },
     clock,
