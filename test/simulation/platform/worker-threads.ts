@@ -7,3 +7,4 @@ export class Worker {
 export const parentPort = undefined;
 export const workerData = undefined;
 export const isMainThread = true;
+export const threadId = 0;
