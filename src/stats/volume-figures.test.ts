@@ -137,3 +137,17 @@ test('pods that are due soon are measured with one that is due', async () => {
   await measuring.measureDue(never);
   assert.deepEqual(batches, [1, 1, 2]);
 });
+
+test('a new pod has its figures within ten seconds, without a look at all pods every second', async () => {
+  const stop = new AbortController();
+  const pods: Pod[] = [];
+  const { clock, walks, measuring } = setup(pods, { v: 7 });
+  const running = measuring.run(stop.signal);
+  await clock.advance(1000);
+  pods.push(pod('a', [{ name: 'v', emptyDir: {} }]));
+  await clock.advance(9000);
+  assert.deepEqual(walks, ['a']);
+  stop.abort();
+  await clock.advance(0);
+  await running.catch(() => undefined);
+});

@@ -39,8 +39,8 @@ export type PodVolumeFigures = {
   readonly others: readonly VolumeFigures[];
 };
 
-/** How often to look whether a pod is due. */
-const LOOK_EVERY_MS = 1000;
+/** How often to look whether a pod is new or due, where the period is not shorter. */
+const LOOK_EVERY_MS = 10_000;
 /** Pods that are due so soon are measured together with one that is: what it takes to begin is paid once. */
 const TOGETHER_MS = 10_000;
 
@@ -68,7 +68,8 @@ export class VolumeMeasuring implements Runnable {
   run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     if (this.#periodMs <= 0) return aborted(signal);
-    return runEvery(clock, log, { name: this.name, everyMs: LOOK_EVERY_MS }, (stop) => this.measureDue(stop), signal);
+    const everyMs = Math.min(LOOK_EVERY_MS, this.#periodMs);
+    return runEvery(clock, log, { name: this.name, everyMs }, (stop) => this.measureDue(stop), signal);
   }
 
   async measureDue(signal: AbortSignal): Promise<void> {
