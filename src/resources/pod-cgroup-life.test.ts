@@ -30,3 +30,35 @@ for (const [what, made, want] of [
     await life.destroy(podUid('u'), never);
     assert.deepEqual(did.slice(want.length), ['destroy u', 'refresh']);
   });
+
+test('a resync of the same pod does not weigh its tier again, a changed pod does', async () => {
+  let refreshes = 0;
+  const life = new PodCgroupLife({
+    cgroups: { exists: async () => true, ensure: async () => false, destroy: async () => undefined },
+    tiers: () => ({ refresh: async () => void refreshes++ }),
+    onMade: () => undefined,
+  });
+  await life.ensure(pod, never);
+  await life.ensure(pod, never);
+  assert.equal(refreshes, 1);
+  await life.ensure({ ...pod }, never);
+  assert.equal(refreshes, 2);
+});
+
+test('a tier that was not weighed because the cgroup could not be made is weighed with the next try', async () => {
+  let refreshes = 0;
+  let fails = true;
+  const life = new PodCgroupLife({
+    cgroups: {
+      exists: async () => false,
+      ensure: async () => (fails ? Promise.reject(new Error('read-only')) : true),
+      destroy: async () => undefined,
+    },
+    tiers: () => ({ refresh: async () => void refreshes++ }),
+    onMade: () => undefined,
+  });
+  await assert.rejects(life.ensure(pod, never));
+  fails = false;
+  await life.ensure(pod, never);
+  assert.equal(refreshes, 2);
+});

@@ -16,6 +16,8 @@ export type PodCgroupLifeDeps = {
 
 export class PodCgroupLife {
   readonly #deps: PodCgroupLifeDeps;
+  /** Pods as they were when their tier was last weighed: what asks for another weight is another object. */
+  readonly #weighed = new WeakSet<Pod>();
 
   constructor(deps: PodCgroupLifeDeps) {
     this.#deps = deps;
@@ -27,7 +29,9 @@ export class PodCgroupLife {
 
   async ensure(pod: Pod, signal: AbortSignal): Promise<void> {
     const { cgroups, tiers, onMade } = this.#deps;
-    const [made] = await Promise.all([cgroups.ensure(pod, signal), tiers().refresh(signal)]);
+    const isWeighed = this.#weighed.has(pod);
+    const [made] = await Promise.all([cgroups.ensure(pod, signal), isWeighed ? undefined : tiers().refresh(signal)]);
+    this.#weighed.add(pod);
     if (made) onMade(pod);
   }
 
