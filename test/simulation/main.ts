@@ -14,6 +14,8 @@ const { values } = parseArgs({
     pods: { type: 'string', default: '20' },
     /** Of a pod, on average; drawn from the seed otherwise. */
     life: { type: 'string' },
+    /** Of pods, such as `long,job`; all of them otherwise. */
+    kinds: { type: 'string' },
     'fault-every': { type: 'string' },
     /** No faults. */
     calm: { type: 'boolean', default: false },
@@ -41,6 +43,7 @@ function optionsOf(seed: number): RunOptions {
     seed,
     profile: {
       ...steady,
+      ...(values.kinds === undefined ? {} : { kinds: values.kinds.split(',') }),
       ...(values.life === undefined ? {} : { lifeMs: durationMs(values.life) }),
       ...(values.calm || every === undefined ? {} : { faultEveryMs: every }),
     },

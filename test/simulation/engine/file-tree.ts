@@ -41,7 +41,11 @@ export class FileTree {
   readonly #descriptors = new Map<number, Descriptor>();
   readonly #dirty = new Set<Inode>();
   readonly #watchers = new Map<Inode, Set<EventEmitter>>();
+  /** Where paths lead: the same ones are asked for all the time. */
+  readonly #known = new Map<string, Found>();
   readonly root: Inode;
+  /** Of names and mounts, so far. */
+  changes = 0;
   #lastIno = 1;
   #lastDevice = 30;
   #lastMount = 20;
@@ -101,6 +105,7 @@ export class FileTree {
       return fail('EBUSY', 'umount', target);
     if (this.#mounts.some((m) => m.target.startsWith(`${path}/`))) return fail('EBUSY', 'umount', target);
     this.#mounts.splice(index, 1);
+    this.#changed();
     const stack = this.#over.get(mount.covered) ?? [];
     stack.splice(stack.lastIndexOf(mount), 1);
     if (stack.length === 0) this.#over.delete(mount.covered);
@@ -108,6 +113,7 @@ export class FileTree {
 
   #add(mount: Omit<Mount, 'id'>): void {
     const made = { id: ++this.#lastMount, ...mount };
+    this.#changed();
     this.#mounts.push(made);
     if (mount.covered === undefined) return;
     const stack = this.#over.get(mount.covered);
@@ -149,7 +155,23 @@ export class FileTree {
 
   // --- paths
 
-  find(path: string, syscall: string, follow = true, links = 0): Found {
+  find(path: string, syscall: string, follow = true): Found {
+    if (path.startsWith('/proc/self/fd/')) return this.#walk(path, syscall, follow);
+    const key = follow ? path : `${path}\0`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const found = this.#walk(path, syscall, follow);
+    this.#known.set(key, found);
+    return found;
+  }
+
+  /** Names or mounts are others now. */
+  #changed(): void {
+    this.changes++;
+    this.#known.clear();
+  }
+
+  #walk(path: string, syscall: string, follow: boolean, links = 0): Found {
     if (links > MAX_LINKS) fail('ELOOP', syscall, path);
     const parts = path.split('/').filter((p) => p !== '' && p !== '.');
     let at = this.#top(this.root);
@@ -178,7 +200,7 @@ export class FileTree {
       const isLast = i === parts.length - 1;
       if (child?.kind === 'symlink' && (!isLast || follow || path.endsWith('/'))) {
         const base = child.target.startsWith('/') ? child.target : `${here}/${child.target}`;
-        return this.find([base, ...parts.slice(i + 1)].join('/'), syscall, follow, links + 1);
+        return this.#walk([base, ...parts.slice(i + 1)].join('/'), syscall, follow, links + 1);
       }
       const path2 = `${here}/${name}`;
       if (isLast) {
@@ -360,6 +382,7 @@ export class FileTree {
 
   /** Remembers what is on disk before the first change that is not. */
   #touch(inode: Inode): void {
+    if (inode.kind === 'dir') this.#changed();
     if (!inode.fs.durable) return;
     const now = this.#now();
     const limit = inode.kind === 'dir' ? NAMES_MS : DATA_MS;
@@ -387,6 +410,7 @@ export class FileTree {
       }
     }
     this.#dirty.clear();
+    this.#changed();
     this.closeAll();
     this.#over.clear();
     this.#mounts.splice(1);

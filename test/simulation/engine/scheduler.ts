@@ -14,6 +14,8 @@ type Event = {
 
 /** Of the real machine, kept before the globals are replaced. */
 const turn = setImmediate;
+/** Now and then the real process has its turn: signals, output. */
+const EVENTS_A_TURN = 2000;
 const START_MS = Date.UTC(2026, 0, 1);
 
 export class Scheduler {
@@ -29,8 +31,6 @@ export class Scheduler {
   #owner: Owner = this.world;
   /** Events run so far. */
   steps = 0;
-  /** Called after each event, when all promises have settled. */
-  onStep: () => void = () => undefined;
 
   constructor(seed: number) {
     this.agentRandom = new Random(seed, 'agent');
@@ -70,28 +70,40 @@ export class Scheduler {
 
   /** Runs events until that time, or until `stop` says so. */
   async runUntil(untilMs: number, stop: () => boolean = () => false): Promise<void> {
-    await settled();
-    for (;;) {
-      const next = this.#heap[0];
-      if (next === undefined || next.at > untilMs || stop()) break;
-      pop(this.#heap);
-      const { run } = next;
-      if (run === undefined || !next.owner.alive) continue;
-      this.#mono = next.at;
-      this.#owner = next.owner;
-      this.steps++;
-      next.run = undefined;
-      run();
-      await settled();
-      this.#owner = this.world;
-      this.onStep();
-    }
+    while (await this.#someUntil(untilMs, stop));
     if (!stop()) this.#mono = Math.max(this.#mono, untilMs);
+  }
+
+  /** Runs a lot of events in one turn of the real event loop; false when there are no more. */
+  #someUntil(untilMs: number, stop: () => boolean): Promise<boolean> {
+    return new Promise((resolve) => {
+      turn(() => {
+        for (let i = 0; i < EVENTS_A_TURN; i++) {
+          const next = this.#heap[0];
+          if (next === undefined || next.at > untilMs || stop()) return resolve(false);
+          pop(this.#heap);
+          this.#run(next);
+        }
+        resolve(true);
+      });
+    });
+  }
+
+  #run(event: Event): void {
+    const { run } = event;
+    if (run === undefined || !event.owner.alive) return;
+    this.#mono = event.at;
+    this.#owner = event.owner;
+    this.steps++;
+    event.run = undefined;
+    run();
+    settle();
+    this.#owner = this.world;
   }
 }
 
-/** All promises and ticks that are ready have run when the real event loop comes round. */
-const settled = (): Promise<void> => new Promise((resolve) => turn(resolve));
+/** Runs all promises and ticks that are ready, and those that become ready by it; not to be called from one of them. */
+const settle = (process as unknown as { _tickCallback: () => void })._tickCallback;
 
 const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
 

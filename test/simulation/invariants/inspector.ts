@@ -32,6 +32,8 @@ const PODS_DIR = '/var/lib/kubelet/pods';
 const MIRROR = 'kubernetes.io/config.mirror';
 /** An agent that ends within this time of a fault may have ended because of it. */
 const EXCUSED_MS = 60_000;
+/** Looks that may be left out one after the other. */
+const MOST_SKIPPED = 2;
 
 export class Inspector {
   readonly violations: Violation[] = [];
@@ -43,11 +45,19 @@ export class Inspector {
   #requests: number[] = [];
   #crashesSeen = 0;
   #lastFaultMs = 0;
+  #runtimeChanges = 0;
+  #seenAt = '';
+  #skipped = 0;
 
   constructor(world: World) {
     this.#world = world;
     const report = (invariant: string, text: string): void => this.#report(invariant, text);
     watchCalls(world, (uid) => this.#pods().get(uid), report);
+    const send = world.runtime.state.onEvent;
+    world.runtime.state.onEvent = (event) => {
+      this.#runtimeChanges++;
+      send(event);
+    };
     const served = world.api.onServed;
     world.api.onServed = (request, status) => {
       served(request, status);
@@ -55,8 +65,19 @@ export class Inspector {
     };
   }
 
+  /** Where nothing changed and nothing is waited for there is nothing new to see, for a minute. */
+  #isQuiet(): boolean {
+    const { api, files, faults, crashes } = this.#world;
+    const at = `${api.changes} ${files.changes} ${this.#runtimeChanges} ${faults.active.length} ${crashes.length}`;
+    const isQuiet = at === this.#seenAt && this.#since.size <= 1 && this.#skipped < MOST_SKIPPED;
+    this.#seenAt = at;
+    this.#skipped = isQuiet ? this.#skipped + 1 : 0;
+    return isQuiet;
+  }
+
   look(): void {
     const { faults, scheduler, crashes } = this.#world;
+    if (this.#isQuiet()) return;
     const view = this.#view();
     this.mostPods = Math.max(this.mostPods, view.pods.size);
     this.#asked = new Set();

@@ -17,6 +17,8 @@ export type Profile = {
   readonly lifeMs: number;
   /** Between two faults, on average; none when undefined. */
   readonly faultEveryMs?: number;
+  /** Of pods; all of them when undefined. */
+  readonly kinds?: readonly string[];
 };
 
 const MINUTE = 60_000;
@@ -41,9 +43,10 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
 }
 
 /** Every place on the node is taken by one pod after another. */
-function podActions(random: Random, { untilMs, pods, lifeMs }: Profile): Action[] {
+function podActions(random: Random, profile: Profile): Action[] {
+  const { untilMs, pods, lifeMs } = profile;
   const actions: Action[] = [];
-  const kinds = Object.keys(KINDS);
+  const kinds = profile.kinds ?? Object.keys(KINDS);
   for (let place = 0; place < pods; place++) {
     let atMs = START_MS + random.next() * Math.min(lifeMs, 10 * MINUTE);
     for (let turn = 0; atMs < untilMs; turn++) {

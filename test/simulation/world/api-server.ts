@@ -37,9 +37,14 @@ export class SimApiServer implements ApiNetwork {
   fault: (request: ApiRequest) => ApiFault = () => undefined;
   /** Told of every answered request of the agent. */
   onServed: (request: ApiRequest, status: number) => void = () => undefined;
+  /** Of objects other than leases and events, so far. */
+  changes = 0;
   readonly #open = new Set<() => void>();
 
   constructor() {
+    this.store.onChange(({ resource }) => {
+      if (resource !== 'events' && resource !== 'coordination.k8s.io/leases') this.changes++;
+    });
     this.registry = new Registry({ store: this.store, clock: systemClock }, STRATEGIES, admission(this.store));
     this.hub = new WatchHub(this.store, { windowSize: WATCH_WINDOW });
     const unused = {} as RouterDeps['proxy'];
