@@ -136,6 +136,11 @@ describe('file source', () => {
     writeFileSync(join(directory, '.tmp'), manifest('web'));
     renameSync(join(directory, '.tmp'), file);
     await until('another look', () => running.sets.length > before);
+    for (let round = 0; round < 5; round++) {
+      writeFileSync(join(directory, '.tmp'), manifest('web').replace('spec:', `# ${round}\nspec:`));
+      renameSync(join(directory, '.tmp'), file);
+    }
+    await until('the last of five replacements', () => running.sets.length > before + 1);
     assert.ok(running.sets.every((set) => set.length === 1));
     await running.stop();
   });

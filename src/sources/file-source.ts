@@ -278,6 +278,7 @@ export class FileSource implements Runnable {
       const handle = watch(target, { persistent: false }, (event, name) => {
         if (event === 'rename' && name !== null)
           this.#recreated.renamed(name, this.#deps.clock.monotonic(), this.#fileOf(name) !== undefined);
+        else this.#recreated.changed();
         if (name === null || name === only || (only === undefined && (event === 'rename' || isManifestName(name))))
           this.#wake();
       });
