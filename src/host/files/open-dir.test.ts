@@ -17,10 +17,29 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { mountSync, unmountSync } from '../libc.ts';
 import { atOnce, onThreads } from './file-calls.ts';
 import { OpenDir } from './open-dir.ts';
 
 let root: string;
+const MS_BIND = 4096;
+/** What may be mounted in a tree; each says what can be seen there. A bind mount is on the same device as the tree itself. */
+const MOUNTS: Readonly<Record<string, (kept: string, point: string) => string[]>> = {
+  'another file system': (_kept, point) => {
+    mountSync('tmpfs', point, 'tmpfs', 0, '');
+    writeFileSync(join(point, 'precious'), '');
+    return ['precious'];
+  },
+  'a bind mount': (kept, point) => {
+    writeFileSync(join(kept, 'precious'), '');
+    mountSync(kept, point, '', MS_BIND, '');
+    return ['precious'];
+  },
+  'a bind mount of an empty directory': (kept, point) => {
+    mountSync(kept, point, '', MS_BIND, '');
+    return [];
+  },
+};
 const modeOf = (path: string): number => statSync(path).mode & 0o7777;
 /** Descriptors of this process at or below the directory: other tests in it open and close theirs. */
 const openFiles = (): string[] =>
@@ -133,6 +152,26 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       await dir.removeTree('wide');
       assert.equal(existsSync(wide), false);
     });
+
+    for (const [what, mount] of Object.entries(MOUNTS))
+      it(`refuses to remove a tree with ${what} in it, and leaves what is there`, async () => {
+        const point = join(root, 'tree', 'deep', 'point');
+        mkdirSync(point, { recursive: true });
+        mkdirSync(join(root, 'kept'));
+        const kept = mount(join(root, 'kept'), point);
+        try {
+          await assert.rejects(dir.removeTree('tree'), { kind: 'conflict', message: /point: it is a mount point/ });
+          const deep = await OpenDir.open(join(root, 'tree', 'deep'), calls);
+          await assert.rejects(deep.removeTree('point'), { kind: 'conflict', message: /point: it is a mount point/ });
+          await deep.close();
+          assert.deepEqual(readdirSync(point), kept);
+        } finally {
+          unmountSync(point, 0);
+        }
+        await dir.removeTree('tree');
+        assert.ok(!existsSync(join(root, 'tree')));
+        assert.ok(existsSync(join(root, 'kept')));
+      });
 
     it('removes a tree and nothing behind its links', async () => {
       mkdirSync(join(root, 'tree', 'below'), { recursive: true });
