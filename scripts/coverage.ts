@@ -1,5 +1,5 @@
 // `npm run coverage`: how much of `src` the unit tests take, and which files that decide something have branches that no
-// table reaches. A file decides when its opening comment says that it is pure.
+// table reaches: it fails when one is below the bound. A file decides when its opening comment says that it is pure.
 //   npm run coverage -- src/runtime src/status     only these folders, by their own tests
 import { globSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -73,4 +73,4 @@ const below = decisions
   .filter(({ covered }) => covered < BOUND);
 console.log(`\n${decisions.length} files decide something; below ${BOUND} % of their branches: ${below.length}`);
 for (const { file, covered, lines } of below) console.log(`  ${shown(covered)}  ${file}: ${lines.join(' ')}`);
-process.exit(failed === 0 ? 0 : 1);
+process.exit(failed === 0 && below.length === 0 ? 0 : 1);

@@ -104,3 +104,9 @@ test('this process, and one that is gone', async () => {
   assert.deepEqual(await descriptorsOf([GONE], signal), { files: 0, sockets: 0 });
   assert.equal(await interfacesOf(GONE), undefined);
 });
+
+test('a process that is gone has nothing open and no limits', async () => {
+  const gone = 2 ** 22 + 1; // larger than any
+  assert.deepEqual(await descriptorsOf([gone], new AbortController().signal), { files: 0, sockets: 0 });
+  assert.equal(await openFilesLimitOf(gone), undefined);
+});

@@ -5,6 +5,7 @@ import {
   initialNode,
   nodeStatus,
   nodeStatusPatch,
+  prepared,
   reconciledNode,
   statusChanged,
   type NodeFacts,
@@ -244,4 +245,78 @@ describe('reconciledNode', () => {
     const node = reconciledNode(existing, initial, options, false);
     assert.deepEqual(nodeStatusPatch(node, reconciledNode(node, initial, options, false)), {});
   });
+});
+
+describe('what is told only when there is something to tell', () => {
+  const { addresses: _a, runtime: _r, images: _i, ...bare } = facts;
+  const rows: readonly [string, Partial<typeof options>, NodeFacts, (node: Node) => unknown, unknown][] = [
+    [
+      'no annotation without attach and detach',
+      { controllerAttachDetach: false },
+      facts,
+      (n) => n.metadata.annotations,
+      undefined,
+    ],
+    ['no swap without swap', {}, facts, (n) => n.status?.nodeInfo?.swap, undefined],
+    ['swap', {}, { ...facts, host: { ...facts.host, swapBytes: 7 } }, (n) => n.status?.nodeInfo?.swap, { capacity: 7 }],
+    ['volumes in use', {}, { ...facts, volumesInUse: ['v'] }, (n) => n.status?.volumesInUse, ['v']],
+    ['images up to a number', { maxImages: 1 }, facts, (n) => n.status?.images?.length, 1],
+    ['all images', { maxImages: -1 }, facts, (n) => n.status?.images?.length, 2],
+    [
+      'nothing about a runtime that did not answer yet',
+      {},
+      bare,
+      ({ status = {} }) => ['addresses', 'images', 'runtimeHandlers', 'features'].filter((key) => key in status),
+      [],
+    ],
+    [
+      'handlers by name, the one without first',
+      {},
+      { ...bare, runtime: { name: 'r', version: '1', handlers: [{ name: 'b' }, {}, { name: 'a' }] } },
+      (n) => n.status?.runtimeHandlers?.map((h) => h.name),
+      ['', 'a', 'b'],
+    ],
+  ];
+  for (const [what, otherwise, known, read, expected] of rows)
+    it(what, () => assert.deepEqual(read(initialNode({ ...options, ...otherwise }, known, at).node), expected));
+});
+
+describe('a Node that somebody made by hand', () => {
+  const { node: initial } = initialNode({ ...options, nodeLabels: { 'topology.kubernetes.io/zone': '' } }, facts, at);
+
+  it('gets labels, annotation and huge pages though it had none', () => {
+    const node = reconciledNode({ metadata: { name: 'n1' } }, initial, options, true);
+    assert.equal(node.metadata.labels?.['kubernetes.io/os'], 'linux');
+    assert.deepEqual(Object.keys(node.metadata.annotations ?? {}), [
+      'volumes.kubernetes.io/controller-managed-attach-detach',
+    ]);
+    assert.deepEqual(node.status?.capacity, { 'hugepages-2Mi': '0' });
+  });
+
+  it('loses a label of the zone that is configured empty', () => {
+    const labels = { 'topology.kubernetes.io/zone': 'z1' };
+    const node = reconciledNode({ metadata: { name: 'n1', labels } }, initial, options, false);
+    assert.ok(!('topology.kubernetes.io/zone' in (node.metadata.labels ?? {})));
+  });
+
+  it('is sent addresses as a plain list the first time', () => {
+    const addresses = [{ type: 'Hostname', address: 'n1' }];
+    const none: Node = { metadata: { name: 'n1' } };
+    const patch = nodeStatusPatch(none, { ...none, status: { addresses } }) as { status: { addresses: object[] } };
+    assert.deepEqual(patch.status.addresses, addresses);
+  });
+
+  it('has a status that differs from none, whatever the order of its conditions', () => {
+    const conditions = [
+      { type: 'Ready', status: 'True' as const },
+      { type: 'DiskPressure', status: 'False' as const },
+    ];
+    assert.equal(statusChanged({}, { conditions }), true);
+    assert.equal(statusChanged({ conditions: [...conditions].reverse() }, { conditions }), false);
+  });
+});
+
+it('facts that nobody read yet are a mistake of the caller', () => {
+  assert.throws(() => prepared(undefined), /not known yet/);
+  assert.equal(prepared(facts), facts);
 });

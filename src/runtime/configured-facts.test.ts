@@ -78,6 +78,8 @@ test('facts by configuration', () => {
     [{ flags: { rootDir: '/root' } }, 2, (f) => f.seccompDir, '/root/seccomp'],
     [{ config: { cpuCFSQuotaPeriodMs: 20.5 } }, 2, (f) => f.cpuCfsPeriodUs, 20_500],
     [{}, 2, (f) => f.hugePageSizes, ['2MB']],
+    [{ gates: { MemoryQoS: true } }, 1, (f) => 'memoryQos' in f, false],
+    [{ gates: { MemoryQoS: true } }, 2, (f) => 'memoryQos' in f, true],
   ];
   for (const [otherwise, cgroupVersion, read, expected] of rows)
     assert.deepEqual(read(configuredFacts(environmentOf(otherwise), { ...host, cgroupVersion })), expected);

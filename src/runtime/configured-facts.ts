@@ -61,7 +61,7 @@ export const memoryQosOf = (
 ): MemoryQosFacts | undefined =>
   gates.enabled('MemoryQoS') && host.cgroupVersion === 2
     ? {
-        throttlingFactor: config.memoryThrottlingFactor ?? 1,
+        throttlingFactor: config.memoryThrottlingFactor,
         tiered: config.memoryReservationPolicy === 'TieredReservation',
         allocatableBytes: host.allocatableBytes,
       }

@@ -229,3 +229,36 @@ test('bytes of the answer', () => {
     '{\n "node": {\n  "nodeName": "n1",\n  "systemContainers": [],\n  "startTime": "2026-11-15T03:09:17Z"\n },\n "pods": []\n}',
   );
 });
+
+test('what a cgroup does not tell: rates and working sets are 0, the rest is absent', () => {
+  const rows: readonly [string, Record<string, string>, unknown][] = [
+    ['no processor time', { ...BASE, 'cpuacct/cpuacct.usage': '' }, [0, 0, 400]],
+    ['no memory', { 'cpuacct/cpuacct.usage': '1000\n' }, [5, 1000, 0]],
+    ['nothing', {}, [0, 0, 0]],
+  ];
+  for (const [what, files, expected] of rows) {
+    const [cpu, memory] = [cpuFigures(reading(files), true), memoryFigures(reading(files), true)];
+    assert.deepEqual([cpu.usageNanoCores, cpu.usageCoreNanoSeconds, memory.workingSetBytes], expected, what);
+  }
+  assert.equal(memoryFigures(reading({}), true).psi, undefined, 'no pressure of memory that nobody counts');
+});
+
+test('a container whose cgroup counts memory only has the processor time of the runtime', () => {
+  const { 'cpuacct/cpuacct.usage': _, ...memoryOnly } = BASE;
+  const { cpu, memory } = containerFigures(reported({}), reading(memoryOnly), AT, false);
+  assert.deepEqual([cpu.usageNanoCores, cpu.usageCoreNanoSeconds, memory.usageBytes], [7, 18281290, 500]);
+});
+
+test('pressure of input and output: the moment and the words of whoever tells it', () => {
+  const line = { Total: 3, Avg10: 0, Avg60: 0, Avg300: 0 };
+  const told = reported({ io: { timestamp: nanos - 1_000_000n, psi: { Full: line, Some: line } } });
+  const { io } = containerFigures(told, undefined, AT + 5, true);
+  assert.deepEqual([io?.time.ms, io?.psi?.some.total], [AT - 1, 3]);
+  const silent = containerFigures(reported({}), undefined, AT + 5, true).io;
+  assert.deepEqual([silent?.time.ms, silent?.psi], [AT + 5, undefined]);
+});
+
+test('a pod without containers uses nothing as of now', () => {
+  assert.deepEqual([memorySum([], AT).time.ms, memorySum([], AT).usageBytes], [AT, undefined]);
+  assert.deepEqual([cpuSum([], AT).time.ms, cpuSum([], AT).usageNanoCores], [AT, undefined]);
+});

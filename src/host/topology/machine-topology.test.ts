@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { readMachineTopology } from './read.ts';
-import type { MachineTopology } from './machine-topology.ts';
+import { machineTopology, type FoundCpu, type FoundMachine, type MachineTopology } from './machine-topology.ts';
 
 async function topologyOf(files: Readonly<Record<string, string>>): Promise<MachineTopology> {
   const root = await mkdtemp(join(tmpdir(), 'topology-'));
@@ -110,4 +110,54 @@ test('the machine this runs on has CPUs, each once', async () => {
   const cpus = nodes.flatMap((node) => node.cores.flatMap((core) => core.threads));
   assert.ok(cpus.length > 0 && sockets > 0);
   assert.equal(new Set(cpus).size, cpus.length);
+});
+
+const foundCpu = (id: number, more: Partial<FoundCpu> = {}): FoundCpu => ({
+  id,
+  coreId: `${id}`,
+  packageId: '0',
+  caches: [],
+  ...more,
+});
+
+test('what the kernel tells in part or not at all', () => {
+  const node = { id: 0, meminfo: '', distance: '', hugePages: [], cpus: [foundCpu(0), foundCpu(1)] };
+  const machine: FoundMachine = { nodes: [node], cpus: [], online: undefined, cpuinfo: '' };
+  const hugePages = [
+    { directory: 'hugepages-2048kB', pages: 'many\n' },
+    { directory: 'hugepages-16GB', pages: '4\n' },
+  ];
+  const rows: readonly [string, Partial<FoundMachine>, (t: MachineTopology) => unknown, unknown][] = [
+    ['no total of memory', {}, (t) => t.nodes[0]?.memoryBytes, 0],
+    ['no list of online CPUs: all count', {}, (t) => t.nodes[0]?.cores.map((c) => c.threads), [[0], [1]]],
+    ['no packages in cpuinfo: those of the CPUs count', {}, (t) => t.sockets, 1],
+    [
+      'huge pages: a number that is none is 0, a directory of another name is left out',
+      { nodes: [{ ...node, hugePages }] },
+      (t) => t.nodes[0]?.hugePages,
+      [{ sizeKb: 2048, pages: 0 }],
+    ],
+    [
+      'a CPU without core or package is no core',
+      { nodes: [{ ...node, cpus: [foundCpu(0, { coreId: '' }), foundCpu(1, { packageId: '-1' }), foundCpu(2)] }] },
+      (t) => t.nodes[0]?.cores.map((c) => c.threads),
+      [[2]],
+    ],
+    [
+      'a CPU without a package belongs to no node where packages are the nodes',
+      { nodes: [], cpus: [foundCpu(0), foundCpu(1, { packageId: '' })] },
+      (t) => t.nodes.map((n) => n.cores.map((c) => c.threads)),
+      [[[0]]],
+    ],
+    [
+      'a cache of part of the node without an id',
+      {
+        nodes: [{ ...node, cpus: [foundCpu(0, { caches: [{ id: '', level: '3', sharedCpuMap: '3' }] })] }],
+      },
+      (t) => t.nodes[0]?.cores[0]?.uncoreCache,
+      undefined,
+    ],
+  ];
+  for (const [what, otherwise, read, expected] of rows)
+    assert.deepEqual(read(machineTopology({ ...machine, ...otherwise })), expected, what);
 });

@@ -75,6 +75,25 @@ describe('WebSocket frames', () => {
     ]);
   });
 
+  it('of every length have the head of that length', () => {
+    for (const length of [0, 125, 126, 65_535, 65_536]) {
+      const payload = Buffer.alloc(length, 7);
+      const events = [...new FrameDecoder().push(masked(Opcode.binary, payload))];
+      assert.deepEqual(events, [{ kind: 'data', payload, start: true, end: true }], `${length} bytes`);
+    }
+  });
+
+  it('answers and closes without a code are told apart', () => {
+    const wire = Buffer.concat([masked(Opcode.pong, Buffer.from('p')), masked(Opcode.close, Buffer.alloc(0))]);
+    assert.deepEqual(
+      [...new FrameDecoder().push(wire)],
+      [
+        { kind: 'pong', payload: Buffer.from('p') },
+        { kind: 'close', code: 1005 },
+      ],
+    );
+  });
+
   const broken: readonly (readonly [string, Buffer])[] = [
     ['no mask', frameOf(Opcode.binary, Buffer.from('x'))],
     ['reserved bits', Buffer.from([0xc2, 0x80])],
@@ -159,6 +178,18 @@ describe('SPDY frames', () => {
     assert.match(first ?? '', /^78bbe3c6a7c200/);
     assert.match(second ?? '', /^00/);
     for (const block of [first, second]) assert.match(block ?? '', /000000ffff$/);
+  });
+
+  const broken: readonly (readonly [string, string, RegExp])[] = [
+    ['another version', '8002000100000000', /not SPDY\/3/],
+    ['a control frame longer than any', '8003000100ffffff', /control frame too long/],
+  ];
+  for (const [what, wire, error] of broken)
+    it(`${what} is an error`, () => assert.throws(() => [...new SpdyDecoder().push(Buffer.from(wire, 'hex'))], error));
+
+  it('data has a length of three bytes', () => {
+    assert.equal(dataHead(1, 2 ** 24 - 1, false).toString('hex'), '0000000100ffffff');
+    assert.throws(() => dataHead(1, 2 ** 24, false), /data frame too long/);
   });
 
   it('random bytes give frames or an error, 10,000 times', () => {

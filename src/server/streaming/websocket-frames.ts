@@ -39,27 +39,26 @@ export class FrameDecoder {
   *push(chunk: Buffer): Generator<FrameEvent, void, undefined> {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
     for (;;) {
-      if (this.#head === undefined && !this.#readHead()) return;
-      const event = this.#readPayload();
+      const head = (this.#head ??= this.#readHead());
+      const event = head && this.#readPayload(head);
       if (event === undefined) return;
       yield event;
     }
   }
 
-  #readHead(): boolean {
+  #readHead(): Head | undefined {
     const bytes = this.#pending;
     const [first, second] = bytes;
-    if (first === undefined || second === undefined) return false;
+    if (first === undefined || second === undefined) return undefined;
     const opcode = first & 0x0f;
     const fin = (first & 0x80) !== 0;
     const short = second & 0x7f;
     const at = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
     this.#check(first, second, opcode, fin, short);
-    if (bytes.length < at + 4) return false;
+    if (bytes.length < at + 4) return undefined;
     const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? longLength(bytes) : short;
-    this.#head = { opcode, fin, mask: bytes.subarray(at, at + 4), length, done: 0 };
     this.#pending = bytes.subarray(at + 4);
-    return true;
+    return { opcode, fin, mask: bytes.subarray(at, at + 4), length, done: 0 };
   }
 
   #check(first: number, second: number, opcode: number, fin: boolean, short: number): void {
@@ -72,9 +71,7 @@ export class FrameDecoder {
     else if ((opcode === Opcode.continuation) !== this.#inMessage) fail('frame out of order');
   }
 
-  #readPayload(): FrameEvent | undefined {
-    const head = this.#head;
-    if (head === undefined) return undefined;
+  #readPayload(head: Head): FrameEvent | undefined {
     const left = head.length - head.done;
     const control = head.opcode >= 8;
     if (control ? this.#pending.length < left : left > 0 && this.#pending.length === 0) return undefined;

@@ -4,9 +4,8 @@ import type { Pod } from '../../core/pod.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../core/storage.ts';
 import { KubeletError } from '../../lib/errors.ts';
 import type { VolumePlugin } from '../plugin.ts';
-import { claimOf, mountOptionsOf } from './claim-checks.ts';
+import { claimOf } from './claim-checks.ts';
 import { ClaimResolver } from './claim-resolver.ts';
-import { gidOf, mountProblem, type MountCheck } from './mount-checks.ts';
 
 const pod: Pod = {
   metadata: { name: 'p', namespace: 'ns', uid: 'pod-uid' },
@@ -144,47 +143,4 @@ test('a claim that is bound resolves to its volume', async () => {
   });
   assert.equal(typeof (await resolve('own', { claim: claim({}, owned), volume: volume() })), 'object');
   assert.equal(typeof (await resolve('raw', { claim: claim(), volume: volume({ volumeMode: 'Block' }) })), 'object');
-});
-
-test('options and the group come from annotations', () => {
-  const annotated = (annotations: Record<string, string>): PersistentVolume => ({
-    metadata: { name: 'pv', annotations },
-    spec: { mountOptions: ['b'] },
-  });
-  assert.deepEqual(mountOptionsOf(annotated({ 'volume.beta.kubernetes.io/mount-options': 'ro,soft' })), ['ro', 'soft']);
-  assert.deepEqual(mountOptionsOf(annotated({})), ['b']);
-  for (const [text, gid] of [
-    ['12', 12],
-    ['x', undefined],
-    ['-1', undefined],
-    ['', undefined],
-  ] as const)
-    assert.equal(gidOf(annotated({ 'pv.beta.kubernetes.io/gid': text })), gid);
-});
-
-test('what is checked before a mount', () => {
-  const node = { metadata: { name: 'n', labels: { zone: 'a' } } };
-  const affinity = (zone: string): NonNullable<PersistentVolume['spec']['nodeAffinity']> => ({
-    required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [zone] }] }] },
-  });
-  const check = (change: Partial<MountCheck>): string | undefined =>
-    mountProblem({
-      volume: volume(),
-      mountOptions: [],
-      takesMountOptions: false,
-      node,
-      usedByOthers: false,
-      ...change,
-    })?.stage;
-  assert.equal(check({}), undefined);
-  assert.equal(check({ volume: volume({ nodeAffinity: affinity('a') }) }), undefined);
-  assert.equal(check({ volume: volume({ nodeAffinity: affinity('b') }) }), 'MountVolume.NodeAffinity check failed');
-  assert.equal(check({ volume: volume({ nodeAffinity: affinity('b') }), node: undefined }), undefined);
-  assert.equal(check({ mountOptions: ['ro'] }), 'MountVolume.MountOptionSupport check failed');
-  assert.equal(check({ mountOptions: ['ro'], takesMountOptions: true }), undefined);
-  const one = volume({ accessModes: ['ReadWriteOncePod'] });
-  assert.equal(check({ volume: one, usedByOthers: true }), 'MountVolume.SetUp failed');
-  assert.equal(check({ volume: one }), undefined);
-  const two = volume({ accessModes: ['ReadWriteOncePod', 'ReadWriteOnce'] });
-  assert.equal(check({ volume: two, usedByOthers: true }), undefined);
 });
