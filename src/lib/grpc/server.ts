@@ -3,39 +3,14 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import { messageOf } from '../errors.ts';
 import { decode, encode } from '../proto/codec.ts';
 import { frame, FrameReader } from './frame.ts';
-import type { Rpc } from './rpc.ts';
+import { GrpcMethods } from './methods.ts';
 import { GrpcCode, GrpcError } from './status.ts';
-
-/** Sends a message; returns how many bytes wait for the caller to read. */
-type Respond = (message: unknown) => number;
-type Handler = {
-  rpc: Rpc<unknown, unknown>;
-  run: (request: unknown, signal: AbortSignal, respond: Respond) => Promise<void>;
-};
 
 const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
 
-export class GrpcServer {
-  readonly #handlers = new Map<string, Handler>();
+export class GrpcServer extends GrpcMethods {
   readonly #sessions = new Set<ServerHttp2Session>();
   #server: Http2Server | undefined;
-
-  unary<Req, Res>(rpc: Rpc<Req, Res>, handle: (request: Req, signal: AbortSignal) => Promise<Res>): void {
-    this.#handlers.set(rpc.path, {
-      rpc: rpc as Rpc<unknown, unknown>,
-      run: async (request, signal, respond) => void respond(await handle(request as Req, signal)),
-    });
-  }
-
-  serverStream<Req, Res>(
-    rpc: Rpc<Req, Res>,
-    handle: (request: Req, signal: AbortSignal, send: (message: Res) => number) => Promise<void>,
-  ): void {
-    this.#handlers.set(rpc.path, {
-      rpc: rpc as Rpc<unknown, unknown>,
-      run: (request, signal, respond) => handle(request as Req, signal, respond),
-    });
-  }
 
   listen(socketPath: string): Promise<void> {
     const server = createServer({ settings: { initialWindowSize: 1024 * 1024 } });
@@ -67,8 +42,7 @@ export class GrpcServer {
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers(trailers));
     try {
-      const handler = this.#handlers.get(path);
-      if (handler === undefined) throw new GrpcError(GrpcCode.Unimplemented, `unknown method ${path}`);
+      const handler = this.handlerOf(path);
       const request = decode(handler.rpc.request, await readOne(stream));
       await handler.run(request, gone.signal, (message) => {
         if (!stream.destroyed) stream.write(frame(encode(handler.rpc.response, message)));

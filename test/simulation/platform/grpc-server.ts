@@ -1,38 +1,14 @@
 // `lib/grpc/server.ts` without sockets: it listens by putting itself under its path.
 import { EventEmitter } from 'node:events';
 import { messageOf } from '../../../src/lib/errors.ts';
-import type { Rpc } from '../../../src/lib/grpc/rpc.ts';
+import { GrpcMethods } from '../../../src/lib/grpc/methods.ts';
 import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import { decode, encode } from '../../../src/lib/proto/codec.ts';
 import { later, machine, type Listener } from '../engine/machine.ts';
 
-type Respond = (message: unknown) => number;
-type Handler = {
-  rpc: Rpc<unknown, unknown>;
-  run: (request: unknown, signal: AbortSignal, respond: Respond) => Promise<void>;
-};
-
-export class GrpcServer {
-  readonly #handlers = new Map<string, Handler>();
+export class GrpcServer extends GrpcMethods {
   #listener: Listener | undefined;
   #path = '';
-
-  unary<Req, Res>(rpc: Rpc<Req, Res>, handle: (request: Req, signal: AbortSignal) => Promise<Res>): void {
-    this.#handlers.set(rpc.path, {
-      rpc: rpc as Rpc<unknown, unknown>,
-      run: async (request, signal, respond) => void respond(await handle(request as Req, signal)),
-    });
-  }
-
-  serverStream<Req, Res>(
-    rpc: Rpc<Req, Res>,
-    handle: (request: Req, signal: AbortSignal, send: (message: Res) => number) => Promise<void>,
-  ): void {
-    this.#handlers.set(rpc.path, {
-      rpc: rpc as Rpc<unknown, unknown>,
-      run: (request, signal, respond) => handle(request as Req, signal, respond),
-    });
-  }
 
   async listen(socketPath: string): Promise<void> {
     await later(0.1, () => {
@@ -55,8 +31,7 @@ export class GrpcServer {
   }
 
   async #serve(path: string, bytes: Uint8Array, send: (message: Uint8Array) => void, gone: AbortSignal): Promise<void> {
-    const handler = this.#handlers.get(path);
-    if (handler === undefined) throw new GrpcError(GrpcCode.Unimplemented, `unknown method ${path}`);
+    const handler = this.handlerOf(path);
     try {
       await handler.run(decode(handler.rpc.request, bytes as Buffer), gone, (message) => {
         send(encode(handler.rpc.response, message));
