@@ -4,6 +4,9 @@ import type { Outcome } from './test-report.ts';
 
 export const MINUTE = 60_000;
 
+/** These change what belongs to their whole process, the umask for one. */
+export const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
+
 /** A test that never ends must not hold up everything for ever. */
 export function runCommand(name: string, command: string, args: readonly string[], limitMs: number): Promise<Outcome> {
   const from = performance.now();

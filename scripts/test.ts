@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { traces } from './left-behind.ts';
 import { ensurePackages } from './system-packages.ts';
 import { report, summary, type Outcome } from './test-report.ts';
-import { MINUTE, runCommand, runTests } from './test-run.ts';
+import { MINUTE, OWN_PROCESS, runCommand, runTests } from './test-run.ts';
 
 const SIDE_BY_SIDE = 2;
 /** What is measured in them would be wrong beside others. */
@@ -29,8 +29,6 @@ const LONG: readonly string[] = [
 ];
 /** Both start a cluster on its default ports: one after the other, in one lane. */
 const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
-/** These change what belongs to their whole process, the umask for one. */
-const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
 /** Each job is one file, or several that must not run at the same time. */
 async function testJobs(jobs: readonly (readonly string[])[], lanes: number): Promise<Outcome[]> {

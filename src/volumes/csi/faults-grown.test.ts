@@ -168,7 +168,8 @@ async function stats(s: CsiScene): Promise<Map<string, VolumeUsage | undefined>>
 test('nodeGetVolumeStats: after any code the volume is left out this time, others are not', async (t) => {
   await Promise.all(
     CODES.map(async (code) => {
-      const s = await scene(t);
+      // A driver is given five seconds: on a slow machine all these beside each other need more.
+      const s = await scene(t, new ManualClock());
       for (const name of ['a', 'b']) await s.mount(podOf(name));
       let fails = 1;
       s.driver.before = (name, request) => {
