@@ -156,6 +156,29 @@ for (const [file, text] of texts) {
       problems.push(`${name}: \`${match[0]}\` without \`env\` gives its child the whole environment of the agent`);
 }
 
+// ---- tests wait for conditions; where it is time they wait for, they say what for ----
+
+/** Beginnings of paths. */
+const TIMERS_IN_TESTS: readonly string[] = [
+  'test/harness/until.ts', // `until` and `timePasses`
+  'test/harness/containerd.ts', // what a runtime does before there is anything to ask
+  'test/harness/registry.ts', // as slow as a test wants it
+  'test/fakes/fake-cri.ts', // likewise
+  'test/faults/cri-proxy.ts', // likewise
+  'test/contracts/reflector/scripted-server.ts', // likewise
+  'test/contracts/reflector/reflector.test.ts', // writes in slow pieces
+  'test/contracts/http-client/contract.ts', // a bound
+  'test/contracts/api-server/client.ts', // a bound
+  'test/fuzz/targets-wire.ts', // a bound
+  'test/simulation/', // time is simulated there
+];
+for (const [file, text] of texts) {
+  const name = shown(file);
+  if (!name.startsWith('test/') || TIMERS_IN_TESTS.some((owner) => name.startsWith(owner))) continue;
+  for (const [call] of text.matchAll(/\bsetTimeout\(|\bsystemClock\s*\.sleep\(|'(?:node:)?timers\/promises'/g))
+    problems.push(`${name}: \`${call}\`: wait with \`until\`, or with \`timePasses\` and the reason`);
+}
+
 // ---- words: upstream's where it has one, plain English elsewhere ----
 
 /** Private idiom of the first version (STYLE R17), as identifiers. */
@@ -169,5 +192,5 @@ for (const [file, text] of texts)
 for (const problem of [...new Set(problems)].sort()) console.error(problem);
 if (problems.length > 0) process.exit(1);
 console.log(
-  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, words are plain',
+  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, tests wait for conditions, words are plain',
 );

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CONFIG_MAPS, PODS, RUNTIME_CLASSES, SECRETS, SERVICES, TOKEN_REVIEWS } from '../../src/kube/resources.ts';
 import { NODE_NAME } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { AT_ONCE, container, never, Scene, shell, statusOf } from './scene.ts';
 
 /** How long a change takes to reach a mounted volume: the best of a few, the node is busy with other things. */
@@ -93,7 +92,7 @@ function changes(scene: () => Scene): void {
     await assert.rejects(s.patch(SECRETS, 'fixed', { data: { key: 'eA==' } }), /immutable/);
     await s.node.client.delete(SECRETS, { namespace: s.namespace, name: 'fixed' }, {}, never);
     await s.secret('fixed', { key: 'second' }, { immutable: true });
-    await sleep(1500);
+    await timePasses(1500, 'nothing to happen');
     assert.equal(await readFile(s.volumeFile(pod, 'secret', 'fixed/key'), 'utf8'), 'first');
   });
 

@@ -1,11 +1,11 @@
 // A node whose pods do nothing asks the API server for next to nothing: leases, and a status every five minutes.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServedRequest } from '../harness/api-server.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { nodeReady } from './node-view.ts';
 import { Scene } from './scene.ts';
+import { timePasses } from '../harness/until.ts';
 
 const PODS = Number(process.env['KTS_IDLE_PODS'] ?? 50);
 const WINDOW_MS = 60_000;
@@ -35,9 +35,9 @@ export function quietSuite(): void {
       const names = Array.from({ length: PODS }, (_, i) => `idle-${i}`);
       for (const name of names) await scene.pod(name, { automountServiceAccountToken: true });
       await Promise.all(names.map((name) => scene.ready(name)));
-      await sleep(SETTLE_MS);
+      await timePasses(SETTLE_MS, 'measuring');
       const from = Date.now();
-      await sleep(WINDOW_MS);
+      await timePasses(WINDOW_MS, 'measuring');
       const counts = new Map<string, number>();
       for (const request of await node.api.served())
         if (request.user === `system:node:${NODE_NAME}` && request.atMs >= from && request.atMs <= from + WINDOW_MS)

@@ -4,14 +4,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { NODES, RUNTIME_CLASSES, SECRETS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { nodeReady, readLease, readNode, untilNode } from './node-view.ts';
 import { container, never, Scene, shell, statusOf } from './scene.ts';
 
@@ -222,7 +221,7 @@ function outage(node: () => TestNode): void {
     const took: number[] = [];
     for (const awayMs of AWAY_MS) {
       await n.api.stop();
-      await sleep(awayMs);
+      await timePasses(awayMs, 'an outage');
       await n.api.start();
       const from = performance.now();
       const name = `back-${awayMs}`;
@@ -253,7 +252,7 @@ function offline(node: () => TestNode): void {
     const seen = await inside(n, uid);
     assert.match(seen, /^from the map hidden a.b hidden\n/);
     await until('all is written down', () => existsSync(join(n.dir, 'kubelet', 'last_known', 'tokens.json')), 10_000);
-    await sleep(1000); // changes are written within a moment
+    await timePasses(1000, 'another instant'); // changes are written within a moment
     await n.kubelet.kill('SIGKILL');
     await n.api.stop();
     await reboot(n);

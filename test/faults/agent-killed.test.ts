@@ -2,9 +2,8 @@
 // node is as wanted: nothing runs twice, nothing that ran was restarted, nothing became unready, nothing is left over.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { Fleet, randomFrom, type RunningContainer } from './fleet.ts';
 
 const KILLS = Number(process.env['FAULT_ROUNDS'] ?? 50);
@@ -78,7 +77,7 @@ describe(`kubelet killed ${KILLS} times (seed ${SEED})`, () => {
     if (startingUp) await node.kubelet.kill('SIGTERM');
     for (let n = 1 + random(3); n > 0; n--) await act(removed);
     if (startingUp) await node.kubelet.start();
-    await sleep(random(startingUp ? 1200 : 600));
+    await timePasses(random(startingUp ? 1200 : 600), 'another instant');
     const running = await fleet.steadyContainers(removed);
     await node.kubelet.kill('SIGKILL');
     return running;

@@ -2,10 +2,9 @@
 // node goes on by itself, nothing is lost or restarted, and afterwards the API server learns everything at once.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PODS as POD_RESOURCE } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { Fleet, isReady, randomFrom } from './fleet.ts';
 
 const PODS = Number(process.env['FAULT_PODS'] ?? 30);
@@ -39,9 +38,9 @@ describe(`API server away under ${PODS} pods`, () => {
     const running = await fleet.steadyContainers();
     for (let i = 0; i < SHORT; i++) {
       await node.api.stop();
-      await sleep(random(600));
+      await timePasses(random(600), 'an outage');
       await node.api.start();
-      await sleep(random(400));
+      await timePasses(random(400), 'another instant');
     }
     await fleet.untilConverged('after short absences');
     await fleet.assertWentOn(running, 'over short absences');
@@ -73,7 +72,7 @@ describe(`API server away under ${PODS} pods`, () => {
       const [now] = (await fleet.running()).get('p0/main') ?? [];
       return now !== undefined && now.id !== victim?.id;
     });
-    await sleep(Math.max(0, AWAY_MS - (performance.now() - gone)));
+    await timePasses(Math.max(0, AWAY_MS - (performance.now() - gone)), 'an outage');
     assert.ok((await restartsOf(node)) > restarts + 3, 'crashing containers were restarted meanwhile');
     assert.ok((node.cri.counts.get('ExecSync') ?? 0) > execs + 20, 'probes went on meanwhile');
     await node.api.start();

@@ -5,10 +5,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallFault } from '../../src/devcluster/csi-hostpath/faults.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/kube/resources.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { claimed, ClaimsNode, namespace, never, type RecordedCall } from '../node/claims-node.ts';
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
@@ -128,7 +127,7 @@ describe(`claims while the kubelet is killed ${KILLS} times (seed ${SEED})`, { s
       if (empty().length < 3) for (const slot of some(running())) await remove(slot);
       for (const slot of empty()) await create(slot);
     }
-    await sleep(random(call === 'NodeExpandVolume' ? 1600 : 900));
+    await timePasses(random(call === 'NodeExpandVolume' ? 1600 : 900), 'another instant');
   }
 
   /** What happens while nobody watches. */

@@ -2,11 +2,10 @@
 // ended and counted, and what was asked for meanwhile is done.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { container, Fleet, podOf } from './fleet.ts';
 
 const never = new AbortController().signal;
@@ -89,7 +88,7 @@ describe('kubelet restarted', () => {
     const forced = fleet.members.get('forced');
     if (forced !== undefined) forced.wanted = false;
     await node.client.delete(PODS, { namespace: 'default', name: 'forced' }, { gracePeriodSeconds: 0 }, never);
-    await sleep(1000);
+    await timePasses(1000, 'an outage');
     await node.kubelet.start();
     await fleet.untilConverged('after the restart');
     await fleet.assertWentOn(running, 'over the restart');

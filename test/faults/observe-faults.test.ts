@@ -12,6 +12,7 @@ import { FakeCri } from '../fakes/fake-cri.ts';
 import { BUSYBOX_IMAGE, eventually } from '../harness/containerd.ts';
 import { runPod } from '../harness/pods.ts';
 import { CriProxy } from './cri-proxy.ts';
+import { timePasses } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const soon = (what: string, check: () => boolean, withinMs = 3000): Promise<void> =>
@@ -66,7 +67,7 @@ describe('observer behind a faulty connection', () => {
     });
     fake.state.exit(pod.containerId, 1);
     await soon('seen', () => deaths > 0);
-    await systemClock.sleep(300, forever);
+    await timePasses(300, 'nothing to happen');
     off();
     proxy.events = undefined;
     assert.equal(deaths, 1);
@@ -115,7 +116,7 @@ describe('observer behind a faulty connection', () => {
     const pod = await runPod(fake, 'outage', ['sleep', '1000']);
     await soon('seen', () => stateOf(pod.uid) === 'running');
     const outage = proxy.outage(500);
-    await systemClock.sleep(50, forever);
+    await timePasses(50, 'an outage');
     fake.state.exit(pod.containerId, 0);
     await assert.rejects(observer.cache.refresh(podUid(pod.uid), forever), { kind: 'unavailable' });
     await outage;

@@ -12,6 +12,7 @@ import { FakeCri } from '../fakes/fake-cri.ts';
 import { BUSYBOX_IMAGE, eventually } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
 import { CriProxy, type Fault } from './cri-proxy.ts';
+import { timePasses } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const SEEDS = (process.env['SEED'] ?? '1,2,3').split(',').map(Number);
@@ -72,7 +73,7 @@ describe('observer under random trouble', () => {
           const [verb, fault] = [VERBS[random(VERBS.length)], FAULTS[random(FAULTS.length)]];
           if (verb !== undefined && fault !== undefined) proxy.inject({ verb, fault, times: 1 + random(3) });
         }
-        await systemClock.sleep(random(15), forever);
+        await timePasses(random(15), 'another instant');
       }
       proxy.lift();
       proxy.events = undefined;

@@ -2,11 +2,10 @@
 // work resumes within seconds.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContainerdVersion } from '../harness/containerd-binaries.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { Fleet, isReady } from './fleet.ts';
 
 const KINDS = ['plain', 'ready', 'two', 'sidecar', 'plain'];
@@ -40,7 +39,7 @@ for (const [version, pods] of versions) {
       it(`goes on over ${signal}`, async (t) => {
         const running = await fleet.steadyContainers();
         await node.containerd.kill(signal);
-        await sleep(signal === 'SIGTERM' ? 0 : 2000);
+        await timePasses(signal === 'SIGTERM' ? 0 : 2000, 'an outage');
         await node.containerd.start();
         const back = performance.now();
         const name = `after-${signal.toLowerCase()}`;
@@ -65,7 +64,7 @@ for (const [version, pods] of versions) {
       const { pid } = JSON.parse(await taskInfo(node, victim.id)) as { pid: number };
       await node.containerd.kill('SIGKILL');
       process.kill(pid, 'SIGKILL');
-      await sleep(300);
+      await timePasses(300, 'an outage');
       await node.containerd.start();
       await until('p0 runs again', async () => {
         const [now] = (await fleet.running()).get('p0/main') ?? [];

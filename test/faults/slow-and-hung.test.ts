@@ -2,11 +2,10 @@
 // again it recovers. Then everything at once, at random: errors, delays, lost answers, lost and doubled events.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EVENTS } from '../../src/kube/resources.ts';
 import { GrpcCode } from '../../src/lib/grpc/status.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import type { Fault } from './cri-proxy.ts';
 import { Fleet, isReady, randomFrom } from './fleet.ts';
 
@@ -141,7 +140,7 @@ describe('slow and hung calls', () => {
       if (made.length < 10) await fleet.create(`soak-${i}`, kinds[random(kinds.length)] ?? 'plain', random(4) === 0);
       else if (oldest !== undefined) await fleet.remove(oldest.name);
       for (const { name } of fleet.wanted()) fleet.excused.add(name);
-      await sleep(random(500));
+      await timePasses(random(500), 'another instant');
       await fleet.assertAlive();
     }
     node.cri.lift();

@@ -4,13 +4,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { Pod, Volume } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, PODS, SECRETS, type Resource } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
 
@@ -148,7 +147,7 @@ describe(`volumes while the kubelet is killed ${KILLS} times (seed ${SEED})`, ()
     let amid = 0;
     for (let kill = 1; kill <= KILLS; kill++) {
       for (let n = 1 + random(3); n > 0; n--) await act();
-      await sleep(random(900));
+      await timePasses(random(900), 'another instant');
       if (mounts().length !== wanted.size * MOUNTS_PER_POD) amid++;
       await node.kubelet.kill('SIGKILL');
       await node.kubelet.start(node.healthzPort);

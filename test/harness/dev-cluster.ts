@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { timePasses } from './until.ts';
 
 const run = promisify(execFile);
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
@@ -93,7 +94,7 @@ export class DevCluster {
         } catch {
           // Ended by itself.
         }
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await timePasses(20, 'another instant');
     }
   }
 

@@ -22,9 +22,10 @@ export function bootGuest(
       ['--pdeathsig', 'KILL', QEMU, ...args, '-nographic', '-nodefaults', '-serial', 'stdio'],
       {
         stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: giveUpMs,
+        killSignal: 'SIGKILL',
       },
     );
-    const timer = setTimeout(() => guest.kill('SIGKILL'), giveUpMs);
     let output = '';
     const log = process.env['GUEST_LOG'];
     for (const stream of [guest.stdout, guest.stderr])
@@ -35,9 +36,6 @@ export function bootGuest(
     createInterface({ input: guest.stdout }).on('line', told);
     guest.once('error', reject);
     // Not `exit`: the last lines come after it.
-    guest.once('close', () => {
-      clearTimeout(timer);
-      resolve(output);
-    });
+    guest.once('close', () => resolve(output));
   });
 }

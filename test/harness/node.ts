@@ -5,7 +5,6 @@ import { appendFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -17,6 +16,7 @@ import { makeNodeFolder, removeNodeFolder } from './node-folder.ts';
 import { freePort } from './ports.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
+import { timePasses } from './until.ts';
 
 export const NODE_NAME = 'n1';
 const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
@@ -254,7 +254,7 @@ export class KubeletProcess {
         () => false,
       );
       if (up) return;
-      await sleep(50);
+      await timePasses(50, 'another instant');
     }
     throw new Error('kubelet did not answer on its health port');
   }

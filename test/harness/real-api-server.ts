@@ -4,7 +4,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServedRequest } from '../../src/devcluster/api/api-server.ts';
 import { kubeconfig } from '../../src/devcluster/api/pki/kubeconfig.ts';
 import { openPki, type ClusterPki } from '../../src/devcluster/api/pki/pki.ts';
@@ -25,6 +24,7 @@ import {
 } from './real-assets.ts';
 import { StandInControllers } from './stand-in-controllers.ts';
 import { freePort } from './ports.ts';
+import { timePasses } from './until.ts';
 
 const NAMES = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
 const READY_WITHIN_MS = 60_000;
@@ -150,7 +150,7 @@ class RealApiServer implements TestApiServer {
       } catch (err) {
         last = err;
       }
-      await sleep(100);
+      await timePasses(100, 'another instant');
     }
     throw new Error(`kube-apiserver is not ready after ${READY_WITHIN_MS} ms: ${await api.lastOutput()}`, {
       cause: last,

@@ -1,4 +1,4 @@
-// Waiting for something to become true, for tests of what happens by itself.
+// Waiting for something to become true, for tests of what happens by itself; and the few reasons to wait for time.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Polls until `check` gives something; the error says what was waited for and what was seen last. */
@@ -6,6 +6,7 @@ export async function until<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
   timeoutMs = 30_000,
+  everyMs = 25,
 ): Promise<T> {
   const end = performance.now() + timeoutMs;
   let last: unknown;
@@ -17,9 +18,17 @@ export async function until<T>(
     } catch (err) {
       last = err;
     }
-    await sleep(25);
+    await sleep(everyMs);
   }
   throw new Error(
     `timed out waiting until ${what}; last: ${last instanceof Error ? last.message : JSON.stringify(last)}`,
   );
 }
+
+/**
+ * What real time is needed for: to measure over it; to do something at one of many instants; to keep something away or
+ * slow for so long; to see that nothing happens meanwhile. Whatever else is waited for is a condition: see `until`.
+ */
+export type TimeIsFor = 'measuring' | 'another instant' | 'an outage' | 'nothing to happen';
+
+export const timePasses = (ms: number, _for: TimeIsFor): Promise<void> => sleep(ms);

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeEvent } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
@@ -55,7 +54,7 @@ async function createPod(node: TestNode, recorded: Pod): Promise<Pod> {
 }
 
 /** Every status the API server shows, in order. */
-function watchStatuses(node: TestNode, into: Map<string, unknown[]>, signal: AbortSignal): void {
+function watchStatuses(node: TestNode, into: Map<string, unknown[]>, signal: AbortSignal): Promise<void> {
   const deps = { client: node.client, clock: systemClock, log: silentLogger };
   const reflector = new Reflector<Pod>(deps, { name: 'test', resource: PODS, namespace: 'golden' });
   reflector.subscribe((changes) => {
@@ -63,6 +62,7 @@ function watchStatuses(node: TestNode, into: Map<string, unknown[]>, signal: Abo
       if (pod !== undefined) into.set(uid, [...(into.get(uid) ?? []), normalisedStatus(pod.status)]);
   });
   void reflector.run(signal);
+  return reflector.whenSynced(signal);
 }
 
 async function drive(
@@ -121,8 +121,7 @@ describe('golden scenarios on a whole node', () => {
     node = await startNode({ containerd: '2.1' });
     node.cri.observe = (call) => ledger.add(call);
     await createGoldenNamespace(node);
-    watchStatuses(node, statuses, watching.signal);
-    await sleep(1000);
+    await watchStatuses(node, statuses, watching.signal);
     for (const name of SCENARIOS) {
       const outcome = drive(node, ledger, statuses, recording(name));
       outcome.catch(() => undefined);

@@ -44,7 +44,7 @@ describe('private containerd', () => {
       const c = await startContainerd();
       await runPod(c, 'orphan', ['sleep', '1000']);
       console.log(c.root);
-      setTimeout(() => undefined, 60_000);`;
+      setInterval(() => undefined, 60_000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -24,6 +24,7 @@ import { startContainerd, type PrivateContainerd } from '../harness/containerd.t
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';
+import { timePasses } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 
@@ -187,7 +188,7 @@ for (const version of VERSIONS) {
       const pull = ensure(ref, 'IfNotPresent', [], 'slow');
       const readings: Reading[] = [];
       try {
-        while (await Promise.race([pull.then(() => false), systemClock.sleep(500, forever).then(() => true)])) {
+        while (await Promise.race([pull.then(() => false), timePasses(500, 'measuring').then(() => true)])) {
           const before = slow.sentBytes;
           await meter.read(forever);
           const progress = puller.pulls()[0]?.progress;

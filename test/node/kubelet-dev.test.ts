@@ -9,12 +9,11 @@ import { test } from 'node:test';
 import { KERNEL_SETTINGS } from '../../src/host/process/host-checks.ts';
 import { ApiClient, dig, type Json } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
 const ROOT = process.getuid?.() === 0;
 const skip = !ROOT ? 'needs root' : !existsSync('/usr/bin/containerd') ? 'needs containerd' : false;
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function withApi<T>(cluster: DevCluster, use: (api: ApiClient) => Promise<T>): Promise<T> {
   const api = ApiClient.fromKubeconfig(await readFile(cluster.kubeconfig, 'utf8'));
@@ -119,7 +118,7 @@ test('20 kills of any of its processes and a power cut; each time up is healthy 
     const pids = [...['kubelet', 'api-server', 'containerd', 'csi-driver'].map((c) => children[c]?.pid), pid];
     const victim = pids[i % pids.length];
     if (victim !== undefined) process.kill(victim, 'SIGKILL');
-    await sleep(150);
+    await timePasses(150, 'another instant');
     if (victim === pid && i < 19) await cluster.up();
   }
   const status = await cluster.command('status');
@@ -162,7 +161,7 @@ test('a first up that is cut short at any stage is completed by the next', { ski
       await ended;
       assert.match(said, /what was started goes on/);
     } else {
-      while (!existsSync(join(cluster.dir, stage))) await sleep(3);
+      await until(`there is ${stage}`, () => existsSync(join(cluster.dir, stage)), 60_000, 3);
       child.kill('SIGKILL');
       await cluster.kill();
       await ended;

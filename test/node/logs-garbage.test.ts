@@ -14,6 +14,7 @@ import { readLogs } from '../../src/logs/read-logs.ts';
 import { LogRotation, removeContainerLogs } from '../../src/logs/rotation.ts';
 import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
+import { timePasses } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const LINES = 40_000;
@@ -55,7 +56,7 @@ describe('logs and garbage on containerd', () => {
     const passes = (async () => {
       while (rotating) {
         await rotation.pass(forever);
-        await systemClock.sleep(10, forever);
+        await timePasses(10, 'another instant');
       }
     })();
     let text = '';

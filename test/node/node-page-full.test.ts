@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -13,7 +12,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { KubeletProcess } from '../harness/node.ts';
 import { makeNodeFolder, removeNodeFolder } from '../harness/node-folder.ts';
 import { freePort } from '../harness/ports.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const PODS = 500;
 const FIRST_PAINT_MS = 1000;
@@ -116,14 +115,14 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1
 
   /** Asked seldom: the answer is made of all pods. */
   const readyPods = async (): Promise<number> => {
-    await sleep(500);
+    await timePasses(500, 'measuring');
     const answer = await fetch(`${origin}/page/api/now`, { headers: { authorization: `Bearer ${token}` } });
     return ((await answer.json()) as { pods: { ready: number } }).pods.ready;
   };
   /** Share of a core over some time. */
   const use = async (ms: number): Promise<number> => {
     const [before, from] = [await usedMs(pid), performance.now()];
-    await sleep(ms);
+    await timePasses(ms, 'measuring');
     return ((await usedMs(pid)) - before) / (performance.now() - from);
   };
 

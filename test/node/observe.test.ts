@@ -11,6 +11,7 @@ import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
 import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { removePod, runPod } from '../harness/pods.ts';
+import { timePasses } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 
@@ -48,7 +49,7 @@ for (const version of VERSIONS) {
     it('opens the event stream the runtime has', async () => {
       const expected = version === '1.6' ? 'containerd' : 'cri';
       await eventually('the stream is open', 3000, () => Promise.resolve(observer.stream === expected));
-      await systemClock.sleep(1200, forever);
+      await timePasses(1200, 'nothing to happen');
       const opened = streams.filter((live) => live).length;
       assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
     });

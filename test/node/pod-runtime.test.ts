@@ -23,6 +23,7 @@ import {
   removerOn,
   type SeenEvent,
 } from '../golden/fixture.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const signal = new AbortController().signal;
 const CGROUP = `/kts-pod-runtime-${process.pid}`;
@@ -167,27 +168,21 @@ const box = (name: string, script: string): Pod['spec']['containers'][number] =>
   terminationMessagePolicy: 'File',
 });
 
-const waitFor = async (pod: Pod, when: (s: PodSnapshot) => boolean): Promise<PodSnapshot> => {
-  for (let i = 0; i < 200; i++) {
+const waitFor = (pod: Pod, when: (s: PodSnapshot) => boolean): Promise<PodSnapshot> =>
+  until(`${pod.metadata.name} is so`, async () => {
     const seen = await snapshotOf(pod);
-    if (when(seen)) return seen;
-    await systemClock.sleep(25, signal);
-  }
-  throw new Error(`waited in vain for ${pod.metadata.name}`);
-};
+    return when(seen) && seen;
+  });
 
 const log = (pod: Pod, container: string, n = 0): Promise<string> =>
   readFile(join(root, 'logs', `golden_${pod.metadata.name}_${uidOf(pod)}`, container, `${n}.log`), 'utf8');
 
 /** The log, once it says what is waited for. */
-async function logOnce(pod: Pod, container: string, what: RegExp): Promise<string> {
-  for (let i = 0; i < 200; i++) {
-    const text = await log(pod, container).catch(() => '');
-    if (what.test(text)) return text;
-    await systemClock.sleep(25, signal);
-  }
-  throw new Error(`${container} never logged ${String(what)}`);
-}
+const logOnce = (pod: Pod, container: string, what: RegExp): Promise<string> =>
+  until(`${container} logs ${String(what)}`, async () => {
+    const text = await log(pod, container);
+    return what.test(text) && text;
+  });
 
 /** CPU quota and memory limit of a cgroup, whichever version this machine has. */
 function cgroupValues(path: string): string[] {
@@ -405,7 +400,7 @@ describe('pods on containerd', () => {
       const first = node.runtime
         .syncPod({ pod, snapshot: await snapshotOf(pod), pullSecrets: [], probes }, stop.signal)
         .catch(() => undefined);
-      await systemClock.sleep(i * 14, signal);
+      await timePasses(i * 14, 'another instant');
       stop.abort(new Error('called off'));
       await first;
       let ready = false;
@@ -414,10 +409,10 @@ describe('pods on containerd', () => {
         await new Node(pod).sync(pod);
         const seen = await snapshotOf(pod);
         ready = seen.containers.some((c) => c.state === 'running') && seen.sandboxes.some((s) => s.ready);
-        if (!ready) await systemClock.sleep(50, signal);
+        if (!ready) await timePasses(50, 'another instant');
       }
       // A start that was cut off must not come through later beside the one that replaced it.
-      await systemClock.sleep(200, signal);
+      await timePasses(200, 'nothing to happen');
       const seen = await snapshotOf(pod);
       assert.equal(seen.containers.filter((c) => c.state === 'running').length, 1, `called off after ${i * 14} ms`);
       assert.equal(seen.sandboxes.filter((s) => s.ready).length, 1, `called off after ${i * 14} ms`);

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventRecorder } from '../../src/core/events.ts';
 import { podUid } from '../../src/core/ids.ts';
 import { watchMemoryUse } from '../../src/host/cgroups/memory-crossing.ts';
@@ -14,7 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { CgroupTree } from '../../src/resources/cgroup-tree.ts';
 import { PodCgroups } from '../../src/resources/pod-cgroups.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
@@ -209,9 +208,9 @@ test('a processor hog in a 100m pod gets 100m', async () => {
       ? Number(await box.value(pods.parentOf(pod), 'cpuacct', 'cpuacct.usage')) / 1e6
       : Number(/usage_usec (\d+)/.exec(await box.value(pods.parentOf(pod), '', 'cpu.stat'))?.[1]) / 1e3;
   await box.spawnIn(pods.parentOf(pod), ['/bin/sh', '-c', 'while :; do :; done']);
-  await sleep(300);
+  await timePasses(300, 'measuring');
   const [start, from] = [performance.now(), await usedMs()];
-  await sleep(2000);
+  await timePasses(2000, 'measuring');
   const share = ((await usedMs()) - from) / (performance.now() - start);
   assert.ok(share > 0.05 && share < 0.13, `used ${share.toFixed(3)} of a processor`);
   await pods.destroy(podUid('hog'), signal);

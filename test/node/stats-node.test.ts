@@ -5,11 +5,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { keyedNumbers } from '../../src/host/cgroups/kernel-formats.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 import { labelsOf, parseExposition, referenceFamilies, type Family } from './stats-exposition.ts';
 
 const REFERENCE = join(import.meta.dirname, 'stats-reference');
@@ -109,6 +108,9 @@ const valueIn = (family: Family | undefined, labels: Json): number | undefined =
 const close = (shown: number | undefined, from: number, to: number, what: string): void =>
   assert.ok(shown !== undefined && shown >= from * 0.95 && shown <= to * 1.05, `${what}: ${from} … ${shown} … ${to}`);
 
+/** Answers are shared for a second. */
+const answersAreMadeAnew = (): Promise<void> => timePasses(1100, 'measuring');
+
 describe('a busy container', () => {
   test('shows the processor time of its cgroup', async () => {
     await cpuSecondsInFile();
@@ -131,7 +133,7 @@ describe('a busy container', () => {
           }),
       ],
     ] as const) {
-      await sleep(1100);
+      await answersAreMadeAnew();
       const from = await cpuSecondsInFile();
       const shown = await read();
       close(shown, from, await cpuSecondsInFile(), what);
@@ -139,7 +141,7 @@ describe('a busy container', () => {
   });
 
   test('shows the memory of its cgroup', async () => {
-    await sleep(1100);
+    await answersAreMadeAnew();
     const row = (await container()).memory;
     const usage = Number(await file('memory', 'memory.usage_in_bytes'));
     const inactive = keyedNumbers(await file('memory', 'memory.stat')).get('total_inactive_file') ?? 0;
@@ -158,9 +160,9 @@ describe('a busy container', () => {
   });
 
   test('is as fast as its quota lets it', async () => {
-    await sleep(6000);
+    await timePasses(6000, 'measuring');
     const [from, start] = [(await container()).cpu, performance.now()];
-    await sleep(6000);
+    await timePasses(6000, 'measuring');
     const [to, end] = [(await container()).cpu, performance.now()];
     const measured = ((to.usageCoreNanoSeconds - from.usageCoreNanoSeconds) / (end - start)) * 1000;
     assert.ok(Math.abs(to.usageNanoCores - measured) < 0.3 * measured, `${to.usageNanoCores} ≈ ${measured}`);
@@ -232,7 +234,7 @@ describe('the summary', () => {
   });
 
   test('of many who ask at once is made once', async () => {
-    await sleep(1100);
+    await answersAreMadeAnew();
     const asked = (): number => node.cri.counts.get('ListContainerStats') ?? 0;
     const before = asked();
     await Promise.all(Array.from({ length: 50 }, () => summary()));
@@ -240,7 +242,7 @@ describe('the summary', () => {
   });
 
   test('says what it cannot get while the runtime is ill, and the other pages stay up', async () => {
-    await sleep(1100);
+    await answersAreMadeAnew();
     const lift = node.cri.inject({
       verb: 'ListContainerStats',
       fault: { do: 'error', code: 14, message: 'out of order' },
@@ -296,7 +298,7 @@ describe('the pages', () => {
 test('a pod that is gone leaves no series', async () => {
   await rm(join(node.manifests, 'busy.json'));
   await until('the pod is gone', async () => !(await get('/metrics/cadvisor')).includes(POD.pod));
-  await sleep(1100);
+  await answersAreMadeAnew();
   assert.deepEqual((await summary()).pods, []);
   assert.ok(!(await get('/metrics/resource')).includes(POD.pod));
   const metrics = await page('/metrics');

@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { systemClock } from '../../src/lib/clock.ts';
 import { crashPod, PODS, STEADY } from './volumes-crash-pods.ts';
 import { Bench, listing, mountsBeneath } from './volumes-setup.ts';
+import { timePasses } from '../harness/until.ts';
 
 const KILLS = 30;
 
@@ -32,7 +32,7 @@ async function killAfter(until: string, ms: number): Promise<void> {
       if (text.includes(until)) resolve();
     });
   });
-  await systemClock.sleep(ms, bench.signal);
+  await timePasses(ms, 'another instant');
   child.kill('SIGKILL');
   await gone;
 }

@@ -9,6 +9,7 @@ import type { Container, Pod, Volume } from '../../src/core/pod.ts';
 import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
+import { until } from '../harness/until.ts';
 
 let bench: Bench;
 beforeEach(() => void (bench = new Bench()));
@@ -72,9 +73,8 @@ test('a dead host path holds up its own pod only, is named, and heals', { skip: 
     volumes.manager.blockedOn('uid-stuck') ?? '',
     /^waiting for volume "h": checking that .*dead\/x is a directory \(for 0s\)$/,
   );
-  await systemClock.sleep(500, bench.signal);
-  const said = bench.events.find((e) => e.pod === 'stuck');
-  assert.equal(said?.reason, 'FailedMount');
+  const said = await until('it is named', () => bench.events.find((e) => e.pod === 'stuck'));
+  assert.equal(said.reason, 'FailedMount');
   assert.match(
     said?.message ?? '',
     /^MountVolume.SetUp failed for volume "h" : .*dead\/x did not answer within 300ms$/,

@@ -12,6 +12,7 @@ import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
 import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
+import { timePasses } from '../harness/until.ts';
 
 const noFuse = existsSync('/dev/fuse') ? false : 'this machine has no /dev/fuse';
 
@@ -111,9 +112,9 @@ test('a server that would be an option of mount(8) is refused before anything ru
 test('a server that does not answer holds up its own pods only, however many', async () => {
   commands.answer = (target, signal) =>
     target.includes('uid-stuck')
-      ? systemClock
-          .sleep(600, signal)
-          .then(() => Promise.reject(new KubeletError('deadline', 'mount did not end within 600ms')))
+      ? timePasses(600, 'an outage').then(() =>
+          Promise.reject(new KubeletError('deadline', 'mount did not end within 600ms')),
+        )
       : new ChildCommands({ clock: systemClock }).run('mount', ['-t', 'tmpfs', 'tmpfs', target], signal);
   const { manager } = bench.open({ commands });
   for (let i = 0; i < 8; i++) manager.setDesired(podWith(`stuck-${i}`, nfs('dead.example')));

@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startSoakWorld, type SoakWorld } from '../../bench/soak/soak-world.ts';
 import { askInsides } from '../../bench/soak/vitals.ts';
 import { median } from '../../bench/statistics.ts';
@@ -15,6 +14,7 @@ import { PODS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { mutateJson, seeded } from '../fuzz/mutate.ts';
 import { goodPod, hostileSpecs, namespace, podOf } from './hostile-specs.ts';
+import { timePasses } from '../harness/until.ts';
 
 const COUNT = Number(process.env['HOSTILE_PODS'] ?? 60);
 const SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
@@ -100,10 +100,10 @@ class Crowd {
   async #line(): Promise<void> {
     while (!this.isOver) {
       const index = this.#begun++;
-      await sleep(this.#early(index));
+      await timePasses(this.#early(index), 'another instant');
       const name = await this.#create(index);
       if (name === undefined) return;
-      await sleep(random() * LIFE_MS);
+      await timePasses(random() * LIFE_MS, 'another instant');
       await remove(this.#world, name);
       this.gone++;
     }

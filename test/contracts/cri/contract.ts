@@ -16,6 +16,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { isFault } from '../../../src/lib/errors.ts';
 import { BUSYBOX_IMAGE, eventually } from '../../harness/containerd.ts';
 import { barePodLabels, bareSandboxConfig } from '../../harness/pods.ts';
+import { timePasses } from '../../harness/until.ts';
 
 export type RuntimeUnderTest = {
   readonly root: string;
@@ -162,7 +163,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     const pod = await sandbox('stops');
     const polite = await start(pod, 'polite', ['sh', '-c', "trap 'exit 0' TERM; sleep 1000 & wait"]);
     const deaf = await start(pod, 'deaf', ['sleep', '1000']);
-    await systemClock.sleep(100, signal);
+    await timePasses(100, 'another instant');
     const timed = async (containerId: string, timeout: number): Promise<number> => {
       const begun = systemClock.monotonic();
       await on.runtime.stopContainer({ containerId, timeout }, signal);
@@ -288,7 +289,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     const seen: ContainerEventResponse[] = [];
     const stop = new AbortController();
     const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
-    await systemClock.sleep(200, signal);
+    await timePasses(200, 'another instant');
     const pod = await sandbox('tells');
     const id = await start(pod, 'c', ['sh', '-c', 'sleep 0.2; exit 5']);
     const has = (type: ContainerEventType): Promise<boolean> =>

@@ -28,7 +28,7 @@ import { NodeStatusReporter } from '../../../src/node/node-status.ts';
 import { NodeRegistration } from '../../../src/node/registration.ts';
 import { MirrorPods } from '../../../src/pods/mirror-pods.ts';
 import { StatusSync } from '../../../src/status/status-sync.ts';
-import { until } from '../../harness/until.ts';
+import { timePasses, until } from '../../harness/until.ts';
 import { NODE_OPTIONS } from '../../../src/node/node-options.fixture.ts';
 
 const clock = systemClock;
@@ -264,7 +264,7 @@ describe('on the embedded API server', () => {
     const { port } = server;
     for (let i = 0; i < 10; i++) {
       await server.stop();
-      await new Promise((resolve) => setTimeout(resolve, 50 + 30 * i));
+      await timePasses(50 + 30 * i, 'an outage');
       server = await startApiServer({ dir, controllers: false, port });
       const from = Date.now();
       const spec = { nodeName: NAME, containers: [{ name: 'c', image: 'i' }] };

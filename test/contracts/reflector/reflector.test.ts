@@ -10,7 +10,7 @@ import { Reflector, type ReflectorOptions } from '../../../src/kube/reflector.ts
 import { Transport } from '../../../src/kube/transport.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
-import { until } from '../../harness/until.ts';
+import { timePasses, until } from '../../harness/until.ts';
 import { TokenBucket } from '../../../src/lib/token-bucket.ts';
 import {
   bookmark,
@@ -82,8 +82,7 @@ const uids = ({ reflector }: Harness): string =>
     .join(' ');
 
 async function settles(h: Harness, wanted: string, withinMs = 4000): Promise<void> {
-  const until = Date.now() + withinMs;
-  while (Date.now() < until && uids(h) !== wanted) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(wanted, () => uids(h) === wanted, withinMs, 10).catch(() => undefined);
   assert.equal(uids(h), wanted);
   assert.ok(h.server.mostOpen <= 1, `${h.server.mostOpen} watches at once`);
 }
@@ -206,7 +205,7 @@ describe('reflector', () => {
 
   test('a server that ends every watch at once is not hammered', async () => {
     const h = await open([stream(...start, expired), streamThenEnd(...start)]);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await timePasses(1500, 'measuring');
     assert.ok(h.server.requests.length < 12, `${h.server.requests.length} requests in 1.5 s`);
     assert.equal(uids(h), 'A@1 B@2');
   });
@@ -223,6 +222,7 @@ describe('reflector', () => {
     const h = await open([stream(...ahead), lagging, list(9, [A1, C9]), stream()]);
     await settles(h, 'A@1 C@9');
     assert.deepEqual(h.heard, ['+A', '+B', '+C', '-B'], 'C was never lost');
+    await until('the watch after the list', () => h.server.requests.length >= 4);
     assert.deepEqual(versions(h, 2, 4), ['9 NotOlderThan null', '9 null true']);
   });
 
@@ -269,7 +269,7 @@ describe('reflector', () => {
     const other = follower(scout);
     await until('both', () => other.connected && uids(scout) === 'A@1 B@2');
     await scout.server.stop();
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await timePasses(3000, 'an outage');
     assert.equal(uids(scout), 'A@1 B@2', 'an outage changes nothing');
     assert.equal(scout.reflector.connected, false);
     const from = performance.now();

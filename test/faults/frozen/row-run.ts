@@ -2,8 +2,7 @@
 // because memory runs short, probes and node statuses go on, and the agent is told to stop.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../../harness/until.ts';
+import { timePasses, until } from '../../harness/until.ts';
 import { FrozenNode, type FrozenNodeOptions } from './frozen-node.ts';
 import { COLUMNS, type Column, type Part, type Row } from './rows.ts';
 
@@ -109,7 +108,7 @@ export class RowRun {
       this.#row.bounds['pod deleted'].from === 'thawed'
         ? undefined
         : this.#measure('pod deleted', () => this.#isGone(node, subject));
-    await Promise.all([evicted, deleted, sleep(WATCH_MS - (performance.now() - begun))]);
+    await Promise.all([evicted, deleted, timePasses(WATCH_MS - (performance.now() - begun), 'measuring')]);
     const end = performance.now();
     this.#tell('probe due', longestGap(frozenAt, node.probes, end));
     if (this.#row.bounds['node status due'].from === 'frozen')
@@ -145,7 +144,7 @@ export class RowRun {
   async #stop(node: FrozenNode, part: Part): Promise<void> {
     node.signal('SIGTERM');
     if (this.#row.bounds['agent stopped'].from === 'thawed') {
-      await sleep(1000); // it stops while nothing can be written
+      await timePasses(1000, 'an outage'); // it stops while nothing can be written
       await part.thaw(node);
     }
     await this.#measure('agent stopped', () => !node.running && !(part.children?.() ?? []).some(isAlive));
