@@ -41,6 +41,7 @@ function admit(p: Pod, given: Given = {}): Promise<AdmissionVerdict> {
       sysctls: new SysctlAllowlist([], '6.1.0'),
       nodeConditions: () => [],
       shuttingDown: () => false,
+      isRunning: () => false,
       unsupportedVolume: () => undefined,
       evict: () => Promise.resolve(),
       clock: new ManualClock(),
@@ -307,6 +308,11 @@ const ADMITTED: [name: string, pod: Pod, given: Given][] = [
     { node: { ...NODE, spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } } },
   ],
   ['a critical pod under pressure', pod('p', {}, critical), pressure('DiskPressure')],
+  [
+    'a pod that runs already, seen by a new agent under pressure',
+    pod('p'),
+    { deps: { nodeConditions: () => ['DiskPressure', 'MemoryPressure'], isRunning: () => true } },
+  ],
   ['memory pressure, burstable', pod('p', { cpu: '1' }), pressure('MemoryPressure')],
   [
     'memory pressure, tolerated',

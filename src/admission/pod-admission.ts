@@ -33,6 +33,8 @@ export type PodAdmissionDeps = {
   /** Pressures the eviction manager reports, in its order. */
   readonly nodeConditions: () => readonly string[];
   readonly shuttingDown: () => boolean;
+  /** Whether the pod runs here already: the agent before this one admitted it. */
+  readonly isRunning: (pod: Pod) => boolean;
   /** Why a volume of the pod cannot be had on this node; undefined when all can. */
   readonly unsupportedVolume: (pod: Pod) => string | undefined;
   readonly evict: EvictVictimsDeps['evict'];
@@ -81,11 +83,12 @@ export class PodAdmission {
   }
 
   async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
-    const { nodeConditions, sysctls, shuttingDown, unsupportedVolume } = this.#deps;
+    const { nodeConditions, isRunning, sysctls, shuttingDown, unsupportedVolume } = this.#deps;
     const unsupported = unsupportedVolume(pod);
     if (unsupported !== undefined) return { ok: false, reason: 'UnsupportedVolume', message: unsupported };
-    const early =
-      checkEvictionConditions(pod, nodeConditions()) ?? sysctls.check(pod) ?? (await this.#hooks(pod, signal));
+    // Which of the pods that run must go is for eviction to say, one after the other; not all of them at an agent's start.
+    const pressures = isRunning(pod) ? [] : nodeConditions();
+    const early = checkEvictionConditions(pod, pressures) ?? sysctls.check(pod) ?? (await this.#hooks(pod, signal));
     if (early !== undefined) return { ok: false, ...early };
     const verdict = await this.#predicates(pod, others, signal);
     if (!verdict.ok) return verdict;

@@ -1,6 +1,8 @@
 // Admission of pods to this node.
 import { createAdmission, type AdmissionDeps } from '../admission/create.ts';
 import type { PodAdmission } from '../admission/pod-admission.ts';
+import { uidOf } from '../core/pod.ts';
+import { isAlive } from '../core/snapshot.ts';
 import { declaredFeatures } from '../node/declared-features.ts';
 import type { PodLifecycles } from '../pods/pod-lifecycles.ts';
 import { unsupportedVolumeOf } from '../volumes/plugin-set.ts';
@@ -23,6 +25,7 @@ export const buildAdmission = (
     {
       ...rest,
       node: { node: () => cluster.node(), fresh: (signal) => cluster.freshNode(signal) },
+      isRunning: (pod) => isAlive(edge.observer.cache.get(uidOf(pod))),
       unsupportedVolume: (pod) => unsupportedVolumeOf(pod, volumes),
       evict: (pod, why, signal) => lifecycles().evict(pod, why, signal),
     },
