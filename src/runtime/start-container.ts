@@ -27,6 +27,7 @@ import type { HookRunner } from './hooks.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 import { restartCountOf } from './labels.ts';
 import { isNumberedLog, podLogDir, restartCountFromLogs } from './log-paths.ts';
+import { restartCountFromStatus } from './restart-count.ts';
 import { subPathOf, volumeMounts } from './mounts.ts';
 import { withFreeContainerName } from './name-conflict.ts';
 import type { ClusterView, EnsuredImage, Infra, ResourceManager, VolumeProvider } from './needs.ts';
@@ -212,11 +213,13 @@ export class ContainerStarter {
     const newest = newestOf(snapshot, container.name);
     // One that never started leaves its number to the next.
     if (newest !== undefined) return restartCountOf(newest) + (newest.state === 'created' ? 0 : 1);
+    const told = restartCountFromStatus(pod, container.name);
     try {
       const dir = join(podLogDir(this.#facts.podLogsDir, pod), container.name);
-      return restartCountFromLogs(await OpenDir.using(dir, (logs) => logs.names(isNumberedLog, MAX_LOGS)));
+      const names = await OpenDir.using(dir, (logs) => logs.names(isNumberedLog, MAX_LOGS));
+      return Math.max(told, restartCountFromLogs(names));
     } catch (err) {
-      if (errnoOf(err) === 'ENOENT') return 0;
+      if (errnoOf(err) === 'ENOENT') return told;
       throw err;
     }
   }
