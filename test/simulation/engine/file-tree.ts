@@ -260,7 +260,8 @@ export class FileTree {
   // --- names
 
   create(parent: Inode, name: string, kind: Kind, mode: number, syscall: string): Inode {
-    this.#writable(parent, syscall, name);
+    // A socket takes no block.
+    if (kind !== 'socket' || parent.fs.readOnly) this.#writable(parent, syscall, name);
     const made = new Inode(parent.fs, kind, mode, ++this.#lastIno, this.#now());
     // New, it has nothing on disk.
     if (made.fs.durable) this.#touch(made);

@@ -6,7 +6,7 @@ import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
 import { givenBack } from './given-back.ts';
-import { RestartCounts, watchCalls } from './moments.ts';
+import { Refusals, RestartCounts, watchCalls } from './moments.ts';
 import { newsArrives } from './news-arrives.ts';
 import { nodeIsAlive } from './node-is-alive.ts';
 import { nothingElseRuns } from './nothing-else-runs.ts';
@@ -30,8 +30,8 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
 
 const PODS_DIR = '/var/lib/kubelet/pods';
 const MIRROR = 'kubernetes.io/config.mirror';
-/** An agent that ends within this time of a fault may have ended because of it. */
-const EXCUSED_MS = 60_000;
+/** An agent that ends within this time of a fault may have ended because of it: no call waits longer. */
+const EXCUSED_MS = 180_000;
 /** Looks that may be left out one after the other. */
 const MOST_SKIPPED = 2;
 
@@ -41,10 +41,10 @@ export class Inspector {
   readonly #world: World;
   readonly #since = new Map<string, number>();
   readonly #counts = new RestartCounts();
+  readonly #refusals = new Refusals();
   #asked = new Set<string>();
   #requests: number[] = [];
   #crashesSeen = 0;
-  #lastFaultMs = 0;
   #runtimeChanges = 0;
   #seenAt = '';
   #skipped = 0;
@@ -83,10 +83,11 @@ export class Inspector {
     this.#asked = new Set();
     for (const [name, check] of Object.entries(INVARIANTS)) for (const text of check(view)) this.#report(name, text);
     for (const key of this.#since.keys()) if (!this.#asked.has(key)) this.#since.delete(key);
-    this.#counts.look(view.pods.values(), (invariant, text) => this.#report(invariant, text));
-    if (faults.active.length > 0 || !this.#world.isUp) this.#lastFaultMs = scheduler.monotonic();
+    const report = (invariant: string, text: string): void => this.#report(invariant, text);
+    this.#counts.look(view.pods.values(), report);
+    this.#refusals.look(view, this.#world.boots, report);
     for (const reason of crashes.slice(this.#crashesSeen))
-      if (reason.startsWith('unhandled') || scheduler.monotonic() - this.#lastFaultMs > EXCUSED_MS)
+      if (reason.startsWith('unhandled') || scheduler.monotonic() - faults.lastMs > EXCUSED_MS)
         this.#report('the agent does not end by itself', reason);
     this.#crashesSeen = crashes.length;
   }

@@ -1,7 +1,7 @@
 // Invariants of single calls to the runtime, checked when they are made: no container and no sandbox twice, nothing stopped
 // or removed that somebody still needs, restart counts that only grow.
 import type { World } from '../world/world.ts';
-import { containerNameOf, podNameOf, uidOf, type SeenPod } from './violation.ts';
+import { containerNameOf, podNameOf, uidOf, type SeenPod, type View } from './violation.ts';
 
 type Report = (invariant: string, text: string) => void;
 
@@ -24,8 +24,9 @@ export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undef
   state.runSandbox = (config, handler) => {
     const uid = config.metadata?.uid;
     const ready = [...state.sandboxes.values()].filter((s) => s.ready && s.config.metadata?.uid === uid);
+    const made = runSandbox(config, handler);
     if (ready.length > 0) report('no sandbox twice', `${config.metadata?.name} gets a second sandbox`);
-    return runSandbox(config, handler);
+    return made;
   };
   world.onCall = (verb, request) => {
     const { containerId = '' } = request as { containerId?: string };
@@ -47,7 +48,10 @@ export class RestartCounts {
   readonly #most = new Map<string, number>();
 
   look(pods: Iterable<SeenPod>, report: Report): void {
-    for (const { uid, pod } of pods)
+    for (const { uid, pod } of pods) {
+      // A pod that was refused tells nothing of its containers any more.
+      if (pod.status?.containerStatuses === undefined)
+        for (const c of pod.spec.containers) this.#most.delete(`${uid}/${c.name}`);
       for (const { name, restartCount } of pod.status?.containerStatuses ?? []) {
         const key = `${uid}/${name}`;
         const most = this.#most.get(key) ?? 0;
@@ -55,5 +59,27 @@ export class RestartCounts {
           report('restarts only grow', `${pod.metadata.name}/${name}: ${restartCount} restarts after ${most}`);
         this.#most.set(key, Math.max(most, restartCount));
       }
+    }
   }
 }
+
+/** A pod whose containers run is not refused: the agent before this one took it in. */
+export class Refusals {
+  #alive = new Set<string>();
+  #boots = 0;
+
+  look({ pods, running }: View, boots: number, report: Report): void {
+    for (const { uid, pod, hasEnded } of pods.values())
+      if (
+        hasEnded &&
+        boots === this.#boots &&
+        this.#alive.has(uid) &&
+        pod.status?.message?.startsWith(REFUSED) === true
+      )
+        report('nothing that runs is refused', `${pod.metadata.name}: ${pod.status.message}`);
+    this.#boots = boots;
+    this.#alive = new Set(running.map((c) => uidOf(c)).filter((uid) => pods.get(uid)?.hasEnded === false));
+  }
+}
+
+const REFUSED = 'Pod was rejected: ';

@@ -89,6 +89,7 @@ export class Faults {
   #sampledMs = 0;
   #calmMs = 0;
   #lowMs = -Infinity;
+  #lastMs = -Infinity;
 
   constructor(world: World) {
     this.#world = world;
@@ -110,6 +111,12 @@ export class Faults {
 
   disturb(): void {
     this.#disturbed++;
+    this.#lastMs = this.#world.scheduler.monotonic();
+  }
+
+  /** When something was wrong last. */
+  get lastMs(): number {
+    return this.#active.size > 0 || !this.#world.isUp ? this.#world.scheduler.monotonic() : this.#lastMs;
   }
 
   last(name: string, forMs: number, random: Random): void {

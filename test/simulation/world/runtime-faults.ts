@@ -21,14 +21,19 @@ export function faultyRuntime(
   onCall: (verb: string, request: unknown) => void,
 ): RuntimeFaults {
   const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, generation: 0, events: 'sent' };
-  runtime.interfere = async (verb, request, signal) => {
+  const reserved = new Set<string>();
+  runtime.interfere = async (verb, request) => {
     onCall(verb, request);
     faults.before(verb);
     const { generation } = faults;
+    const name = nameIn(verb, request);
+    if (name !== undefined && reserved.has(name))
+      throw new GrpcError(GrpcCode.Unknown, `failed to reserve name "${name}": name "${name}" is reserved`);
+    if (name !== undefined) reserved.add(name);
     // A call that was given up goes on in the runtime all the same.
     if (faults.slownessMs > 0) await systemClock.sleep(faults.slownessMs * scheduler.latency.next(), NEVER);
     else if (WORK.has(verb)) await systemClock.sleep(20 * scheduler.latency.next(), NEVER);
-    void signal;
+    if (name !== undefined) reserved.delete(name);
     if (generation !== faults.generation) throw new GrpcError(GrpcCode.Unavailable, 'the runtime has ended');
   };
   const send = runtime.state.onEvent;
@@ -42,6 +47,17 @@ export function faultyRuntime(
     if (faults.events === 'doubled') send(event);
   };
   return faults;
+}
+
+/** What a create takes for itself from its beginning on, as containerd has it. */
+function nameIn(verb: string, request: unknown): string | undefined {
+  const { config, podSandboxId = '' } = request as {
+    config?: { metadata?: { uid?: string; name?: string; attempt?: number } };
+    podSandboxId?: string;
+  };
+  if (verb !== 'RunPodSandbox' && verb !== 'CreateContainer') return undefined;
+  const { uid = '', name = '', attempt = 0 } = config?.metadata ?? {};
+  return `${podSandboxId}${uid}_${name}_${attempt}`;
 }
 
 const NEVER = new AbortController().signal;

@@ -44,7 +44,8 @@ export class World {
   isUp = true;
   readonly #o: WorldOptions;
   readonly #hash = createHash('sha256');
-  #boots = 0;
+  /** Times the machine was switched on. */
+  boots = 0;
 
   private constructor(options: WorldOptions) {
     this.#o = options;
@@ -104,7 +105,7 @@ export class World {
   }
 
   #bootHost(): void {
-    bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.#boots).padStart(12, '0')}`);
+    bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.boots).padStart(12, '0')}`);
     makeDirs(this.files, '/run/containerd');
   }
 
