@@ -50,6 +50,7 @@ import { createShutdown } from './shutdown/create.ts';
 import { PodMetrics } from './pods/pod-metrics.ts';
 import { StatusStore } from './status/status-store.ts';
 import { TerminationMessages } from './status/termination-messages.ts';
+import type { NotReadyConditions } from './why/not-ready.ts';
 
 export type KubeletOptions = {
   readonly config: KubeletConfig;
@@ -138,7 +139,7 @@ async function buildNode(
   signal: AbortSignal,
 ): Promise<NodeParts> {
   const { clock, log } = base;
-  const made = buildStores(base, () => cluster);
+  const made = buildStores(base, { cluster: () => cluster, notReady: () => notReady });
   const { store, statuses, objects, podMetrics, feed } = made;
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
   const late: Late = {
@@ -212,11 +213,10 @@ async function buildNode(
   const eviction = await buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
   const ending = { known: sourcesReady, active, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
-  const explainer = buildExplainer({ ...known, life, probes });
+  const { explainer, notReady } = buildExplainer({ ...known, life, probes });
   const seen = { life, upkeep, sources, probes, stats, eviction, explainer };
   const page = await buildPage({ ...known, ...seen, podRuntime: runtime });
-  const serving = { sources, active, explainer, page, process: options, stats: stats.provider };
-  const server = await buildServer({ ...known, ...serving });
+  const server = await buildServer({ ...known, ...seen, active, page, process: options, stats: stats.provider });
   const tree = createCgroupTree(base, edge, { pods: { active }, events });
   const plugins = createPlugins(base, [...volumes.handlers, ...managers.pluginHandlers]);
   const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
@@ -240,6 +240,7 @@ async function buildNode(
     ...stats.parts,
     ...shutdown.parts,
     base.records.timeline,
+    notReady,
     ...server,
   ];
   return {
@@ -258,7 +259,10 @@ type Stores = {
 };
 
 /** What is desired and what is said of it, with whoever wants to hear of a change. */
-function buildStores(base: Foundation, cluster: () => ClusterPort): Stores {
+function buildStores(
+  base: Foundation,
+  { cluster, notReady }: { cluster: () => ClusterPort; notReady: () => NotReadyConditions },
+): Stores {
   const { clock, log, memory, records, registry } = base;
   const store = new PodStore();
   const podMetrics = new PodMetrics(clock, registry);
@@ -270,11 +274,13 @@ function buildStores(base: Foundation, cluster: () => ClusterPort): Stores {
       cluster().statusChanged(uid);
       podMetrics.statusChanged(statuses.get(uid));
       records.touches.touch(uid);
+      notReady().statusChanged(uid);
       feed?.changed(uid);
       memory.touch();
       if (base.flags.kubeconfig === '' && isPodReady(statuses.get(uid) ?? {})) base.tracer.finish('start', uid);
     },
     shown: (pod) => cluster().mirrorStatus(pod),
+    explains: base.flags.notReadyCondition,
   });
   return { store, statuses, objects: new LocalObjectStore(), podMetrics, feed };
 }

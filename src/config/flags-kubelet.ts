@@ -221,6 +221,12 @@ export const OWN_FLAGS: readonly FlagDef[] = [
     'Let who may see the node page also run commands in containers and end the back-offs of pods there. The page under /page/ on the main port stays read-only.',
   ),
   own(
+    'not-ready-condition',
+    'bool',
+    true,
+    'Say in the condition kubelet-ts/WhyNotReady of a pod why it is not ready, once that has lasted for half a minute.',
+  ),
+  own(
     'pod-checkpoint',
     'bool',
     false,

@@ -143,6 +143,7 @@ export type KubeletFlags = {
   readonly nodePageAddress: string;
   readonly nodePagePort: number;
   readonly nodePageWrite: boolean;
+  readonly notReadyCondition: boolean;
   readonly podCheckpoint: boolean;
   readonly strictStreamAuthorization: boolean;
 };

@@ -21,6 +21,7 @@ const OWN = [
   'node-page-address',
   'node-page-port',
   'node-page-write',
+  'not-ready-condition',
   'pod-checkpoint',
   'strict-stream-authorization',
 ];

@@ -2,6 +2,7 @@
 import { isSidecar, type ContainerStatus, type Pod, type PodCondition, type PodPhase } from '../core/pod.ts';
 import { ALL_RESTARTING, mayRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { WHY_NOT_READY } from './explanation.ts';
 
 export const OWNED_CONDITIONS: readonly string[] = [
   'PodScheduled',
@@ -12,6 +13,7 @@ export const OWNED_CONDITIONS: readonly string[] = [
   'PodResizePending',
   'PodReadyToStartContainers',
   ALL_RESTARTING,
+  WHY_NOT_READY,
 ];
 
 export type ConditionInput = {

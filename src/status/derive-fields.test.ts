@@ -5,6 +5,8 @@ import { podUid } from '../core/ids.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
 import { observedContainer } from '../core/snapshot.fixture.ts';
 import { emptySnapshot } from '../core/snapshot.ts';
+import { sameData } from '../lib/same-data.ts';
+import { withExplanation } from './explanation.ts';
 import { derivePodStatus, type DeriveInput } from './derive.ts';
 
 const STARTED = '2026-01-01T00:00:00Z';
@@ -37,6 +39,8 @@ const deadline = {
   pod: podOf({ activeDeadlineSeconds: 10 }),
   previous: { phase: 'Running', startTime: STARTED },
 } as const;
+const EXPLANATION = { reason: 'ImageNotFound', message: 'It is not there.' };
+const explained = withExplanation(podOf(), { conditions: [{ type: 'Ready', status: 'False' }] }, EXPLANATION);
 const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unknown, unknown][] = [
   ['a final phase stays', { previous: { phase: 'Failed' } }, (s) => s.phase, 'Failed'],
   [
@@ -99,6 +103,19 @@ const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unkno
     },
     (s) => s.conditions?.map((c) => `${c.type} ${c.status}`).slice(0, 5),
     ['mine True', 'PodResizePending True', 'PodReadyToStartContainers False', 'Initialized True', 'Ready True'],
+  ],
+  [
+    'why the pod is not ready stays, in the same place',
+    { readiness: () => ({ ready: false, started: true }), previous: explained },
+    (s) =>
+      sameData(
+        s.conditions,
+        derive({
+          readiness: () => ({ ready: false, started: true }),
+          previous: withExplanation(podOf(), s, EXPLANATION),
+        }).conditions,
+      ),
+    true,
   ],
   [
     'each kind of container has its list',

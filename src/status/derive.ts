@@ -8,6 +8,7 @@ import { mustRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { ownedConditions, OWNED_CONDITIONS } from './conditions.ts';
+import { WHY_NOT_READY } from './explanation.ts';
 import { containerStatuses, type ContainerStatusInput } from './container-status.ts';
 import { phaseOf } from './phase.ts';
 
@@ -41,7 +42,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
   const last = previous.conditions ?? [];
   const conditions = ownedConditions({ pod, phase, snapshot, ...statuses, previous: last, restartingAll });
   const kept = (previous.conditions ?? []).filter(
-    (c) => !OWNED_CONDITIONS.includes(c.type) || c.type.startsWith('PodResize'),
+    (c) => !OWNED_CONDITIONS.includes(c.type) || c.type.startsWith('PodResize') || c.type === WHY_NOT_READY,
   );
   const generation = pod.metadata.generation ?? 0;
   return {

@@ -23,6 +23,14 @@ describe('mergePodStatus', () => {
     assert.deepEqual(merged.conditions, [c('Gate', 'True'), c('Other', 'False'), c('Ready', 'False')]);
   });
 
+  it('brings and takes away the condition that says why a pod is not ready', () => {
+    const why = c('kubelet-ts/WhyNotReady', 'True', { reason: 'ImageNotFound', message: 'It is not there.' });
+    const shown = merge({ conditions: [c('Gate', 'True')] }, { conditions: [why, c('Ready', 'False')] });
+    assert.deepEqual(shown.conditions, [c('Gate', 'True'), why, c('Ready', 'False')]);
+    const ready = merge({ conditions: shown.conditions ?? [] }, { conditions: [c('Ready', 'True')] });
+    assert.deepEqual(ready.conditions, [c('Gate', 'True'), c('Ready', 'True')]);
+  });
+
   it('does not echo foreign conditions that our copy carries', () => {
     const merged = merge({ conditions: [] }, { conditions: [c('Gate', 'True'), c('Ready', 'True')] });
     assert.deepEqual(

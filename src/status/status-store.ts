@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { sameData } from '../lib/same-data.ts';
 import { madeUpTermination } from './container-status.ts';
+import { withCurrentExplanation, withExplanation, type Explanation } from './explanation.ts';
 import { isFinalPhase } from '../core/phase.ts';
 
 export type StoredStatus = {
@@ -27,6 +28,8 @@ export type StatusStoreDeps = {
   readonly onChange: (uid: PodUid) => void;
   /** What the API server shows of a pod whose own object has no status: a static pod's mirror. */
   readonly shown?: (pod: Pod) => PodStatus | undefined;
+  /** Whether a condition may say why a pod is not ready. */
+  readonly explains?: boolean;
 };
 
 const MAX_MESSAGES_BYTES = 12_288;
@@ -69,7 +72,8 @@ export class StatusStore {
       });
       return base;
     }
-    const status = stamped(limitMessages(next), base, this.#deps.clock.now());
+    const current = withCurrentExplanation(limitMessages(next), this.#deps.explains === true);
+    const status = stamped(current, base, this.#deps.clock.now());
     const changed = old === undefined || !sameData(old.status, status);
     this.#entries.set(uid, {
       pod,
@@ -86,6 +90,12 @@ export class StatusStore {
     const status = this.statusOf(uidOf(pod));
     const next = status === undefined ? undefined : withWaitingMessage(status, container, message);
     if (next !== undefined) this.set(pod, next);
+  }
+
+  /** Why the pod is not ready, as a condition. Gone with the status that shows it ready or ended. */
+  explain(uid: PodUid, explanation: Explanation): void {
+    const entry = this.#entries.get(uid);
+    if (entry !== undefined) this.set(entry.pod, withExplanation(entry.pod, entry.status, explanation));
   }
 
   /** The worker has stopped everything and cleaned up: whatever is still open in the status is closed now. */

@@ -32,6 +32,8 @@ export type PodFacts = {
   /** As last derived here; empty before that. */
   readonly status: PodStatus;
   readonly nowMs: number;
+  /** The sentence is to stay: what grows or shrinks by itself is left out, and so is what only a log may repeat. */
+  readonly steady?: boolean;
   /** Of this pod, oldest first. */
   readonly events: readonly KubeEvent[];
   readonly worker?: WorkerFacts;

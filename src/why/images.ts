@@ -1,9 +1,9 @@
 // Why a container's image is not there. Runtimes and registries explain themselves in free text only, so a failed pull is
 // told apart by the words they are known to use; what is not recognised is quoted as it is.
-import { humanProgress, humanSpan } from '../core/human.ts';
+import { humanProgress } from '../core/human.ts';
 import type { ContainerRule, PodFacts, Why } from './facts.ts';
 import type { PullView } from '../images/pull-progress.ts';
-import { nextTry, quote, retryOf, shortly } from './words.ts';
+import { forSpan, nextTry, quote, retryOf, shortly } from './words.ts';
 
 type PullCause = { readonly words: RegExp; readonly cause: string; readonly because: string; readonly todo: string };
 
@@ -141,12 +141,16 @@ export const imageUnderWay: ContainerRule = (facts, status) => {
 
 const pullOf = ({ pulls }: PodFacts, image: string): PullView | undefined => pulls.find((p) => p.image === image);
 
-function pulling(pull: PullView, { nowMs }: PodFacts, container: string): Why {
+function pulling(pull: PullView, facts: PodFacts, container: string): Why {
+  const { nowMs, steady } = facts;
   if (pull.phase === 'queued')
     return {
       state: 'waiting',
       cause: 'ImagePullQueued',
-      sentence: `Image ${quote(pull.image)} of container ${quote(container)} has waited behind ${pull.ahead ?? 0} other pulls for ${humanSpan(nowMs - pull.sinceMs)}.`,
+      sentence:
+        steady === true
+          ? `Image ${quote(pull.image)} of container ${quote(container)} waits behind other pulls.`
+          : `Image ${quote(pull.image)} of container ${quote(container)} has waited behind ${pull.ahead ?? 0} other pulls${forSpan(facts, pull.sinceMs)}.`,
       evidence: [],
       todo: 'To pull more at once set serializeImagePulls to false, or raise maxParallelImagePulls.',
       container,
@@ -154,7 +158,10 @@ function pulling(pull: PullView, { nowMs }: PodFacts, container: string): Why {
   return {
     state: 'progressing',
     cause: 'ImagePulling',
-    sentence: `Pulling image ${quote(pull.image)} of container ${quote(container)}: ${humanProgress(pull.progress, nowMs - (pull.pullingSinceMs ?? pull.sinceMs))}.`,
+    sentence:
+      steady === true
+        ? `Image ${quote(pull.image)} of container ${quote(container)} is being pulled.`
+        : `Pulling image ${quote(pull.image)} of container ${quote(container)}: ${humanProgress(pull.progress, nowMs - (pull.pullingSinceMs ?? pull.sinceMs))}.`,
     evidence: [],
     todo: '',
     container,

@@ -56,6 +56,11 @@ export class PodExplainer {
     return why(this.factsOf(pod));
   }
 
+  /** In words that stay the same while nothing happens. */
+  steadyOf(pod: Pod): Why {
+    return why({ ...this.factsOf(pod), steady: true });
+  }
+
   factsOf(pod: Pod): PodFacts {
     const { clock, pods, status, events, workers, volumes, pulls, probes, runtime } = this.#deps;
     const uid = podUid(pod.metadata.uid ?? '');

@@ -3,7 +3,7 @@ import { humanSpan } from '../core/human.ts';
 import type { Probe } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { ContainerRule, PodFacts, ProbeFacts, Why } from './facts.ts';
-import { quote, shortly } from './words.ts';
+import { forSpan, quote, shortly } from './words.ts';
 
 type Type = ProbeFacts['type'];
 
@@ -40,7 +40,7 @@ function failed(facts: PodFacts, container: string, probe: ProbeFacts, consequen
   return {
     state,
     cause: title[probe.type],
-    sentence: `Container ${quote(container)} ${consequence}: its ${probe.type} probe (${probeText(asked)}) has been failing for ${humanSpan(facts.nowMs - sinceMs)}.`,
+    sentence: `Container ${quote(container)} ${consequence}: its ${probe.type} probe (${probeText(asked)}) ${facts.steady === true ? 'keeps failing' : `has been failing${forSpan(facts, sinceMs)}`}.`,
     evidence: [
       `the last ${count} runs failed`,
       ...(output === '' ? [] : [`last answer: ${shortly(output.trim())}`]),
@@ -96,11 +96,16 @@ function notAskedYet(facts: PodFacts, container: string, type: Type): Why {
   const status = [...containerStatuses, ...initContainerStatuses].find((s) => s.name === container);
   const firstMs = parseTimeMs(status?.state.running?.startedAt) + (asked?.initialDelaySeconds ?? 0) * 1000;
   const inMs = firstMs - facts.nowMs;
-  const when = inMs > 1000 ? `is asked for the first time in ${humanSpan(inMs)}` : 'has not answered yet';
+  const when = (): string => {
+    if (inMs <= 1000) return 'has not answered yet';
+    return facts.steady === true
+      ? `is asked for the first time ${asked?.initialDelaySeconds ?? 0} s after its start`
+      : `is asked for the first time in ${humanSpan(inMs)}`;
+  };
   return {
     state: 'progressing',
     cause: type === 'startup' ? 'StartupProbePending' : 'ReadinessProbePending',
-    sentence: `Container ${quote(container)} runs; its ${type} probe (${probeText(asked)}) ${when}.`,
+    sentence: `Container ${quote(container)} runs; its ${type} probe (${probeText(asked)}) ${when()}.`,
     evidence: [],
     todo: '',
     container,

@@ -2,7 +2,7 @@
 import { humanSpan } from '../core/human.ts';
 import { isStaticPod, namespaceOf, type Pod } from '../core/pod.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { eventMs, eventText, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
+import { eventMs, eventText, forSpan, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
 
 const hasSandbox = ({ status }: PodFacts): boolean =>
   status.conditions?.some((c) => c.type === 'PodReadyToStartContainers' && c.status === 'True') === true;
@@ -69,7 +69,7 @@ export const waitsForTurn: Rule = (facts) => {
   return waits(facts, {
     state: 'waiting',
     cause: 'StartQueued',
-    sentence: `The pod waits for its turn to start for ${humanSpan(facts.nowMs - turn.sinceMs)}: other pods are starting.`,
+    sentence: `The pod waits for its turn to start${forSpan(facts, turn.sinceMs)}: other pods are starting.`,
     todo: '',
   });
 };
@@ -143,7 +143,8 @@ const VOLUME_CAUSES: readonly VolumeCause[] = [
 export const volumesMissing: Rule = (facts) => {
   if (facts.volumes.length === 0 || hasSandbox(facts)) return undefined;
   const event = lastEvent(facts, 'FailedMount', 'FailedAttachVolume', 'FailedMapVolume');
-  const text = facts.volumes.join('; ');
+  const clauses = facts.steady === true ? facts.volumes.map((v) => v.replace(/ \(for [^()]*\)$/, '')) : facts.volumes;
+  const text = clauses.join('; ');
   const found = VOLUME_CAUSES.find((c) => c.words.test(text));
   if (found === undefined && event === undefined)
     return waits(facts, {
@@ -234,7 +235,7 @@ export const underWay: Rule = (facts) => {
     return {
       state: 'progressing',
       cause: 'Starting',
-      sentence: `The pod is starting: ${STEPS[step.name] ?? step.name}${step.of === undefined ? '' : ` ${quote(step.of)}`} for ${humanSpan(facts.nowMs - step.sinceMs)}.`,
+      sentence: `The pod is starting: ${STEPS[step.name] ?? step.name}${step.of === undefined ? '' : ` ${quote(step.of)}`}${forSpan(facts, step.sinceMs)}.`,
       evidence: [],
       todo: '',
     };
@@ -242,7 +243,7 @@ export const underWay: Rule = (facts) => {
   return {
     state: 'failing',
     cause: 'SyncFailed',
-    sentence: `The pod could not be brought up${nextTry(facts)}: ${shortly(worker.lastError.message)}.`,
+    sentence: `The pod could not be brought up${nextTry(facts)}${facts.steady === true ? '' : `: ${shortly(worker.lastError.message)}`}.`,
     evidence: [`failed ${worker.lastError.attempts} times, last ${humanSpan(facts.nowMs - worker.lastError.atMs)} ago`],
     todo: 'See the log of the kubelet for this pod.',
     ...retryOf(facts),

@@ -2,7 +2,7 @@
 import { humanSpan } from '../core/human.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { eventMs, eventText, lastEvent, nextTry, quote } from './words.ts';
+import { eventMs, eventText, forSpan, lastEvent, nextTry, quote } from './words.ts';
 
 export const stopping: Rule = (facts) => {
   const { pod, worker } = facts;
@@ -64,7 +64,7 @@ function containersEnd(facts: PodFacts): Why {
   return why(
     facts,
     'StoppingLate',
-    `The pod is being stopped: container ${names} did not end in its grace period of ${worker?.graceSeconds ?? 0} s and could not be killed for ${humanSpan(-leftMs)}.`,
+    `The pod is being stopped: container ${names} did not end in its grace period of ${worker?.graceSeconds ?? 0} s and could not be killed${forSpan(facts, facts.nowMs + leftMs)}.`,
     {
       state: 'failing',
       todo: 'A process in uninterruptible sleep (a dead network disk, say) cannot be killed; look at the log of the runtime.',

@@ -148,13 +148,32 @@ export const init = (state: Parameters<typeof containerIn>[0], more = {}): Parti
   },
 });
 
-/** One test per row. */
+const SAID_BY_A_CONDITION: readonly WhyState[] = ['failing', 'waiting', 'progressing'];
+
+/** The same, a while later: nothing has happened but that time went by. */
+function later(facts: PodFacts, ms: number): PodFacts {
+  const { worker, nowMs } = facts;
+  const seconds = Math.round(ms / 1000);
+  return {
+    ...facts,
+    nowMs: nowMs + ms,
+    ...(worker?.nextRunMs === undefined ? {} : { worker: { ...worker, nextRunMs: worker.nextRunMs + ms + 5000 } }),
+    volumes: facts.volumes.map((v) => v.replace(/\(for .*\)$/, `(for ${seconds}s)`)),
+    pulls: facts.pulls.map((pull) => ({ ...pull, ahead: (pull.ahead ?? 9) - 1 })),
+  };
+}
+
+/** One test per row; and what a condition would say of it must not change by itself. */
 export function checkRows(title: string, rows: readonly Row[]): void {
   describe(title, () => {
     for (const [cause, state, facts, sentence] of rows)
       it(`${cause}: ${sentence}`, () => {
         const found = why(factsOf(facts));
         assert.deepEqual([found.cause, found.state, found.sentence], [cause, state, sentence]);
+        const steady = why({ ...factsOf(facts), steady: true });
+        assert.deepEqual([steady.cause, steady.state], [cause, state]);
+        if (SAID_BY_A_CONDITION.includes(state))
+          assert.equal(why({ ...later(factsOf(facts), 3000), steady: true }).sentence, steady.sentence);
       });
   });
 }

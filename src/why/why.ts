@@ -1,6 +1,5 @@
 // Why is this pod not running? From all that is known about a pod to one sentence with evidence and what to do. Pure: the
 // rules are asked in order of how much they explain, and the first that applies answers.
-import { humanSpan } from '../core/human.ts';
 import { isSidecar, type ContainerStatus } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { crashLoop, hasEndedBadly, startFailed } from './containers.ts';
@@ -18,7 +17,7 @@ import {
   waitsForTurn,
 } from './starting.ts';
 import { stopping } from './stopping.ts';
-import { quote, shortly } from './words.ts';
+import { forSpan, quote, shortly } from './words.ts';
 
 export function why(facts: PodFacts): Why {
   for (const rule of RULES) {
@@ -75,12 +74,12 @@ function sidecarUp({ pod }: PodFacts, status: ContainerStatus): boolean {
   return container !== undefined && isSidecar(container) && status.started === true;
 }
 
-function initRunning({ nowMs }: PodFacts, status: ContainerStatus, at: number, count: number): Why {
+function initRunning(facts: PodFacts, status: ContainerStatus, at: number, count: number): Why {
   const began = parseTimeMs(status.state.running?.startedAt);
   return {
     state: 'progressing',
     cause: 'InitContainerRunning',
-    sentence: `Init container ${quote(status.name)} (${at + 1} of ${count}) runs${began === 0 ? '' : ` for ${humanSpan(nowMs - began)} now`}; the others wait for it.`,
+    sentence: `Init container ${quote(status.name)} (${at + 1} of ${count}) runs${began === 0 || facts.steady === true ? '' : `${forSpan(facts, began)} now`}; the others wait for it.`,
     evidence: status.restartCount > 0 ? [`${status.restartCount} restarts so far`] : [],
     todo: '',
     container: status.name,

@@ -7,10 +7,15 @@ import type { PodFacts } from './facts.ts';
 export const quote = (text: string): string => JSON.stringify(text);
 
 /** `, next try in 17 s`; nothing where no time is set. */
-export function nextTry({ worker, nowMs }: PodFacts): string {
+export function nextTry({ worker, nowMs, steady }: PodFacts): string {
+  if (steady === true) return '';
   if (worker?.nextRunMs === undefined || worker.busySinceMs !== undefined) return '';
   return worker.nextRunMs - nowMs < 1000 ? ', next try now' : `, next try in ${humanSpan(worker.nextRunMs - nowMs)}`;
 }
+
+/** ` for 35 s`; nothing in a sentence that is to stay. */
+export const forSpan = ({ nowMs, steady }: PodFacts, sinceMs: number): string =>
+  steady === true ? '' : ` for ${humanSpan(nowMs - sinceMs)}`;
 
 /** To spread into a `Why`. */
 export const retryOf = ({ worker }: PodFacts): { readonly nextRetryMs?: number } =>

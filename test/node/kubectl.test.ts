@@ -53,6 +53,11 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
     if (!kubectl.old) it(what, does);
   };
 
+  /** For what takes long and is the same for all. */
+  const inNewest = (what: string, does: () => Promise<void>): void => {
+    if (kubectl.version === kubectls().at(-1)?.version) it(what, does);
+  };
+
   it('apply, get, wait', async () => {
     const file = join(scene().work, 'pod.yaml');
     await writeFile(file, MANIFEST);
@@ -72,6 +77,14 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
       MANIFEST.replace('image:', 'imagee:').replace('name: app', 'name: bad'),
     );
     assert.notEqual(bad.code, 0);
+  });
+
+  inNewest('create a pod that cannot start, to look at later', async () => {
+    const manifest = MANIFEST.replace('name: app,', 'name: stuck,').replace(
+      'command:',
+      'envFrom: [{secretRef: {name: absent}}]\n    command:',
+    );
+    assert.match(await ok(['apply', '-f', '-'], manifest), /pod\/stuck created/);
   });
 
   it('describe, events, logs', async () => {
@@ -271,6 +284,32 @@ spec:
     assert.equal(await ok(['get', 'secret', 's', '-n', 'ns', '-o', 'jsonpath={.data.p}']), 'cQ==');
     await ok(['delete', 'namespace', 'ns', '--timeout=30s']);
     assert.notEqual((await any(['get', 'namespace', 'ns'])).code, 0);
+  });
+
+  inNewest('why a pod is not ready is on the pod, until it is', async () => {
+    const why = (part: string): string => `jsonpath={.status.conditions[?(@.type=="kubelet-ts/WhyNotReady")].${part}}`;
+    await until(
+      'its condition says why',
+      async () => (await ok(['get', 'pod', 'stuck', '-o', why('status')])) === 'True',
+      120_000,
+    );
+    assert.equal(await ok(['get', 'pod', 'stuck', '-o', why('reason')]), 'SecretMissing');
+    const sentence =
+      'Container "web" cannot start because a secret that its environment refers to is not there (secret "absent" not found). Create the secret (or the key in it), or mark the reference optional.';
+    assert.equal(await ok(['get', 'pod', 'stuck', '-o', why('message')]), sentence);
+    const columns =
+      'custom-columns=NAME:.metadata.name,WHY:.status.conditions[?(@.type=="kubelet-ts/WhyNotReady")].message';
+    const table = await ok(['get', 'pods', '-o', columns]);
+    assert.ok(table.includes(sentence), table);
+    assert.match(table, /^app +<none>$/m);
+    assert.match(await ok(['describe', 'pod', 'stuck']), /^ +kubelet-ts\/WhyNotReady +True *$/m);
+    const messages = 'jsonpath={.status.conditions[?(@.type=="ContainersReady")].message}';
+    assert.equal(await ok(['get', 'pod', 'stuck', '-o', messages]), 'containers with unready status: [web]');
+    await ok(['create', 'secret', 'generic', 'absent', '--from-literal=p=q']);
+    await ok(['wait', '--for=condition=Ready', 'pod/stuck', '--timeout=60s']);
+    assert.equal(await ok(['get', 'pod', 'stuck', '-o', why('type')]), '');
+    await ok(['delete', 'secret', 'absent']);
+    await ok(['delete', 'pod', 'stuck', '--timeout=30s']);
   });
 
   it('delete waits until the containers have stopped', async () => {
