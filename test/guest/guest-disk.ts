@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { build } from 'esbuild';
 import { busyboxArchive, pauseArchive } from '../../src/devcluster/containerd/image.ts';
 import { findContainerd, laterRunc, type ContainerdVersion } from '../harness/containerd-binaries.ts';
 import { Archive } from '../node/cgroup-v2-guest-image.ts';
@@ -39,6 +40,7 @@ export async function buildGuest(work: string, kind: GuestKind): Promise<Guest> 
   writeSystem(root, kind.release);
   await writeRuntime(root, kind.containerd);
   writePods(root);
+  await writeClusterSuite(root);
   installPackages(root, work);
   const disk = join(work, 'disk.img');
   execFileSync('mke2fs', ['-q', '-t', 'ext4', '-d', root, disk, `${DISK_MB}M`]);
@@ -130,6 +132,23 @@ async function writeRuntime(root: string, version: ContainerdVersion): Promise<v
   };
   mkdirSync(join(root, 'etc/cni/net.d'), { recursive: true });
   writeFileSync(join(root, 'etc/cni/net.d/10-guest.conflist'), JSON.stringify(network));
+}
+
+/** One file, since a slow machine would strip types from hundreds; what it reads lies where its modules look for it. */
+async function writeClusterSuite(root: string): Promise<void> {
+  const folder = join(root, 'root', 'cluster');
+  await build({
+    entryPoints: [join(import.meta.dirname, 'cluster-suite.ts')],
+    outfile: join(folder, 'cluster-suite.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    logLevel: 'warning',
+    alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
+  });
+  for (const name of ['scenarios', 'statuses', 'objects.json'])
+    cpSync(join(ROOT, 'test', 'golden', name), join(folder, name), { recursive: true });
 }
 
 const oneshot = (after: string, before: string, command: string): string =>

@@ -3,7 +3,7 @@
 # "check: <name> ok" or "check: <name> FAILED ..." on the console and switches the machine off at the end.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 exec > /dev/ttyS0 2>&1
-suite=$(sed -n 's/.*guest\.suite=\([a-z]*\).*/\1/p' /proc/cmdline)
+suite=$(sed -n 's/.*guest\.suite=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
 say() { echo "guest: $(cut -d. -f1 /proc/uptime) s: $1"; }
 pass() { echo "check: $1 ok"; say "$1"; }
 fail() {
@@ -116,5 +116,16 @@ suite_reboot() {
   systemctl --force --force poweroff
 }
 
+# The same kubelet as a node of a cluster; an API server runs beside it.
+suite_cluster() {
+  rm /etc/kubernetes/manifests/*
+  /usr/lib/kubelet-ts/bin/node --disable-warning=ExperimentalWarning /root/cluster/cluster-suite.mjs /var/cluster "$suite" "$(cat /root/release)"
+  sync
+  systemctl --force --force poweroff
+}
+
 say "suite $suite"
-"suite_$suite"
+case $suite in
+memory | pods) suite_cluster ;;
+*) "suite_$suite" ;;
+esac

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { bootGuest } from '../harness/guest.ts';
 import { buildGuest, type Guest, type GuestKind } from './guest-disk.ts';
+import { OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
 
 const MINUTE = 60_000;
 const BUILD_MS = 15 * MINUTE;
@@ -19,12 +20,13 @@ type Suite = {
   readonly minutes: number;
   /** The pods are files of a node that is alone. */
   readonly isAlone?: true;
-  readonly checks: readonly string[];
+  readonly checks: (kind: GuestKind) => readonly string[];
   /** It ends with an orderly shutdown: what the pods wrote on their way down is on the disk. */
   readonly endsInOrder?: true;
 };
 
 const comesUp = ['the kubelet is healthy', 'pods run'];
+const namesOf = (scenarios: readonly Scenario[]): readonly string[] => scenarios.map(([name]) => name);
 
 const SUITES: readonly Suite[] = [
   {
@@ -32,7 +34,7 @@ const SUITES: readonly Suite[] = [
     minutes: 12,
     isAlone: true,
     endsInOrder: true,
-    checks: [
+    checks: () => [
       ...comesUp,
       'the slice is a unit of systemd',
       'limits are in the files and known to systemd',
@@ -45,11 +47,20 @@ const SUITES: readonly Suite[] = [
     name: 'restarts',
     minutes: 15,
     isAlone: true,
-    checks: [
+    checks: () => [
       ...comesUp,
       'agent killed: pods go on',
       'agent hung: the watchdog restarts it, pods go on',
       'package upgraded: pods go on',
+    ],
+  },
+  {
+    name: 'pods',
+    minutes: 15,
+    checks: ({ release }) => [
+      'the node is ready',
+      ...namesOf(PODS_AND_RESIZE),
+      ...(release === 'trixie' ? [OWN_USERS[0]] : []),
     ],
   },
 ];
@@ -101,7 +112,7 @@ for (const kind of GUESTS) {
           const output = await boot(guest, disk, suite);
           t.diagnostic(`guest ran ${((performance.now() - start) / 1000).toFixed(0)} s`);
           const checks = [...output.matchAll(/^check: (.*?)\r?$/gm)].map(([, line = '']) => line);
-          const want = suite.checks.map((name) => `${name} ok`);
+          const want = suite.checks(kind).map((name) => `${name} ok`);
           assert.deepEqual(checks, want, output.slice(-6000));
           if (suite.endsInOrder) {
             const cat = ['-R', 'cat /var/ends/log', disk];
