@@ -30,6 +30,7 @@ const container = (id: string, pod: string, state: GcContainer['state'] = 'exite
   namespace: 'ns',
   name: 'c',
   state,
+  attempt: 0,
   createdAt: BigInt(count++),
 });
 
@@ -116,7 +117,7 @@ describe('garbage collector', () => {
       container('r', 'old', 'running'),
       container('k', 'new'),
     ];
-    runtime.boxes = [{ id: sandboxId('box'), podUid: podUid('old'), ready: false, createdAt: 1n }];
+    runtime.boxes = [{ id: sandboxId('box'), podUid: podUid('old'), ready: false, attempt: 0, createdAt: 1n }];
     mkdirSync(join(podLogs, 'ns_old_old', 'c'), { recursive: true });
     mkdirSync(join(podLogs, 'ns_new_new'));
     for (const name of ['old_ns_c-a', 'x-gone', 'x-r', 'x-k'])

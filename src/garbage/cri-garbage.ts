@@ -33,6 +33,7 @@ const containerOf = (c: Container): GcContainer => ({
   namespace: c.labels[POD_NAMESPACE] ?? '',
   name: c.labels[CONTAINER_NAME] ?? c.metadata?.name ?? '',
   state: STATES[c.state],
+  attempt: c.metadata?.attempt ?? 0,
   createdAt: c.createdAt,
 });
 
@@ -75,6 +76,7 @@ export function criGarbage(runtime: CriRuntime, listener: RemovalListener): Garb
           id: sandboxId(s.id),
           podUid: podUid(s.metadata?.uid ?? ''),
           ready: s.state === PodSandboxState.SANDBOX_READY,
+          attempt: s.metadata?.attempt ?? 0,
           createdAt: s.createdAt,
         }));
       }, pods),

@@ -17,9 +17,10 @@ import {
 const SECOND = 1_000_000_000n;
 const NOW = 10_000n * SECOND;
 
-/** `pod/name@second[!state]` */
+/** `pod/name[#attempt]@second[!state]` */
 const dead = (text: string): GcContainer => {
-  const [, pod = '', name = '', second = '0', state = 'exited'] = /^(\w+)\/(\w+)@(\d+)(?:!(\w+))?$/.exec(text) ?? [];
+  const [, pod = '', name = '', attempt = '0', second = '0', state = 'exited'] =
+    /^(\w+)\/(\w+)(?:#(\d+))?@(\d+)(?:!(\w+))?$/.exec(text) ?? [];
   return {
     id: containerId(text),
     sandboxId: sandboxId(pod),
@@ -28,6 +29,7 @@ const dead = (text: string): GcContainer => {
     namespace: 'ns',
     name,
     state: state as GcContainer['state'],
+    attempt: Number(attempt),
     createdAt: BigInt(second) * SECOND,
   };
 };
@@ -49,6 +51,7 @@ describe('dead containers', () => {
   ])[] = [
     ['nothing', [], {}, [], []],
     ['the newest of each stays', ['p/a@1', 'p/a@3', 'p/a@2', 'p/b@1', 'q/a@1'], {}, [], ['p/a@1', 'p/a@2']],
+    ['the last start stays, though the clock was set back', ['p/a#3@9', 'p/a#4@2'], {}, [], ['p/a#3@9']],
     ['running ones are none', ['p/a@9!running', 'p/a@1'], {}, [], []],
     ['all of a pod that is gone', ['p/a@1', 'p/a@9!running', 'p/b@2', 'q/a@1'], {}, ['p'], ['p/a@1', 'p/b@2']],
     ['young ones stay', ['p/a@1', 'p/a@9999', 'p/a@9998'], { minAgeMs: 60_000 }, [], []],
@@ -71,10 +74,11 @@ describe('dead containers', () => {
 });
 
 describe('sandboxes', () => {
-  const sandbox = (pod: string, second: number, ready = false): GcSandbox => ({
+  const sandbox = (pod: string, second: number, ready = false, attempt = 0): GcSandbox => ({
     id: sandboxId(`${pod}@${second}`),
     podUid: podUid(pod),
     ready,
+    attempt,
     createdAt: BigInt(second) * SECOND,
   });
   const ids = (found: readonly GcSandbox[]): readonly string[] => found.map((s) => s.id);
@@ -82,6 +86,10 @@ describe('sandboxes', () => {
     assert.deepEqual(ids(planSandboxes([sandbox('p', 1), sandbox('p', 3), sandbox('p', 2)], new Set(), none)), [
       'p@1',
       'p@2',
+    ]));
+  it('all but the last one made, though the clock was set back', () =>
+    assert.deepEqual(ids(planSandboxes([sandbox('p', 9, false, 0), sandbox('p', 2, false, 1)], new Set(), none)), [
+      'p@9',
     ]));
   it('not one with containers, not one that is ready', () =>
     assert.deepEqual(

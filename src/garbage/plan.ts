@@ -10,6 +10,8 @@ export type GcContainer = {
   readonly namespace: string;
   readonly name: string;
   readonly state: ObservedState;
+  /** Grows with every instance of the container. */
+  readonly attempt: number;
   /** Nanoseconds since the epoch. */
   readonly createdAt: bigint;
 };
@@ -17,6 +19,7 @@ export type GcSandbox = {
   readonly id: SandboxId;
   readonly podUid: PodUid;
   readonly ready: boolean;
+  readonly attempt: number;
   readonly createdAt: bigint;
 };
 
@@ -38,6 +41,10 @@ const STARTING_NANOS = 60_000_000_000n;
 
 const newestFirst = (a: { readonly createdAt: bigint }, b: { readonly createdAt: bigint }): number =>
   a.createdAt > b.createdAt ? -1 : a.createdAt < b.createdAt ? 1 : 0;
+
+/** Among instances of the same: their numbers grow, the clock may have been set back between two of them. */
+type Instance = { readonly attempt: number; readonly createdAt: bigint };
+const latestFirst = (a: Instance, b: Instance): number => b.attempt - a.attempt || newestFirst(a, b);
 
 const groupBy = <T>(items: readonly T[], keyOf: (item: T) => string): readonly T[][] => {
   const groups = new Map<string, T[]>();
@@ -65,7 +72,7 @@ export function planContainers(
   );
   const gone = dead.filter((c) => isRemovable(c.podUid));
   const rest = dead.filter((c) => !isRemovable(c.podUid));
-  const groups = groupBy(rest, (c) => `${c.podUid} ${c.name}`).map((group) => group.sort(newestFirst));
+  const groups = groupBy(rest, (c) => `${c.podUid} ${c.name}`).map((group) => group.sort(latestFirst));
   const excess: GcContainer[] = [];
   const shorten = (keep: number): void => {
     for (const group of groups) excess.push(...group.splice(keep));
@@ -87,7 +94,7 @@ export function planSandboxes(
 ): readonly GcSandbox[] {
   return groupBy(sandboxes, (s) => s.podUid)
     .flatMap((group) => {
-      const sorted = [...group].sort(newestFirst);
+      const sorted = [...group].sort(latestFirst);
       const first = sorted[0];
       return first !== undefined && isRemovable(first.podUid) ? sorted : sorted.slice(1);
     })
@@ -110,7 +117,7 @@ export function planPrune(snapshot: PodSnapshot, keep: number, only?: string): r
   );
   return groupBy(dead, (c) => c.name).flatMap((group) =>
     group
-      .sort(newestFirst)
+      .sort(latestFirst)
       .slice(keep)
       .map((c) => c.id),
   );
