@@ -1,5 +1,5 @@
 // The log directories of pods and the links to logs, as the collector sees them.
-import { opendir, rm, stat } from 'node:fs/promises';
+import { opendir, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf } from '../lib/errors.ts';
@@ -40,4 +40,12 @@ export async function deadLinks(directory: string, limit: number): Promise<reado
 /** Through the directory's descriptor: nothing that a pod swaps meanwhile leads elsewhere. */
 export const removeTree = (path: string): Promise<void> =>
   OpenDir.using(dirname(path), (dir) => dir.removeTree(basename(path)));
-export const removeFile = (path: string): Promise<void> => rm(path, { force: true });
+
+/** Gone is success. One call, where `rm` looks twice before it removes. */
+export async function removeFile(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT') throw err;
+  }
+}

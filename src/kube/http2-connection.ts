@@ -128,7 +128,9 @@ export class Http2Connection {
         stream.destroy(toError(signal.reason));
       };
       signal.addEventListener('abort', onAbort, { once: true });
+      let answered = false;
       stream.once('response', (headers) => {
+        answered = true;
         this.#served++;
         resolve({ status: statusOf(headers), headers, body: stream });
       });
@@ -138,6 +140,7 @@ export class Http2Connection {
       stream.once('close', () => {
         signal.removeEventListener('abort', onAbort);
         this.#closed(stream);
+        if (answered) return; // an error is dear to make, and nobody would hear of it
         reject(new LostExchange(new Error('the stream was closed without an answer'), fateOf(stream, reused)));
       });
       if (out.body !== undefined) stream.end(out.body);

@@ -51,7 +51,7 @@ export class PodFiles {
     try {
       for (const name of path) {
         const next = await dir.ensureDir(name, PRIVATE);
-        await dir.close();
+        dir.closeNow();
         dir = next;
       }
       await work(dir);

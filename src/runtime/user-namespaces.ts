@@ -79,8 +79,9 @@ export class UserNamespaces {
 
   async release(uid: string): Promise<void> {
     const slot = this.#slots.get(uid);
+    if (slot === undefined) return; // most pods have none, and what is left of a record goes with the pod's directory
     this.#slots.delete(uid);
-    if (slot !== undefined) this.#taken.delete(slot);
+    this.#taken.delete(slot);
     await rm(this.#file(uid), { force: true });
   }
 

@@ -50,8 +50,13 @@ export class PodDirs {
     const dirs = [this.#layout.podDir(uid), this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
     // Asked for with every step of a pod, made once, the last of them last.
     if (await isThere(dirs.at(-1) ?? '')) return;
-    await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
-    for (const dir of dirs) await ensureDir(dir, PRIVATE);
+    try {
+      for (const dir of dirs) await ensureDir(dir, PRIVATE);
+    } catch (err) {
+      if (errnoOf(err) !== 'ENOENT') throw err;
+      await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
+      for (const dir of dirs) await ensureDir(dir, PRIVATE);
+    }
   }
 
   /** UIDs of all pods that have a directory. */

@@ -15,11 +15,25 @@ export type RegularOptions = {
 };
 
 /** For reading. Rejects with `invalid` for everything that is no regular file, without opening it. */
-export async function openRegular(path: string, { follow = false }: RegularOptions = {}): Promise<FileHandle> {
+export async function openRegular(path: string, options?: RegularOptions): Promise<FileHandle> {
+  const file = await openUnlessEmpty(path, options, false);
+  if (file === undefined) throw new KubeletError('internal', `${path} was not opened`);
+  return file;
+}
+
+/** The same; undefined for an empty file, which is not opened for that. */
+export const openIfAny = (path: string): Promise<FileHandle | undefined> => openUnlessEmpty(path, {}, true);
+
+async function openUnlessEmpty(
+  path: string,
+  { follow = false }: RegularOptions = {},
+  skipEmpty: boolean,
+): Promise<FileHandle | undefined> {
   const pinned = await pin(path, follow);
   try {
-    if (!(await pinned.stat()).isFile()) throw new KubeletError('invalid', `${path} is not a regular file`);
-    return await reopen(pinned);
+    const stat = await pinned.stat();
+    if (!stat.isFile()) throw new KubeletError('invalid', `${path} is not a regular file`);
+    return skipEmpty && stat.size === 0 ? undefined : await reopen(pinned);
   } finally {
     await pinned.close();
   }

@@ -4,7 +4,7 @@
 import { abortable, withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
-import { openRegular } from '../files/open-regular.ts';
+import { openIfAny } from '../files/open-regular.ts';
 import { runChild } from './child.ts';
 import type { Mounter } from './mounter.ts';
 
@@ -42,7 +42,8 @@ const isOwn = (rootDir: string, path: string): boolean =>
 
 export async function tailInProcess(path: string, maxBytes: number): Promise<Buffer | undefined> {
   try {
-    const file = await openRegular(path);
+    const file = await openIfAny(path);
+    if (file === undefined) return Buffer.alloc(0);
     try {
       const { size } = await file.stat();
       const length = Math.min(size, maxBytes);

@@ -64,6 +64,8 @@ export class GrpcChannel {
   readonly #clock: Clock;
   readonly #o: ChannelOptions;
   #session: Promise<ClientHttp2Session> | undefined;
+  /** The same once it stands: nearly every call finds it so, and need not wait. */
+  #standing: ClientHttp2Session | undefined;
 
   constructor(clock: Clock, options: ChannelOptions) {
     this.#clock = clock;
@@ -99,6 +101,7 @@ export class GrpcChannel {
   close(): void {
     const session = this.#session;
     this.#session = undefined;
+    this.#standing = undefined;
     // A failed connect has nothing to close.
     session?.then((s) => s.destroy()).catch(() => undefined);
   }
@@ -119,7 +122,7 @@ export class GrpcChannel {
             scope.abort(new GrpcError(GrpcCode.DeadlineExceeded, 'context deadline exceeded')),
           );
     try {
-      const session = await this.#connected(scope.signal);
+      const session = this.#standing ?? (await this.#connected(scope.signal));
       const stream = this.#open(session, rpc.path, options);
       const most = options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE;
       const reader = new FrameReader(most, options.keepFieldBytes);
@@ -180,6 +183,7 @@ export class GrpcChannel {
       const forget = (): void => {
         timer.cancel();
         if (this.#session === pending) this.#session = undefined;
+        if (this.#standing === session) this.#standing = undefined;
         if (made) this.#o.onDisconnect?.();
         made = false;
       };
@@ -187,6 +191,7 @@ export class GrpcChannel {
         timer.cancel();
         session.setLocalWindowSize(windowBytes);
         made = true;
+        if (this.#session === pending) this.#standing = session;
         resolve(session);
       });
       session.on('error', (err) => {
@@ -211,7 +216,9 @@ function exchange(
   onData: (chunk: Buffer) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let status: IncomingHttpHeaders = {};
+    let head: IncomingHttpHeaders = {};
+    /** The same as the head where there was no body. */
+    let trailers: IncomingHttpHeaders = head;
     let failure: Error | undefined;
     const fail = (err: Error): void => {
       failure ??= err;
@@ -220,12 +227,9 @@ function exchange(
       reject(failure);
     };
     const onAbort = (): void => fail(reasonOf(signal));
-    const onHeaders = (headers: IncomingHttpHeaders): void => {
-      status = { ...status, ...headers };
-    };
     signal.addEventListener('abort', onAbort, { once: true });
-    stream.on('response', onHeaders);
-    stream.on('trailers', onHeaders);
+    stream.on('response', (headers) => void (trailers = head = headers));
+    stream.on('trailers', (headers) => void (trailers = headers));
     stream.on('data', (chunk: Buffer) => {
       try {
         onData(chunk);
@@ -238,7 +242,7 @@ function exchange(
     });
     stream.on('close', () => {
       signal.removeEventListener('abort', onAbort);
-      const error = failure ?? statusError(status, path);
+      const error = failure ?? statusError(head, trailers, path);
       if (error === undefined) resolve();
       else reject(error);
     });
@@ -252,17 +256,19 @@ const reasonOf = (signal: AbortSignal): Error =>
 const unavailable = (err: unknown): GrpcError =>
   err instanceof GrpcError ? err : new GrpcError(GrpcCode.Unavailable, `connection error: ${messageOf(err)}`, err);
 
-function statusError(headers: IncomingHttpHeaders, path: string): GrpcError | undefined {
-  const status = headers['grpc-status'];
+function statusError(head: IncomingHttpHeaders, trailers: IncomingHttpHeaders, path: string): GrpcError | undefined {
+  const status = trailers['grpc-status'] ?? head['grpc-status'];
   if (status === undefined) {
-    const http = headers[':status'];
+    const http = head[':status'];
     // Headers came, trailers did not: the peer went away in the middle of its answer.
     return http === undefined || Number(http) === 200
       ? new GrpcError(GrpcCode.Unavailable, `${path}: the connection ended before the answer did`)
       : new GrpcError(GrpcCode.Unknown, `${path}: HTTP status ${http} without a gRPC status`);
   }
   const code = Number(status);
-  return code === 0 ? undefined : new GrpcError(code, decodeMessage(String(headers['grpc-message'] ?? '')));
+  return code === 0
+    ? undefined
+    : new GrpcError(code, decodeMessage(String(trailers['grpc-message'] ?? head['grpc-message'] ?? '')));
 }
 
 /** Undoes gRPC's percent encoding; what is not valid stays as it is. */

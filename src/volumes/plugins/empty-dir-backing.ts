@@ -55,14 +55,15 @@ export class EmptyDirBacking {
   /** Makes the directory, mounted if need be, and says what it found. */
   async setUp(request: BackingRequest, signal: AbortSignal): Promise<Found> {
     const path = this.pathOf(request);
-    await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
-    const marked = await isThere(this.#marker(request));
+    const isFirst = await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
+    const marked = !isFirst && (await isThere(this.#marker(request)));
     if (request.medium.on === 'disk') {
       if (marked && (await isThere(path))) return 'ready';
       if (!(await ensureDir(path, 0o777))) await chmod(path, 0o777);
       return 'begun';
     }
-    const made = await ensureDir(path, 0o777);
+    // Nobody sees the mode of what is mounted over.
+    const made = await ensureDir(path, 0o755);
     if (!made && (await isMountPoint(path))) return marked ? 'ready' : 'begun';
     if (request.medium.on === 'hugepages') await this.#mounter.hugetlbfs(path, request.medium.pageSize, signal);
     else {
@@ -75,7 +76,6 @@ export class EmptyDirBacking {
   /** To be called when the volume is complete: permissions set, content written. */
   async markReady(request: Pick<BackingRequest, 'uid' | 'markerName'>): Promise<void> {
     const marker = this.#marker(request);
-    if (await isThere(marker)) return;
     await ensureDir(this.#layout.emptyDirMetaDir(request.uid), 0o750);
     await ensureDir(dirname(marker), 0o750);
     await writeFile(marker, '', { mode: MARKER_MODE });
