@@ -1,6 +1,6 @@
 // Whether the pod's requests fit beside those of the pods already here.
 import type { Node } from '../core/node.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, PodSpec } from '../core/pod.ts';
 import { podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
 import { quantity, toMilli, toNumber } from '../core/quantity.ts';
 import { isExtendedResource } from '../core/resource-names.ts';
@@ -18,8 +18,17 @@ export const amountOf = (resources: Resources, name: string): number => {
   return name === 'cpu' ? toMilli(q) : toNumber(q);
 };
 
+/** Every admission adds up what all pods ask for: of each spec that is worked out once. */
+const KNOWN = new WeakMap<PodSpec, Resources>();
+
+function requestsOf(pod: Pod): Resources {
+  let known = KNOWN.get(pod.spec);
+  if (known === undefined) KNOWN.set(pod.spec, (known = podRequests(pod)));
+  return known;
+}
+
 /** What a pod takes of a resource; every pod takes one of `pods`. */
-export const requestOf = (pod: Pod, name: string): number => (name === 'pods' ? 1 : amountOf(podRequests(pod), name));
+export const requestOf = (pod: Pod, name: string): number => (name === 'pods' ? 1 : amountOf(requestsOf(pod), name));
 
 const FIRST = ['cpu', 'memory', 'ephemeral-storage'];
 
@@ -30,11 +39,11 @@ export function shortagesOf(pod: Pod, others: readonly Pod[], node: Node): reado
   const allowed = amountOf(allocatable, 'pods');
   if (others.length + 1 > allowed)
     shortages.push({ resource: 'pods', requested: 1, used: others.length, capacity: allowed });
-  const requests = podRequests(pod);
+  const requests = requestsOf(pod);
   const isWanted = (name: string): boolean => isAccounted(name) && amountOf(requests, name) > 0;
   const names = [...requests.keys()].filter((name) => isWanted(name) && !isClaimed(pod, name));
   if (names.length === 0) return shortages;
-  const theirs = others.map((other) => ({ other, list: podRequests(other) }));
+  const theirs = others.map((other) => ({ other, list: requestsOf(other) }));
   names.sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   for (const resource of names) {
     // A resource this node does not offer at all is not this node's business.

@@ -31,6 +31,7 @@ function misfitOf(pod: Pod, others: readonly Pod[], node: Node): Misfit {
 
 /** True when another look at the node may help: its labels may just have changed. */
 export const onlyNodeAffinityFails = (pod: Pod, others: readonly Pod[], node: Node): boolean => {
+  if (matchesNode(pod, node)) return false;
   const { shortages, failed } = misfitOf(pod, others, node);
   return shortages.length === 0 && failed.length === 1 && failed[0] === 'NodeAffinity';
 };

@@ -4,7 +4,11 @@ import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import { PodCgroupLife } from './pod-cgroup-life.ts';
 
-const pod: Pod = { metadata: { name: 'p', uid: 'u' }, spec: { containers: [] } };
+const asking = (cpu: string): Pod => ({
+  metadata: { name: 'p', uid: 'u' },
+  spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
+});
+const pod = asking('1');
 const never = new AbortController().signal;
 
 for (const [what, made, want] of [
@@ -41,8 +45,16 @@ test('a resync of the same pod does not weigh its tier again, a changed pod does
   await life.ensure(pod, never);
   await life.ensure(pod, never);
   assert.equal(refreshes, 1);
-  await life.ensure({ ...pod }, never);
+  await life.ensure({ ...pod, status: { phase: 'Running' } }, never);
+  assert.equal(refreshes, 1, 'a new status asks for nothing else');
+  await life.ensure(asking('2'), never);
   assert.equal(refreshes, 2);
+  const modest: Pod = { metadata: { name: 'm', uid: 'm' }, spec: { containers: [{ name: 'c' }] } };
+  await life.ensure(modest, never);
+  await life.destroy(modest, never);
+  assert.equal(refreshes, 2, 'a pod that asks for nothing weighs nothing');
+  await life.destroy(pod, never);
+  assert.equal(refreshes, 3);
 });
 
 test('a tier that was not weighed because the cgroup could not be made is weighed with the next try', async () => {

@@ -1,6 +1,7 @@
 // A pod's cgroup comes and goes with its worker; the weights of the tiers above follow.
 import type { PodUid } from '../core/ids.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, PodSpec } from '../core/pod.ts';
+import { qosClassOf } from '../core/qos.ts';
 
 export type PodCgroupLifeDeps = {
   readonly cgroups: {
@@ -16,8 +17,8 @@ export type PodCgroupLifeDeps = {
 
 export class PodCgroupLife {
   readonly #deps: PodCgroupLifeDeps;
-  /** Pods as they were when their tier was last weighed: what asks for another weight is another object. */
-  readonly #weighed = new WeakSet<Pod>();
+  /** Specs of pods as they were when their tier was last weighed: what asks for another weight is another object. */
+  readonly #weighed = new WeakSet<PodSpec>();
 
   constructor(deps: PodCgroupLifeDeps) {
     this.#deps = deps;
@@ -29,15 +30,18 @@ export class PodCgroupLife {
 
   async ensure(pod: Pod, signal: AbortSignal): Promise<void> {
     const { cgroups, tiers, onMade } = this.#deps;
-    const isWeighed = this.#weighed.has(pod);
+    const isWeighed = weighsNothing(pod) || this.#weighed.has(pod.spec);
     const [made] = await Promise.all([cgroups.ensure(pod, signal), isWeighed ? undefined : tiers().refresh(signal)]);
-    this.#weighed.add(pod);
+    this.#weighed.add(pod.spec);
     if (made) onMade(pod);
   }
 
   async destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void> {
     const { cgroups, tiers } = this.#deps;
     await cgroups.destroy(pod, signal);
-    await tiers().refresh(signal);
+    if (typeof pod === 'string' || !weighsNothing(pod)) await tiers().refresh(signal);
   }
 }
+
+/** A pod that asks for nothing changes the weight of no tier: to see that, all pods would have to be added up. */
+const weighsNothing = (pod: Pod): boolean => qosClassOf(pod) === 'BestEffort';

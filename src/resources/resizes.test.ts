@@ -183,6 +183,8 @@ test('those that free something come first, then the important ones', () => {
   r.pods.set('high', pod('high', '1', { priority: 10 }, 2));
   r.pods.set('shrinks', pod('shrinks', '500m', {}, 2));
   r.resizes.retry('pods_removed');
+  assert.deepEqual(r.take(), [], 'nobody was offered anything, so nobody waits for room');
+  r.resizes.retry('periodic_retry');
   assert.deepEqual(
     r.take().filter((line) => line.startsWith('wake')),
     ['wake shrinks', 'wake high', 'wake low'],

@@ -88,6 +88,8 @@ export class Resizes implements Runnable {
   /** Tries all resizes that wait, in the order of their claims. */
   retry(trigger: RetryTrigger): void {
     const { active, allocations } = this.#deps;
+    // Every pod that goes makes room. Whoever could use it was offered before, and waits.
+    if (this.#waiting.size === 0 && (trigger === 'pods_removed' || trigger === 'pod_terminated')) return;
     const pods = active();
     const wanted: Pod[] = [];
     for (const pod of pods)
