@@ -1,5 +1,6 @@
 // subPath: a part of a volume, bound to a place of the kubelet's own that the runtime mounts. The runtime never gets a
 // path that a container could change. volume-subpaths/<volume>/<container>/<index of the mount>
+import type { Stats } from 'node:fs';
 import { access, chmod, readdir, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatDurationMs } from '../core/duration.ts';
@@ -126,21 +127,33 @@ export class SubPaths {
     for (const dir of [this.#layout.subPathsDir(request.uid), volumeDir, containerDir]) await ensureDir(dir, 0o750);
     const target = join(containerDir, String(request.mountIndex));
     const wanted = await source.stat();
-    if ((await this.#mounter.table(signal)).at(target) !== undefined) {
-      const bound = await stat(target);
-      if (bound.dev === wanted.dev && bound.ino === wanted.ino) return target;
-      // The volume's content was replaced since the container's last start.
-      await this.#mounter.unmount(target, {}, signal);
-    }
-    await removeTarget(target);
-    if (wanted.isDirectory()) await ensureDir(target, 0o750);
-    else {
-      await writeFile(target, '', { flag: 'wx', mode: 0o640 });
-      await chmod(target, 0o640);
+    // Where nothing was, nothing is mounted: the mount table is long on a full node.
+    if (!(await makeTarget(target, wanted))) {
+      if ((await this.#mounter.table(signal)).at(target) !== undefined) {
+        const bound = await stat(target);
+        if (bound.dev === wanted.dev && bound.ino === wanted.ino) return target;
+        // The volume's content was replaced since the container's last start.
+        await this.#mounter.unmount(target, {}, signal);
+      }
+      await removeTarget(target);
+      if (!(await makeTarget(target, wanted))) throw new KubeletError('conflict', `${target} is in the way`);
     }
     await this.#mounter.bindDescriptor(source.fd, target, signal);
     return target;
   }
+}
+
+/** An empty directory or file to bind to. False when something is there already. */
+async function makeTarget(path: string, of: Stats): Promise<boolean> {
+  if (of.isDirectory()) return ensureDir(path, 0o750);
+  try {
+    await writeFile(path, '', { flag: 'wx', mode: 0o640 });
+  } catch (err) {
+    if (errnoOf(err) === 'EEXIST') return false;
+    throw err;
+  }
+  await chmod(path, 0o640);
+  return true;
 }
 
 /** Removes an unmounted bind target: an empty directory or an empty file, never anything with content. */

@@ -25,7 +25,9 @@ async function walk(root: string, path: string, makeMissing: boolean): Promise<P
   try {
     return await new Walk(held, path, makeMissing).run();
   } finally {
-    for (const dir of held) await dir.close();
+    // The volume's own directory last: while it is open, closing the others waits for nobody.
+    for (const dir of held.splice(1)) dir.closeNow();
+    await held[0]?.close();
   }
 }
 
@@ -35,6 +37,8 @@ class Walk {
   readonly #makeMissing: boolean;
   readonly #rest: string[];
   #links = 0;
+  /** Of the volume's own directory. */
+  #mode: number | undefined;
 
   constructor(held: OpenDir[], path: string, makeMissing: boolean) {
     this.#held = held;
@@ -66,7 +70,7 @@ class Walk {
 
   async #stepBack(): Promise<void> {
     if (this.#held.length <= 1) throw escape(this.#path);
-    await this.#held.pop()?.close();
+    this.#held.pop()?.closeNow();
   }
 
   /** Takes one element. The result is the end of the walk, if this was it. */
@@ -87,7 +91,7 @@ class Walk {
       this.#held.push(await OpenDir.open(`/proc/self/fd/${pinned.fd}/.`));
       return undefined;
     } finally {
-      if (!keep) await pinned.close();
+      if (!keep) pinned.closeNow();
     }
   }
 
@@ -97,14 +101,22 @@ class Walk {
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT' || !this.#makeMissing) throw err;
     }
-    const mode = (await this.#held[0]?.stat())?.mode ?? 0o750;
+    this.#mode ??= ((await this.#held[0]?.stat())?.mode ?? 0o750) & 0o7777;
+    let whole = true;
     try {
-      const made = await this.#here.mkdir(name, mode & 0o7777);
-      await made.close();
+      whole = await this.#here.make(name, this.#mode);
     } catch (err) {
       if (errnoOf(err) !== 'EEXIST') throw err;
     }
-    return this.#here.pin(name);
+    const pinned = await this.#here.pin(name);
+    try {
+      // A container may have put a link there meanwhile, which a chmod would follow.
+      if (!whole && (await pinned.stat()).isDirectory()) await pinned.chmod(this.#mode);
+      return pinned;
+    } catch (err) {
+      pinned.closeNow();
+      throw err;
+    }
   }
 
   async #splice(name: string): Promise<void> {

@@ -100,9 +100,15 @@ export class OpenDir {
     return new OpenDir(this.#calls, await this.#calls.open(this.at(name), HOLD));
   }
 
-  async mkdir(name: string, mode: number): Promise<OpenDir> {
+  /** Makes a directory that must not be there yet, and says whether it has exactly this mode. */
+  async make(name: string, mode: number): Promise<boolean> {
     const whole = survivesUmask(mode);
     await this.#calls.mkdir(this.at(name), whole ? mode : 0o700);
+    return whole;
+  }
+
+  async mkdir(name: string, mode: number): Promise<OpenDir> {
+    const whole = await this.make(name, mode);
     const made = await this.openDir(name);
     if (!whole) await made.chmod(mode);
     return made;
@@ -348,6 +354,11 @@ export class PinnedFile {
     } finally {
       await this.#calls.close(fd);
     }
+  }
+
+  /** Without a thread, as `OpenDir.closeNow`. */
+  closeNow(): void {
+    closeSync(this.fd);
   }
 
   /** Not for symlinks: through /proc the kernel would follow them. */
