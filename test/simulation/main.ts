@@ -1,17 +1,21 @@
-// `npm run simulate -- --seed 17 --until 3h`: one run or many, a trace, a shrunken failure. See docs/SIMULATION.md.
+// Runs on the simulated machine, one after the other: what came of each, its trace, a shrunken failure. Started by driver.ts.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/core/duration.ts';
 import { simulate, type Outcome, type RunOptions } from './run.ts';
 import { shrink } from './shrink.ts';
-import { drawProfile } from './workload/actions.ts';
+import { drawProfile, type Mix } from './workload/actions.ts';
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     runs: { type: 'string', default: '1' },
     until: { type: 'string', default: '3h' },
+    /** Ends the run early: what happens is drawn for the time until `--until`. */
+    stop: { type: 'string' },
     pods: { type: 'string', default: '20' },
+    /** Of kinds of pods, lives and faults. */
+    mix: { type: 'string', default: 'even' },
     /** Of a pod, on average; drawn from the seed otherwise. */
     life: { type: 'string' },
     /** Of pods, such as `long,job`; all of them otherwise. */
@@ -36,11 +40,12 @@ const SHRINK_RUNS = 200;
 const { realCpuUsage } = process as unknown as { realCpuUsage: () => { user: number } };
 
 function optionsOf(seed: number): RunOptions {
-  const drawn = drawProfile(seed, durationMs(values.until), Number(values.pods));
+  const drawn = drawProfile(seed, durationMs(values.until), Number(values.pods), values.mix as Mix);
   const { faultEveryMs, ...steady } = drawn;
   const every = values['fault-every'] === undefined ? faultEveryMs : durationMs(values['fault-every']);
   return {
     seed,
+    ...(values.stop === undefined ? {} : { stopMs: durationMs(values.stop) }),
     profile: {
       ...steady,
       ...(values.kinds === undefined ? {} : { kinds: values.kinds.split(',') }),

@@ -10,6 +10,8 @@ export type RunOptions = WorldOptions & {
   readonly profile: Profile;
   /** Instead of those drawn from the seed. */
   readonly actions?: readonly Action[];
+  /** Ends the run early, with the actions of the whole. */
+  readonly stopMs?: number;
 };
 
 export type Outcome = {
@@ -45,7 +47,10 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
     scheduler.after(SAMPLE_MS, look, scheduler.world);
   };
   look();
-  await scheduler.runUntil(profile.untilMs, () => inspector.violations.length > 0);
+  await scheduler.runUntil(
+    Math.min(options.stopMs ?? Infinity, profile.untilMs),
+    () => inspector.violations.length > 0,
+  );
   process.off('unhandledRejection', crash);
   lives.end(scheduler.monotonic());
   return {

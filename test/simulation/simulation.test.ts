@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PLANTED } from './planted.ts';
+import { REGRESSIONS } from './regressions.ts';
 import { shrink } from './shrink.ts';
 
 const HERE = import.meta.dirname;
@@ -33,6 +34,7 @@ function simulate(timeout: number, ...args: readonly string[]): Promise<Ended> {
   });
 }
 
+const again = (args: readonly string[]): string => `again: npm run simulate -- ${args.join(' ')} --trace`;
 const digestOf = ({ text }: Ended): string => /digest (\w+)/.exec(text)?.[1] ?? 'none';
 const violated = ({ text }: Ended): string => /VIOLATED at [^:]*: ([^:]+):/.exec(text)?.[1] ?? 'nothing';
 
@@ -45,6 +47,13 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.equal(digestOf(await simulate(5 * MINUTE, ...args)), digestOf(first));
     assert.match(digestOf(first), /^[0-9a-f]{16}$/);
   });
+
+  for (const { bug, args } of REGRESSIONS)
+    it(`has no longer ${bug}`, async (t) => {
+      const outcome = await simulate(5 * MINUTE, ...args);
+      t.diagnostic(outcome.text);
+      assert.equal(outcome.code, 0, `${outcome.text}\n${again(args)}`);
+    });
 
   for (const [name, { found }] of Object.entries(PLANTED))
     it(`finds a planted ${name}`, { skip: !ALL_PLANTED && !SOON.has(name) && 'SIMULATION_PLANTED=1' }, async (t) => {

@@ -24,11 +24,37 @@ export type Profile = {
 const MINUTE = 60_000;
 
 /** How busy and how troubled a run is, where nobody says: some nodes are quiet for hours, others never. */
-export function drawProfile(seed: number, untilMs: number, pods: number): Profile {
+export function drawProfile(seed: number, untilMs: number, pods: number, mix: Mix): Profile {
   const random = new Random(seed, 'profile');
-  const lifeMs = random.pick([3, 10, 30, 120]) * MINUTE;
-  return { untilMs, pods, lifeMs, faultEveryMs: random.pick([1, 3, 10, 30]) * MINUTE };
+  if (mix === 'even') {
+    const lifeMs = random.pick([3, 10, 30, 120]) * MINUTE;
+    return { untilMs, pods, lifeMs, faultEveryMs: random.pick([1, 3, 10, 30]) * MINUTE };
+  }
+  return {
+    untilMs,
+    pods: pods === 0 ? random.int(50, 200) : pods,
+    lifeMs: random.pick([4, 12, 24]) * 60 * MINUTE,
+    faultEveryMs: random.pick([30, 60, 120]) * MINUTE,
+    kinds: PRODUCTION,
+  };
 }
+
+/** `even`: every kind as often as the others, short lives, many faults. `production`: a node as most are. */
+export type Mix = 'even' | 'production';
+
+/** Most pods run and run; each kind as often as it is here. */
+const PRODUCTION: readonly string[] = [
+  ...Array.from({ length: 20 }, () => ['long', 'probed', 'volumes']).flat(),
+  ...Array.from({ length: 6 }, () => ['pair', 'prepared', 'sidecar', 'hooked', 'job']).flat(),
+  'stubborn',
+  'stubborn',
+  'retried',
+  'job-with-sidecar',
+  'late',
+  'crashing',
+  'unhealthy',
+  'no-image',
+];
 
 const START_MS = 30_000;
 

@@ -1,0 +1,123 @@
+// `npm run simulate`: starts runs on the simulated machine (main.ts), each in a process of its own. One run by default;
+// `--days 1000 --jobs 2` many of them side by side, `--plant all` one with each planted bug. See docs/SIMULATION.md.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { PLANTED } from './planted.ts';
+
+const HERE = import.meta.dirname;
+const NODE_ARGS = [
+  '--disable-warning=ExperimentalWarning',
+  '--import',
+  join(HERE, 'register.ts'),
+  join(HERE, 'main.ts'),
+];
+
+const { values, tokens } = parseArgs({
+  options: {
+    days: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    seed: { type: 'string' },
+    until: { type: 'string' },
+    plant: { type: 'string' },
+  },
+  strict: false,
+  tokens: true,
+});
+const OWN = new Set(['days', 'jobs', 'seed', 'plant', 'until']);
+/** What is not for the driver, as it was given. */
+const passed = process.argv.slice(2).filter((_, i) => !isOwn(i));
+
+function isOwn(index: number): boolean {
+  return tokens.some(
+    (t) =>
+      t.kind === 'option' &&
+      OWN.has(t.name) &&
+      (t.index === index || (t.inlineValue === false && t.value !== undefined && t.index + 1 === index)),
+  );
+}
+
+/** Runs one process; tells each line; answers with its exit code. */
+function run(args: readonly string[], onLine: (line: string) => void): Promise<number> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [...NODE_ARGS, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    createInterface({ input: child.stdout }).on('line', onLine);
+    child.on('close', (code) => resolve(code ?? 99));
+  });
+}
+
+const seconds = (): number => performance.now() / 1000;
+
+/** Runs of six hours, one after the other on each core, until so many days are done. */
+async function manyDays(days: number): Promise<number> {
+  const first = Number(values.seed ?? Date.now() % 1_000_000);
+  const until = String(values.until ?? '6h');
+  const began = seconds();
+  let [hours, failed, next, told] = [0, 0, first, 0];
+  const progress = (): void => {
+    const elapsed = seconds() - began;
+    const rate = hours / 24 / elapsed;
+    const left = (days - hours / 24) / Math.max(rate, 1e-9);
+    const speed = Math.round((hours * 3600) / elapsed);
+    console.log(
+      `${(hours / 24).toFixed(1)} of ${days} node-days, ${speed} × real time, ${failed} violated, ${Math.round(left / 60)} min left`,
+    );
+    told = seconds();
+  };
+  const worker = async (): Promise<void> => {
+    while (hours < days * 24) {
+      const args = [`--seed=${next++}`, `--until=${until}`, '--mix=production', '--pods=0', ...passed];
+      const lines: string[] = [];
+      const code = await run(args, (line) => lines.push(line));
+      const done = Number(/: ([\d.]+) h,/.exec(lines.join('\n'))?.[1] ?? 0);
+      hours += done;
+      if (code !== 0) {
+        failed++;
+        console.log([...lines, `  again: npm run simulate -- ${args.join(' ')} --trace`].join('\n'));
+      }
+      if (code !== 0 && done === 0) throw new Error('a run ended without a result');
+      if (seconds() - told > 10) progress();
+    }
+  };
+  console.log(`seeds from ${first} on, ${until} each`);
+  await Promise.all(Array.from({ length: Number(values.jobs) }, worker));
+  progress();
+  return failed === 0 ? 0 : 1;
+}
+
+/** Every planted bug must be found, by one of the invariants it names. */
+async function allPlanted(): Promise<number> {
+  let missed = 0;
+  const row = (...cells: string[]): void => console.log(`| ${cells.join(' | ')} |`);
+  row('planted', 'noticed by', 'after (simulated)', 'took');
+  row('---', '---', '---', '---');
+  for (const [name, { found }] of Object.entries(PLANTED)) {
+    const began = seconds();
+    let [invariant, after] = ['nothing', '-'];
+    for (let seed = Number(values.seed ?? 1); invariant === 'nothing' && seconds() - began < 300; seed++) {
+      const args = [`--seed=${seed}`, '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--plant=${name}`];
+      await run([...args, ...passed], (line) => {
+        const seen = /VIOLATED at ([\d.]+) s: ([^:]+):/.exec(line);
+        if (seen === null || invariant !== 'nothing') return;
+        [after, invariant] = [`${Math.round(Number(seen[1]) / 60)} min`, seen[2] ?? ''];
+      });
+    }
+    if (!found.includes(invariant)) missed++;
+    row(name, invariant, after, `${Math.round(seconds() - began)} s`);
+  }
+  return missed === 0 ? 0 : 1;
+}
+
+async function main(): Promise<number> {
+  if (values.days !== undefined) return manyDays(Number(values.days));
+  if (values.plant === 'all') return allPlanted();
+  const own = [
+    ...(values.seed === undefined ? [] : [`--seed=${String(values.seed)}`]),
+    ...(values.until === undefined ? [] : [`--until=${String(values.until)}`]),
+    ...(values.plant === undefined ? [] : [`--plant=${String(values.plant)}`]),
+  ];
+  return run([...own, ...passed], (line) => console.log(line));
+}
+
+process.exitCode = await main();

@@ -1,0 +1,28 @@
+// Runs that found a bug of the agent. The bug is fixed; the run must stay clean. Each ends soon after the moment at which the
+// bug showed.
+export type Regression = { readonly bug: string; readonly args: readonly string[] };
+
+const TROUBLED = ['--pods=12', '--life=3m', '--fault-every=1m'];
+
+export const REGRESSIONS: readonly Regression[] = [
+  {
+    bug: 'a second sandbox after a restart amid errors of the runtime',
+    args: ['--seed=5001', '--until=1h', '--stop=30m', ...TROUBLED],
+  },
+  {
+    bug: 'a node status that follows itself',
+    args: ['--seed=5005', '--until=1h', '--stop=30m', ...TROUBLED],
+  },
+  {
+    bug: 'all pods refused by an agent that starts under disk pressure',
+    args: ['--seed=7195', '--until=1h', '--stop=25m', '--pods=12'],
+  },
+  {
+    bug: 'restart counts that begin again after a power cut',
+    args: ['--seed=7107', '--until=1h', '--stop=55m', '--pods=12'],
+  },
+  {
+    bug: 'the wrong dead container kept when the clock was set back',
+    args: ['--seed=7115', '--until=1h', '--stop=20m', '--pods=12'],
+  },
+];
