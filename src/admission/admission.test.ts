@@ -313,6 +313,11 @@ const ADMITTED: [name: string, pod: Pod, given: Given][] = [
     pod('p'),
     { deps: { nodeConditions: () => ['DiskPressure', 'MemoryPressure'], isRunning: () => true } },
   ],
+  [
+    'a pod that runs already, by a node object that tells of no capacity',
+    pod('p', { cpu: '1' }),
+    { node: { metadata: { name: 'n1' } }, deps: { isRunning: () => true } },
+  ],
   ['memory pressure, burstable', pod('p', { cpu: '1' }), pressure('MemoryPressure')],
   [
     'memory pressure, tolerated',

@@ -71,6 +71,9 @@ const isAccounted = (name: string): boolean =>
 export const shortageMessage = (s: Shortage): string =>
   `Node didn't have enough resource: ${s.resource}, requested: ${s.requested}, used: ${s.used}, capacity: ${s.capacity}`;
 
+/** Whether the node object tells anything of what the node has: one that was made anew by somebody else does not. */
+export const hasCapacity = (node: Node): boolean => amountOf(resourcesOf(node.status?.allocatable), 'pods') > 0;
+
 /** The node with at least these amounts allocatable: what a pod has already cannot be too much for it. */
 export function withAtLeast(node: Node, amounts: ReadonlyMap<string, number>): Node {
   const known = resourcesOf(node.status?.allocatable);

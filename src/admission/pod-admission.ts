@@ -8,7 +8,7 @@ import type { Counter } from '../lib/metrics.ts';
 import { checkAppArmor } from './app-armor.ts';
 import { evictVictims, type EvictVictimsDeps } from './evict-victims.ts';
 import { checkEvictionConditions } from './eviction-conditions.ts';
-import { withAtLeast } from './node-fit.ts';
+import { hasCapacity, withAtLeast } from './node-fit.ts';
 import { checkShutdown } from './node-shutdown.ts';
 import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
 import { checkPredicates, onlyNodeAffinityFails } from './predicates.ts';
@@ -108,6 +108,7 @@ export class PodAdmission {
   async #predicates(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const allocated = this.#deps.allocatedDevices?.(pod) ?? new Map<string, number>();
     const known = this.#deps.node.node();
+    if (known !== undefined && !hasCapacity(known) && this.#deps.isRunning(pod)) return { ok: true, victims: [] };
     let node = known && withAtLeast(known, allocated);
     if (node !== undefined && onlyNodeAffinityFails(pod, others, node)) {
       try {
