@@ -25,6 +25,10 @@ test('images are read every half minute, and stay when they cannot be', async ()
   fails = true;
   await clock.advance(30_000);
   assert.deepEqual([await tags(), reads], [['tag:2'], 3]);
+  assert.deepEqual([await tags(), await tags(), reads], [['tag:2'], ['tag:2'], 3], 'not again in every round');
+  fails = false;
+  await clock.advance(10_000);
+  assert.deepEqual([await tags(), reads], [['tag:4'], 4]);
 });
 
 test('a status does not wait for a runtime that hangs, and asks it one question at a time', async () => {

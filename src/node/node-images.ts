@@ -14,6 +14,8 @@ export type NodeImagesDeps = {
 };
 
 const FRESH_MS = 30_000;
+/** After a list that failed, the next one. */
+const RETRY_MS = 10_000;
 /** How long a status waits for the list; one that takes longer is in the next status. */
 const WAIT_MS = 2000;
 const LIST_MS = 60_000;
@@ -46,6 +48,7 @@ export class NodeImages {
       this.#images = listed.map(({ repoDigests, repoTags, size }) => ({ repoDigests, repoTags, sizeBytes: size }));
       this.#at = clock.monotonic();
     } catch (err) {
+      this.#at = clock.monotonic() - FRESH_MS + RETRY_MS;
       log.debug('images could not be listed for the node status', { err });
     }
   }
