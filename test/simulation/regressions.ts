@@ -15,7 +15,7 @@ export const REGRESSIONS: readonly Regression[] = [
   },
   {
     bug: 'all pods refused by an agent that starts under disk pressure',
-    args: ['--seed=7195', '--until=1h', '--stop=25m', '--pods=12'],
+    args: ['--seed=7106', '--until=1h', '--stop=20m', '--pods=12'],
   },
   {
     bug: 'restart counts that begin again after a power cut',

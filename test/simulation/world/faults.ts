@@ -23,7 +23,10 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
   },
   'runtime-slow': {
     begin: ({ runtimeFaults }, random) => (runtimeFaults.slownessMs = random.pick([50, 2000, 150_000])),
-    end: ({ runtimeFaults }) => (runtimeFaults.slownessMs = 0),
+    end: ({ runtimeFaults }) => {
+      runtimeFaults.slownessMs = 0;
+      runtimeFaults.hurry();
+    },
   },
   'events-lost': {
     begin: ({ runtimeFaults }) => (runtimeFaults.events = 'lost'),

@@ -10,6 +10,8 @@ export type RuntimeFaults = {
   /** Runs before a verb; a throw is its answer. */
   before: (verb: string) => void;
   slownessMs: number;
+  /** Calls that were slow end now. */
+  hurry: () => void;
   /** Of the runtime's process: calls that one began end with it. */
   generation: number;
   events: 'sent' | 'lost' | 'doubled' | 'late';
@@ -20,7 +22,17 @@ export function faultyRuntime(
   scheduler: Scheduler,
   onCall: (verb: string, request: unknown) => void,
 ): RuntimeFaults {
-  const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, generation: 0, events: 'sent' };
+  const slow = new Set<() => void>();
+  const hurry = (): void => {
+    for (const end of slow) scheduler.after(1000 * scheduler.latency.next(), end, scheduler.world);
+    slow.clear();
+  };
+  const faults: RuntimeFaults = { before: () => undefined, slownessMs: 0, hurry, generation: 0, events: 'sent' };
+  const slowly = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      slow.add(resolve);
+      scheduler.after(ms, resolve, scheduler.world);
+    });
   const reserved = new Set<string>();
   runtime.interfere = async (verb, request) => {
     onCall(verb, request);
@@ -31,7 +43,7 @@ export function faultyRuntime(
       throw new GrpcError(GrpcCode.Unknown, `failed to reserve name "${name}": name "${name}" is reserved`);
     if (name !== undefined) reserved.add(name);
     // A call that was given up goes on in the runtime all the same.
-    if (faults.slownessMs > 0) await systemClock.sleep(faults.slownessMs * scheduler.latency.next(), NEVER);
+    if (faults.slownessMs > 0) await slowly(faults.slownessMs * scheduler.latency.next());
     else if (WORK.has(verb)) await systemClock.sleep(20 * scheduler.latency.next(), NEVER);
     if (name !== undefined) reserved.delete(name);
     if (generation !== faults.generation) throw new GrpcError(GrpcCode.Unavailable, 'the runtime has ended');
