@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { criImages, criRuntime, type CriImages, type CriRuntime } from '../../src/cri/services.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
+import { Semaphore } from '../../src/lib/semaphore.ts';
 import { findContainerd, findIdmapRunc, type Binaries, type ContainerdVersion } from './containerd-binaries.ts';
 import {
   choosePodNetwork,
@@ -23,6 +24,7 @@ const run = promisify(execFile);
 
 export const BUSYBOX_IMAGE = 'localhost/busybox:latest';
 export const ROOT_PREFIX = '/tmp/kts-ctd-';
+const REMOVED_AT_ONCE = 5;
 
 export type ContainerdOptions = {
   readonly version?: ContainerdVersion;
@@ -78,8 +80,10 @@ export async function startContainerd(options: ContainerdOptions = {}): Promise<
   const daemon = new Daemon(await findContainerd(version), version, layout, runc);
   try {
     await daemon.start();
-    await daemon.importArchive(SANDBOX_IMAGE, pauseArchive(SANDBOX_IMAGE));
-    await daemon.importImage(BUSYBOX_IMAGE);
+    await Promise.all([
+      daemon.importArchive(SANDBOX_IMAGE, pauseArchive(SANDBOX_IMAGE)),
+      daemon.importImage(BUSYBOX_IMAGE),
+    ]);
     return daemon;
   } catch (err) {
     const log = await daemon.log();
@@ -202,10 +206,12 @@ class Daemon implements PrivateContainerd {
     if (this.#child !== undefined && this.#child.exitCode === null) {
       // Best effort: what the runtime does not remove itself is removed below, by hand.
       const { items } = await this.runtime.listPodSandbox({}, signal).catch(() => ({ items: [] }));
-      for (const { id } of items) {
+      const few = new Semaphore(REMOVED_AT_ONCE);
+      const remove = async ({ id }: { readonly id: string }): Promise<void> => {
         await this.runtime.stopPodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
         await this.runtime.removePodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
-      }
+      };
+      await Promise.all(items.map((sandbox) => few.run(signal, () => remove(sandbox))));
     }
     this.#channel.close();
     await this.kill();

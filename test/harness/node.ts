@@ -95,10 +95,11 @@ async function buildNode(
   undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
   const { diskMiB, idmapRunc = false } = options;
   const disk = diskMiB === undefined ? {} : { diskMiB };
-  const containerd = await startContainerd({ version: options.containerd ?? '2.1', idmapRunc, ...disk });
-  undo.push(() => containerd.stop());
-  const api = await startTestApiServer(join(dir, 'api'), options.apiServer);
-  undo.push(() => api.stop());
+  const [containerd, api] = await bothStarted(
+    startContainerd({ version: options.containerd ?? '2.1', idmapRunc, ...disk }),
+    startTestApiServer(join(dir, 'api'), options.apiServer),
+    undo,
+  );
   const cri = new CriProxy(containerd.socketPath);
   await cri.start();
   undo.push(() => cri.stop());
@@ -136,6 +137,19 @@ async function buildNode(
   undo.push(() => kubelet.kill('SIGTERM'));
   await kubelet.start(healthzPort);
   return node;
+}
+
+type Stoppable = { stop(): Promise<unknown> };
+
+/** Side by side. When one of them fails, the other is stopped with everything else. */
+async function bothStarted<A extends Stoppable, B extends Stoppable>(
+  first: Promise<A>,
+  second: Promise<B>,
+  undo: (() => Promise<unknown>)[],
+): Promise<readonly [A, B]> {
+  for (const started of await Promise.allSettled([first, second]))
+    if (started.status === 'fulfilled') undo.push(() => started.value.stop());
+  return [await first, await second];
 }
 
 function nodeIdentity(api: TestApiServer, dir: string): readonly string[] {
