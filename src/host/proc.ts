@@ -184,7 +184,4 @@ const ifGone =
   };
 
 const textOf = (path: string): Promise<string | undefined> =>
-  kernelFiles.text(path).catch((err: unknown) => {
-    if (isGone(err)) return undefined;
-    throw err;
-  });
+  kernelFiles.text(path).catch(ifGone<string | undefined>(undefined));
