@@ -135,6 +135,7 @@ function liveness(scene: () => Scene): void {
       terminationGracePeriodSeconds: 500,
       containers: [container('main', { command: shell('trap "" TERM; while :; do sleep 1; done'), livenessProbe })],
     });
+    await s.phase('short-grace', 'Running');
     const pod = await s.until('short-grace', 'was restarted', (p) => restartsOf(p) >= 1, 30_000);
     assert.equal(statusOf(pod, 'main')?.lastState.terminated?.exitCode, 137);
     await s.delete('short-grace', { gracePeriodSeconds: 0 });
