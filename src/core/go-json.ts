@@ -9,13 +9,15 @@ const FNV_PRIME = 0x01000193;
 
 export function fnv1a32(text: string): number {
   let hash = FNV_OFFSET;
-  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, FNV_PRIME);
+  const bytes = Buffer.from(text);
+  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
   return hash >>> 0;
 }
 
-/** Upstream's state files: the entries as JSON text, and a sum over that text as Go prints a string. */
-export function formatState(entries: object): string {
-  const data = goJson({ entries });
+/** Upstream's state files: the entries (here by name, as JSON) as one text, and a sum over it as Go prints a string. */
+export function formatState(entries: ReadonlyMap<string, string>): string {
+  const list = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, json]) => `${goJson(name)}:${json}`);
+  const data = `{"entries":{${list.join(',')}}}`;
   return goJson({ data, checksum: sumOf(data) });
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { formatState } from './go-json.ts';
+import { formatState, goJson } from './go-json.ts';
 import { formatPodResourceState, parsePodResourceState } from './pod-resource-state.ts';
+
+const stateOf = (entries: object): string =>
+  formatState(new Map(Object.entries(entries).map(([name, value]) => [name, goJson(value)])));
 
 /** The Go kubelet puts all of an entry in the place of what the spec has: without its claims a container loses its devices. */
 const claiming = { requests: { cpu: '1' }, claims: [{ name: 'gpu', request: 'one' }, { name: 'nic' }] };
@@ -22,7 +25,7 @@ describe('the state of pod resources', () => {
     ['from before pod-level resources', { ContainerResources: { c: sized } }, { containers: { c: sized } }],
   ] as const)
     it(`is read ${name}`, () =>
-      assert.deepEqual(parsePodResourceState(formatState({ u: entry })), {
+      assert.deepEqual(parsePodResourceState(stateOf({ u: entry })), {
         pods: new Map([['u', wanted]]),
         damaged: [],
       }));
@@ -48,13 +51,13 @@ describe('the state of pod resources', () => {
     ],
   ] as const)
     it(`drops and names an entry ${name}, and keeps the others`, () =>
-      assert.deepEqual(parsePodResourceState(formatState({ bad: entry, good: { ContainerResources: { c: sized } } })), {
+      assert.deepEqual(parsePodResourceState(stateOf({ bad: entry, good: { ContainerResources: { c: sized } } })), {
         pods: new Map([['good', { containers: { c: sized } }]]),
         damaged: [{ uid: 'bad', problem }],
       }));
 
   it('may have nothing where a pod or its lists should be', () => {
-    const text = formatState({
+    const text = stateOf({
       a: null,
       b: { ContainerResources: { c: { limits: null, requests: { cpu: '1' } }, d: null } },
     });

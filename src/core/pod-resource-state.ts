@@ -1,7 +1,7 @@
 // The content of `allocated_pods_state` and `actuated_pods_state`, as the Go kubelet writes and reads them: per pod the
 // resources of its containers and of the pod as a whole. Pure. What another kubelet left is checked here, once: `null` is
 // absent, and an entry that makes no sense is left out and named.
-import { formatState, parseState } from './go-json.ts';
+import { formatState, goJson, parseState } from './go-json.ts';
 import type { ResourceList, ResourceRequirements } from './pod.ts';
 import { tryParseQuantity } from './quantity.ts';
 
@@ -35,12 +35,22 @@ export function parsePodResourceState(text: string): PodResourceState {
   return { pods, damaged };
 }
 
-export function formatPodResourceState(pods: ReadonlyMap<string, PodResourceEntry>): string {
-  const entries = sorted(Object.fromEntries(pods), ({ containers, pod }) => ({
+export const formatPodResourceState = (pods: ReadonlyMap<string, PodResourceEntry>): string =>
+  formatState(new Map([...pods].map(([uid, entry]) => [uid, textOf(entry)])));
+
+/** The file is written whole with every change of one pod: what stands there of the others is made once. */
+const TEXTS = new WeakMap<PodResourceEntry, string>();
+
+function textOf(entry: PodResourceEntry): string {
+  const known = TEXTS.get(entry);
+  if (known !== undefined) return known;
+  const { containers, pod } = entry;
+  const text = goJson({
     ContainerResources: sorted(containers, goRequirements),
     PodLevelResources: pod === undefined ? null : goRequirements(pod),
-  }));
-  return formatState(entries);
+  });
+  TEXTS.set(entry, text);
+  return text;
 }
 
 /** In the order in which Go encodes maps and this struct. */

@@ -243,8 +243,9 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
     const { name } = event.metadata;
     const firstTimestamp = event.firstTimestamp ?? '';
     this.#correlator.remember(key, { name, count: event.count ?? 1, firstTimestamp });
-    for (const [i, queued] of this.#queue.entries()) {
-      if (i > 0 && queued.key === key && queued.previous !== undefined) {
+    for (let i = 1; i < this.#queue.length; i++) {
+      const queued = this.#queue[i];
+      if (queued?.key === key && queued.previous !== undefined) {
         this.#queue[i] = { ...queued, previous: { ...queued.previous, name } };
       }
     }

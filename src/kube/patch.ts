@@ -47,8 +47,11 @@ function field(object: JsonObject, key: string): Json | undefined {
 function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, path: string): JsonObject {
   const patch: Record<string, Json> = {};
   let changed = false;
-  for (const key of keysOf(before, after)) {
-    const [was, is] = [field(before, key), field(after, key)];
+  const names = keysOf(before, after);
+  for (let i = 0; i < names.length; i++) {
+    const key = names[i] as string;
+    const was = field(before, key);
+    const is = field(after, key);
     if (was === is) continue;
     const at = path === '' ? key : `${path}.${key}`;
     const change = diffField(key, was, is, keys, at);

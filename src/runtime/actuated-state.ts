@@ -6,7 +6,7 @@ import { formatPodResourceState, parsePodResourceState, type PodResourceEntry } 
 import type { Actuated } from '../core/pod-resources.ts';
 import { LatestFile, type LatestFileDeps } from '../lib/latest-file.ts';
 
-type InForce = { readonly containers: Map<string, ResourceRequirements>; readonly pod?: ResourceRequirements };
+type InForce = { readonly containers: ReadonlyMap<string, ResourceRequirements>; readonly pod?: ResourceRequirements };
 
 const NOTHING: Actuated = { containers: new Map() };
 
@@ -15,6 +15,7 @@ export class ActuatedState {
   readonly #path: string;
   readonly #file: LatestFile;
   readonly #pods = new Map<string, InForce>();
+  readonly #entries = new WeakMap<InForce, PodResourceEntry>();
 
   constructor(deps: LatestFileDeps, opts: { readonly file: string }) {
     this.#deps = deps;
@@ -41,9 +42,9 @@ export class ActuatedState {
   }
 
   set(uid: PodUid, container: string, resources: ResourceRequirements): void {
-    const known = this.#pods.get(uid) ?? { containers: new Map() };
-    known.containers.set(container, resources);
-    this.#put(uid, known);
+    const known = this.#pods.get(uid);
+    const containers = new Map(known?.containers).set(container, resources);
+    this.#put(uid, { ...known, containers });
   }
 
   setPod(uid: PodUid, resources: ResourceRequirements): void {
@@ -68,10 +69,16 @@ export class ActuatedState {
   }
 
   #format(): string {
-    const entry = ({ containers, ...rest }: InForce): PodResourceEntry => ({
-      containers: Object.fromEntries(containers),
-      ...rest,
-    });
-    return formatPodResourceState(new Map([...this.#pods].map(([uid, inForce]) => [uid, entry(inForce)])));
+    return formatPodResourceState(new Map([...this.#pods].map(([uid, inForce]) => [uid, this.#entry(inForce)])));
+  }
+
+  /** The same object for what has not changed: its text is made once. */
+  #entry(inForce: InForce): PodResourceEntry {
+    let known = this.#entries.get(inForce);
+    if (known === undefined) {
+      const { containers, ...rest } = inForce;
+      this.#entries.set(inForce, (known = { containers: Object.fromEntries(containers), ...rest }));
+    }
+    return known;
   }
 }

@@ -95,6 +95,27 @@ export class Writer {
     this.#length += value.length;
   }
 
+  /** What is written until `end` is one value that its length goes before. Returns where it begins. */
+  begin(): number {
+    this.#reserve(1);
+    return ++this.#length;
+  }
+
+  /** Most lengths take one byte. For a longer one the value is moved on. */
+  end(from: number): void {
+    const size = this.#length - from;
+    if (size <= 0x7f) {
+      this.#buffer[from - 1] = size;
+      return;
+    }
+    const more = size < 0x4000 ? 1 : size < 0x200000 ? 2 : size < 0x10000000 ? 3 : 4;
+    this.#reserve(more);
+    this.#buffer.copyWithin(from + more, from, this.#length);
+    this.#length = from - 1;
+    this.varint(size);
+    this.#length += size;
+  }
+
   #reserve(size: number): void {
     if (this.#length + size <= this.#buffer.length) return;
     const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#length + size));
@@ -110,7 +131,10 @@ export function encode<T>(type: MessageType<T>, value: T): Buffer {
 }
 
 function writeMessage(w: Writer, spec: MessageSpec, value: Record<string, unknown>): void {
-  for (const field of spec.fields()) {
+  const fields = spec.fields();
+  // By index: code that runs now and then is not compiled so far that an iterator would cost nothing.
+  for (let i = 0; i < fields.length; i++) {
+    const field = fields[i] as FieldSpec;
     const v = value[field.name];
     if (v === undefined || v === null) continue;
     if (field.type === 'map') writeMap(w, field.no, v as Record<string, string>);
@@ -121,23 +145,23 @@ function writeMessage(w: Writer, spec: MessageSpec, value: Record<string, unknow
 }
 
 function writeMap(w: Writer, no: number, map: Record<string, string>): void {
-  for (const [key, value] of Object.entries(map)) {
-    const entry = new Writer();
-    entry.varint((1 << 3) | BYTES);
-    entry.string(key);
-    entry.varint((2 << 3) | BYTES);
-    entry.string(value);
+  for (const key of Object.keys(map)) {
     w.varint((no << 3) | BYTES);
-    w.bytes(entry.finish());
+    const entry = w.begin();
+    w.varint((1 << 3) | BYTES);
+    w.string(key);
+    w.varint((2 << 3) | BYTES);
+    w.string(map[key] ?? '');
+    w.end(entry);
   }
 }
 
 function writePacked(w: Writer, field: FieldSpec, items: unknown[]): void {
   if (items.length === 0) return;
-  const packed = new Writer();
-  for (const item of items) writeScalar(packed, field.type as ScalarType, item);
   w.varint((field.no << 3) | BYTES);
-  w.bytes(packed.finish());
+  const packed = w.begin();
+  for (const item of items) writeScalar(w, field.type as ScalarType, item);
+  w.end(packed);
 }
 
 const isZero = (value: unknown): boolean =>
@@ -148,9 +172,9 @@ function writeField(w: Writer, field: FieldSpec, value: unknown, keepZero: boole
   if (typeof type === 'string' && !keepZero && isZero(value)) return;
   w.varint((field.no << 3) | wireTypeOf(type));
   if (typeof type === 'string') return writeScalar(w, type as ScalarType, value);
-  const nested = new Writer();
-  writeMessage(nested, type, value as Record<string, unknown>);
-  w.bytes(nested.finish());
+  const nested = w.begin();
+  writeMessage(w, type, value as Record<string, unknown>);
+  w.end(nested);
 }
 
 function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
@@ -215,6 +239,21 @@ class Reader {
     throw new MalformedMessage('varint is too long');
   }
 
+  /** A signed varint, which is rarely so long that it is negative or inexact. */
+  int64(): number {
+    const from = this.#at;
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < 7; i++) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 128;
+    }
+    this.#at = from;
+    return Number(this.varint64());
+  }
+
   varint64(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -263,8 +302,8 @@ class Reader {
   }
 
   #byte(): number {
-    const at = this.#skip(1);
-    return this.#buffer[at] as number;
+    if (this.#at >= this.end) throw new MalformedMessage('message ends in the middle of a field');
+    return this.#buffer[this.#at++] as number;
   }
 
   #skip(size: number): number {
@@ -310,7 +349,9 @@ function zeroOf(field: FieldSpec): unknown {
 
 function readMessage(r: Reader, spec: MessageSpec): Record<string, unknown> {
   const out: Record<string, unknown> = {};
-  for (const field of spec.fields()) {
+  const fields = spec.fields();
+  for (let i = 0; i < fields.length; i++) {
+    const field = fields[i] as FieldSpec;
     const zero = zeroOf(field);
     if (zero !== undefined) out[field.name] = zero;
   }
@@ -350,7 +391,8 @@ function readMapEntry(r: Reader, map: Record<string, string>): void {
     else if (tag >>> 3 === 2) value = r.string();
     else r.ignore(tag & 7);
   }
-  Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
+  if (key !== '__proto__') map[key] = value;
+  else Object.defineProperty(map, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 function readScalar(r: Reader, type: ScalarType): unknown {
@@ -366,13 +408,13 @@ function readScalar(r: Reader, type: ScalarType): unknown {
     case 'fixed64':
       return r.fixed64();
     case 'int32':
-      return Number(BigInt.asIntN(32, r.varint64()));
+      return r.int64() | 0;
     case 'enum':
     case 'uint32':
     case 'uint64':
       return r.varint();
     case 'int64':
-      return Number(r.varint64());
+      return r.int64();
     case 'bigint64':
       return r.varint64();
     default:
