@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/core/duration.ts';
 import { simulate, type Outcome, type RunOptions } from './run.ts';
 import { shrink } from './shrink.ts';
-import { drawProfile, type Mix } from './workload/actions.ts';
+import { drawProfile, type Action, type Mix } from './workload/actions.ts';
 
 const { values } = parseArgs({
   options: {
@@ -29,6 +29,8 @@ const { values } = parseArgs({
     events: { type: 'boolean', default: false },
     /** Of the agent's log. */
     verbosity: { type: 'string', short: 'v', default: '0' },
+    /** As JSON, instead of those drawn from the seed. */
+    actions: { type: 'string' },
     /** Cut a failing run down. */
     shrink: { type: 'boolean', default: false },
     /** A bug of `planted.ts`; see register.ts. */
@@ -45,6 +47,7 @@ function optionsOf(seed: number): RunOptions {
   const every = values['fault-every'] === undefined ? faultEveryMs : durationMs(values['fault-every']);
   return {
     seed,
+    ...(values.actions === undefined ? {} : { actions: JSON.parse(values.actions) as Action[] }),
     ...(values.stop === undefined ? {} : { stopMs: durationMs(values.stop) }),
     profile: {
       ...steady,
@@ -71,20 +74,25 @@ function show({ seed, lives }: Outcome): void {
   console.log(`the picture is ${file}`);
 }
 
-/** The shortest list of actions that still violates the same, to be pasted into `regressions.ts`. */
+/** The shortest list of actions that still violates the same, as a row to be pasted into `regressions.ts`. */
 async function cutDown(o: Outcome): Promise<void> {
   const [first] = o.violations;
   if (first === undefined) return;
   const options = optionsOf(o.seed);
-  const until = { ...options, profile: { ...options.profile, untilMs: first.atMs + 1_800_000 } };
+  const stopMs = Math.ceil(2 * first.atMs + 300_000);
   const before = o.actions.filter(({ atMs }) => atMs <= first.atMs);
-  const fails = async (actions: RunOptions['actions']): Promise<boolean> => {
-    const { violations } = await simulate({ ...until, ...(actions === undefined ? {} : { actions }) });
+  const fails = async (actions: readonly Action[]): Promise<boolean> => {
+    const { violations } = await simulate({ ...options, stopMs, actions });
     return violations.some(({ invariant }) => invariant === first.invariant);
   };
   const kept = await shrink(before, fails, SHRINK_RUNS);
-  console.log(`  ${kept.length} of ${before.length} actions suffice:`);
-  console.log(JSON.stringify({ seed: o.seed, untilMs: until.profile.untilMs, actions: kept }, undefined, 1));
+  const args = [`--seed=${o.seed}`, `--until=${values.until}`, `--stop=${Math.ceil(stopMs / 1000)}s`];
+  console.log(`  ${kept.length} of ${before.length} actions suffice; for regressions.ts:`);
+  console.log(
+    `  {\n    bug: '${first.invariant}',\n    args: [${args.map((a) => `'${a}'`).join(', ')}],\n    actions: [`,
+  );
+  for (const action of kept) console.log(`      ${JSON.stringify(action)},`);
+  console.log('    ],\n  },');
 }
 
 let failed = 0;

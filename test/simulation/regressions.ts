@@ -1,6 +1,17 @@
 // Runs that found a bug of the agent. The bug is fixed; the run must stay clean. Each ends soon after the moment at which the
 // bug showed.
-export type Regression = { readonly bug: string; readonly args: readonly string[] };
+import type { Action } from './workload/actions.ts';
+
+export type Regression = {
+  readonly bug: string;
+  readonly args: readonly string[];
+  /** What `--shrink` printed, instead of all that the seed draws. */
+  readonly actions?: readonly Action[];
+};
+
+/** As the command takes them. */
+export const argsOf = ({ args, actions }: Regression): readonly string[] =>
+  actions === undefined ? args : [...args, `--actions=${JSON.stringify(actions)}`];
 
 const TROUBLED = ['--pods=12', '--life=3m', '--fault-every=1m'];
 

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PLANTED } from './planted.ts';
-import { REGRESSIONS } from './regressions.ts';
+import { argsOf, REGRESSIONS } from './regressions.ts';
 import { shrink } from './shrink.ts';
 
 const HERE = import.meta.dirname;
@@ -48,8 +48,9 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.match(digestOf(first), /^[0-9a-f]{16}$/);
   });
 
-  for (const { bug, args } of REGRESSIONS)
-    it(`has no longer ${bug}`, async (t) => {
+  for (const regression of REGRESSIONS)
+    it(`has no longer ${regression.bug}`, async (t) => {
+      const args = argsOf(regression);
       const outcome = await simulate(5 * MINUTE, ...args);
       t.diagnostic(outcome.text);
       assert.equal(outcome.code, 0, `${outcome.text}\n${again(args)}`);
@@ -63,6 +64,18 @@ describe('a simulated node', { concurrency: false }, () => {
       assert.equal(outcome.code, 1, outcome.text);
       assert.ok(found.includes(violated(outcome)), outcome.text);
     });
+
+  it('cuts a failing run down to a list of actions that fails again', async (t) => {
+    const planted = '--plant=early-removal';
+    const args = ['--seed=1', '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', planted];
+    const { text } = await simulate(5 * MINUTE, ...args, '--shrink');
+    t.diagnostic(text);
+    const actions = text.split('\n').flatMap((line) => /^ +(\{"atMs".*\}),$/.exec(line)?.[1] ?? []);
+    assert.ok(actions.length > 0 && actions.length <= 3, text);
+    const again = await simulate(5 * MINUTE, '--seed=1', '--stop=10m', `--actions=[${actions.join(',')}]`, planted);
+    assert.equal(again.code, 1, again.text);
+    assert.equal(violated(again), 'still there');
+  });
 
   it('more seeds', { skip: RUNS === 0 && 'SIMULATION_RUNS' }, async (t) => {
     const outcome = await simulate(120 * MINUTE, `--seed=${SEED}`, `--runs=${RUNS}`, '--until=2h', '--pods=20');
