@@ -21,7 +21,8 @@ import { staticPod } from './scenarios/static-pod.ts';
 import { churn, storm } from './scenarios/trouble.ts';
 import { countPods } from './counts/counts.ts';
 import { countsTable, record, recorded } from './counts/guard.ts';
-import { manyPods } from './many/many.ts';
+import { compareDrivers } from './drivers/drivers.ts';
+import { manyPods, type ManyOptions } from './many/many.ts';
 import { fleetCommand, fleetReport } from './fleet/command.ts';
 import { takeTurns, turnsReport } from './turns/turns.ts';
 import { soakCommand, soakReport } from './soak/command.ts';
@@ -55,6 +56,7 @@ ${SCENARIOS.map(({ name, asks }) => `  ${name.padEnd(10)} ${asks}`).join('\n')}
 
 On their own:
   counts     calls, allocations and context switches per start and stop, on a runtime in memory
+  drivers    what the systemd driver costs a pod, against cgroupfs, on runtimes in memory (needs dbus-daemon)
   fleet      many kubelets on one API server: what a node costs it, and what happens after an outage (--nodes N)
   many       500 pods on one node, on a runtime in memory: the last 50 against the first, memory, idle CPU, a restart
   turns      CPU per pod started and stopped, fifty at once on a runtime in memory (--against DIST: in turn with another build)
@@ -84,6 +86,7 @@ type Options = {
   readonly fleet: number | undefined;
   readonly many: boolean;
   readonly turns: { readonly pods: number; readonly rounds: number; readonly against?: string } | undefined;
+  readonly drivers: boolean;
   readonly readme: boolean;
   readonly chosen: readonly Scenario[];
   readonly quick: boolean;
@@ -116,7 +119,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
   });
   const [alone] =
     positionals.length === 1
-      ? positionals.filter((name) => ['counts', 'soak', 'fleet', 'many', 'turns', 'readme'].includes(name))
+      ? positionals.filter((name) => ['counts', 'drivers', 'soak', 'fleet', 'many', 'turns', 'readme'].includes(name))
       : [];
   const unknown = positionals.filter((name) => name !== alone && !SCENARIOS.some((s) => s.name === name));
   if (values.help === true || unknown.length > 0) return undefined;
@@ -144,6 +147,7 @@ function readOptions(argv: readonly string[]): Options | undefined {
             ...(values.against === undefined ? {} : { against: values.against }),
           }
         : undefined,
+    drivers: alone === 'drivers',
     readme: alone === 'readme',
     form,
     trace: values.trace === true,
@@ -185,7 +189,8 @@ async function main(): Promise<void> {
   try {
     if (options.counts) await runCounts(options);
     else if (options.turns !== undefined) await runTurns(options, options.turns, dist);
-    else if (options.many) await runMany(options, dist);
+    else if (options.many) await runRows(options, dist, manyPods);
+    else if (options.drivers) await runRows(options, dist, compareDrivers);
     else if (options.fleet !== undefined) await runFleet(options, options.fleet, dist);
     else await (options.soak === undefined ? run(options, dist) : runSoak(options, options.soak, dist));
   } finally {
@@ -226,9 +231,14 @@ async function runCounts({ json, nodeOptions, record: why }: Options): Promise<v
   process.stdout.write(`${json ? JSON.stringify(counted, undefined, 2) : `\n${countsTable(counted, before)}`}\n`);
 }
 
-async function runMany({ form, quick, json, nodeOptions }: Options, dist: string): Promise<void> {
+/** On the runtime in memory. */
+async function runRows(
+  { form, quick, json, nodeOptions }: Options,
+  dist: string,
+  measureRows: (options: ManyOptions) => Promise<Row[]>,
+): Promise<void> {
   const load = loadAverage();
-  const rows = await manyPods({ ...programOf(form, dist), nodeOptions, quick, say });
+  const rows = await measureRows({ ...programOf(form, dist), nodeOptions, quick, say });
   const machine = { ...processors(), loadBefore: load, loadAfter: loadAverage() };
   const head = `${machine.cores} cores (${machine.cpu}), runtime in memory, Node ${process.version}, load ${load} before, ${machine.loadAfter} after`;
   process.stdout.write(`${json ? JSON.stringify({ machine, rows }, undefined, 2) : `\n${head}\n\n${table(rows)}`}\n`);

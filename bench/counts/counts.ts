@@ -51,16 +51,20 @@ async function count(world: FleetWorld, pods: number): Promise<Counted> {
   const [node] = world.nodes;
   if (node === undefined) throw new Error('no node was started');
   const names = (prefix: string, n: number): string[] => Array.from({ length: n }, (_, i) => `${prefix}-${i}`);
-  for (const name of names('warm', WARM_UP)) await start(world, node, name);
-  for (const name of names('warm', WARM_UP)) await stop(world, node, name);
+  for (const name of names('warm', WARM_UP)) await startPod(world, node, name);
+  for (const name of names('warm', WARM_UP)) await stopPod(world, node, name);
   const counted = names('counted', pods);
   return {
-    start: await each(world, node, counted, (name) => start(world, node, name)),
-    stop: await each(world, node, counted, (name) => stop(world, node, name)),
+    start: await each(world, node, counted, (name) => startPod(world, node, name)),
+    stop: await each(world, node, counted, (name) => stopPod(world, node, name)),
   };
 }
 
-async function start({ client }: FleetWorld, { name: nodeName, cri }: FleetNode, name: string): Promise<void> {
+export async function startPod(
+  { client }: FleetWorld,
+  { name: nodeName, cri }: FleetNode,
+  name: string,
+): Promise<void> {
   const pod = benchPod(name, { spec: { nodeName }, container: { command: SERVE } });
   await client.create(PODS, { namespace: NAMESPACE }, pod, signal);
   await until(`${name} is ready`, async () => {
@@ -71,7 +75,7 @@ async function start({ client }: FleetWorld, { name: nodeName, cri }: FleetNode,
 }
 
 /** Until the API server and the runtime have nothing of it any more but a sandbox that is no longer ready. */
-async function stop({ client }: FleetWorld, { cri }: FleetNode, name: string): Promise<void> {
+export async function stopPod({ client }: FleetWorld, { cri }: FleetNode, name: string): Promise<void> {
   await client.delete(PODS, { namespace: NAMESPACE, name }, {}, signal);
   await until(`${name} is gone`, async () => {
     try {

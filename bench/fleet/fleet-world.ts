@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CgroupDriver } from '../../src/cri/gen/cri.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { NODES } from '../../src/kube/resources.ts';
@@ -27,6 +28,8 @@ export type FleetOptions = WorldOptions & {
   readonly recordCalls?: boolean;
   /** What is different for the kubelets, in their order. */
   readonly each?: readonly Partial<WorldOptions>[];
+  /** Of cgroups; cgroupfs unless told. */
+  readonly driver?: 'cgroupfs' | 'systemd';
 };
 
 export interface FleetWorld {
@@ -58,9 +61,11 @@ async function build(
   const dir = await makeNodeFolder();
   undo.push(() => removeNodeFolder(dir));
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
-  const cgroupRoot = `/kts-fleet-${process.pid}`;
-  await cgroups.create(cgroupRoot, {}, signal);
-  undo.push(() => cgroups.destroy(cgroupRoot, signal));
+  const isSystemd = options.driver === 'systemd';
+  const cgroupRoot = isSystemd ? `/ktsfleet${process.pid}` : `/kts-fleet-${process.pid}`;
+  const cgroup = isSystemd ? `${cgroupRoot}.slice` : cgroupRoot;
+  await cgroups.create(cgroup, {}, signal);
+  undo.push(() => cgroups.destroy(cgroup, signal));
   const api = await startTestApiServer(join(dir, 'api'));
   undo.push(() => api.stop());
   const client = await connect(api.adminKubeconfigPath);
@@ -85,7 +90,9 @@ async function startOne(name: string, { dir, cgroupRoot, api, options, undo }: P
   const home = join(dir, name);
   const manifests = join(home, 'manifests');
   mkdirSync(manifests, { recursive: true });
-  const cri = new FakeCri({ recordCalls: options.recordCalls === true });
+  const driver = options.driver ?? 'cgroupfs';
+  const cgroupDriver = driver === 'systemd' ? CgroupDriver.SYSTEMD : CgroupDriver.CGROUPFS;
+  const cri = new FakeCri({ recordCalls: options.recordCalls === true, cgroupDriver });
   cri.state.addImage(BUSYBOX_IMAGE);
   await cri.start();
   undo.push(() => cri.stop());
@@ -94,14 +101,15 @@ async function startOne(name: string, { dir, cgroupRoot, api, options, undo }: P
   undo.push(() => wire.cut());
   const kubeconfig = join(home, 'kubeconfig');
   writeFileSync(kubeconfig, api.nodeKubeconfig(name).replaceAll(`:${api.port}`, `:${wire.port}`), { mode: 0o600 });
-  const root = `${cgroupRoot}/${name}`;
-  writeFileSync(
-    join(home, 'config.yaml'),
-    configText({ dir: home, endpoint: cri.endpoint, manifests, cgroupRoot: root }),
-  );
-  const cgroups = await openCgroups(systemClock, 'cgroupfs');
-  await cgroups.create(root, {}, signal);
-  undo.push(() => cgroups.destroy(root, signal));
+  // A name of the systemd driver has no dash in it, and all is below the one slice that is there.
+  const root = driver === 'systemd' ? cgroupRoot : `${cgroupRoot}/${name}`;
+  const config = configText({ dir: home, endpoint: cri.endpoint, manifests, cgroupRoot: root });
+  writeFileSync(join(home, 'config.yaml'), `${config}cgroupDriver: ${driver}\n`);
+  if (driver === 'cgroupfs') {
+    const cgroups = await openCgroups(systemClock, driver);
+    await cgroups.create(root, {}, signal);
+    undo.push(() => cgroups.destroy(root, signal));
+  }
   const kubelet = new Kubelet(home, { ...options, nodeName: name, kubeconfig });
   undo.push(() => kubelet.stop());
   await kubelet.start();
