@@ -1,6 +1,7 @@
 // The mount operations themselves on this kernel, and the manager where the root directory is behind a link.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { HostMounter } from '../../src/host/mounts/mounter.ts';
@@ -33,6 +34,25 @@ test('a tmpfs has its size, is kept out of swap where the kernel can, and goes h
   assert.equal((await readMountTable()).at(target), undefined);
   await mounter.unmount(target, {}, bench.signal);
   await mounter.unmount(join(bench.root, 'never'), {}, bench.signal);
+});
+
+test('one of several mounts of a local filesystem goes without a child', async () => {
+  const [volume, target] = [join(bench.root, 'volume'), join(bench.root, 'bound')];
+  for (const path of [volume, target]) mkdirSync(path);
+  await mounter.tmpfs(volume, {}, bench.signal);
+  writeFileSync(join(volume, 'file'), 'kept');
+  const source = await open(volume, constants.O_RDONLY);
+  await mounter.bindDescriptor(source.fd, target, bench.signal);
+  // Busy: whoever stands in it is named, as by a child.
+  const inside = await open(join(target, 'file'));
+  await source.close();
+  const impatient = new HostMounter({ clock: systemClock }, { childTimeoutMs: 0 });
+  await assert.rejects(impatient.unmount(target, {}, bench.signal), { kind: 'conflict', message: /held by pid \d+/ });
+  await inside.close();
+  await impatient.unmount(target, {}, bench.signal);
+  assert.equal((await readMountTable()).at(target), undefined);
+  assert.equal(readFileSync(join(volume, 'file'), 'utf8'), 'kept');
+  await mounter.unmount(volume, {}, bench.signal);
 });
 
 test('errors name the place and have a kind', async () => {

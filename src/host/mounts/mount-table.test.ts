@@ -49,6 +49,21 @@ test('whatever may wait for a peer is foreign', () => {
   assert.equal(new MountTable(table.entries.slice(0, 3)).hasForeign, false);
 });
 
+test('only the last mount of a local filesystem may have to write something out', () => {
+  const elsewhere = (...lines: readonly string[]): boolean => {
+    const mounts = new MountTable(parseMountInfo(lines.join('\n')));
+    const [first] = mounts.entries;
+    assert.ok(first !== undefined);
+    return mounts.isMountedElsewhere(first);
+  };
+  const disk = '40 22 8:1 /a/b /pods/u/volume-subpaths/v/c/0 rw - ext4 /dev/sda1 rw';
+  assert.equal(elsewhere(disk, '22 1 8:1 / / rw - ext4 /dev/sda1 rw'), true);
+  assert.equal(elsewhere(disk, '22 1 8:2 / / rw - ext4 /dev/sda2 rw'), false);
+  assert.equal(elsewhere(disk), false);
+  const nfs = '40 22 0:50 /a /pods/u/v rw - nfs4 server:/a rw';
+  assert.equal(elsewhere(nfs, '41 22 0:50 / /mnt rw - nfs4 server:/ rw'), false, 'the server may be gone');
+});
+
 test('a root directory behind a link is found under its own name', () => {
   const seen = seenFrom(table, '/var/lib/kubelet', '/k');
   assert.equal(seen.at('/k/pods/u/volumes/kubernetes.io~secret/s')?.id, 34);

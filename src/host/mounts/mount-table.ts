@@ -74,6 +74,13 @@ export class MountTable {
     return this.beneath(path).every((entry) => isLocalType(entry.fsType));
   }
 
+  /** Whether a filesystem of this kernel stays mounted when this mount goes: then it goes without a look at the disk. */
+  isMountedElsewhere(mount: MountEntry): boolean {
+    return (
+      isLocalType(mount.fsType) && this.entries.some((other) => other.id !== mount.id && other.device === mount.device)
+    );
+  }
+
   /** Whether any filesystem of this machine may wait for a peer. A path with symlinks may then end up there. */
   get hasForeign(): boolean {
     return this.entries.some((entry) => !isLocalType(entry.fsType));

@@ -1,5 +1,6 @@
 // What volumes may do to the mount table. In-memory filesystems and bind mounts of open descriptors are mounted in
-// process (tens of microseconds); whatever may wait for a disk or a peer is a child process that a deadline ends.
+// process (tens of microseconds), and one of several mounts of a local filesystem is unmounted there: only the last one writes
+// anything out. Whatever may wait for a disk or a peer is a child process that a deadline ends.
 import { realpath } from 'node:fs/promises';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -100,8 +101,11 @@ export class HostMounter implements Mounter {
     // A mount may be stacked on another; a handful of rounds is more than any sane node has.
     for (let round = 0; round < 8; round++) {
       try {
-        if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
-        else if ((await this.table(signal)).at(target) === undefined) return;
+        const table = options.inMemory === true ? undefined : await this.table(signal);
+        const entry = table?.at(target);
+        if (table !== undefined && entry === undefined) return;
+        if (entry === undefined || table?.isMountedElsewhere(entry) === true)
+          await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
         else await this.#unmountByChild(target, options, signal);
       } catch (err) {
         // Nothing is mounted there, or nothing is there at all.
