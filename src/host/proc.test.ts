@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
 import {
   descriptorsOf,
@@ -103,6 +105,14 @@ test('this process, and one that is gone', async () => {
   const GONE = 2 ** 22 + 1;
   assert.deepEqual(await descriptorsOf([GONE], signal), { files: 0, sockets: 0 });
   assert.equal(await interfacesOf(GONE), undefined);
+});
+
+test('a socket is a descriptor of its own kind', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { files, sockets } = await descriptorsOf([process.pid], new AbortController().signal);
+  server.close();
+  assert.ok(sockets >= 1 && files > sockets, `${sockets} of ${files}`);
 });
 
 test('a process that is gone has nothing open and no limits', async () => {
