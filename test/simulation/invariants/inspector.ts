@@ -10,6 +10,7 @@ import { Refusals, RestartCounts, watchCalls } from './moments.ts';
 import { newsArrives } from './news-arrives.ts';
 import { nodeIsAlive } from './node-is-alive.ts';
 import { nothingElseRuns } from './nothing-else-runs.ts';
+import { resizeArrives } from './resize-arrives.ts';
 import { statusIsTrue } from './status-is-true.ts';
 import { stillThere } from './still-there.ts';
 import { stopsInTime } from './stops-in-time.ts';
@@ -24,6 +25,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'given back': givenBack,
   'still there': stillThere,
   'news arrives': newsArrives,
+  'resize arrives': resizeArrives,
   'node is alive': nodeIsAlive,
   bounded,
 };

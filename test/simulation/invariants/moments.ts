@@ -6,7 +6,17 @@ import { containerNameOf, podNameOf, uidOf, type SeenPod, type View } from './vi
 type Report = (invariant: string, text: string) => void;
 
 /** Kinds whose containers the agent itself may have a reason to stop: probes, hooks, deadlines, ends of a job. */
-const STEADY = new Set(['long', 'stubborn', 'pair', 'crashing', 'prepared', 'sidecar', 'volumes']);
+const STEADY = new Set([
+  'long',
+  'stubborn',
+  'pair',
+  'crashing',
+  'prepared',
+  'sidecar',
+  'volumes',
+  'web',
+  'web-at-times',
+]);
 
 export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undefined, report: Report): void {
   const { state } = world.runtime;

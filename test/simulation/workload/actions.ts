@@ -44,10 +44,13 @@ export type Mix = 'even' | 'production';
 
 /** Most pods run and run; each kind as often as it is here. */
 const PRODUCTION: readonly string[] = [
-  ...Array.from({ length: 20 }, () => ['long', 'probed', 'volumes']).flat(),
-  ...Array.from({ length: 6 }, () => ['pair', 'prepared', 'sidecar', 'hooked', 'job']).flat(),
+  ...Array.from({ length: 20 }, () => ['long', 'web', 'volumes']).flat(),
+  ...Array.from({ length: 6 }, () => ['pair', 'probed', 'prepared', 'sidecar', 'hooked', 'job']).flat(),
   'stubborn',
-  'stubborn',
+  'web-at-times',
+  'hungry',
+  'resized',
+  'critical',
   'retried',
   'job-with-sidecar',
   'late',
@@ -89,11 +92,21 @@ function podActions(random: Random, profile: Profile): Action[] {
         const grace = random.chance(0.6) ? -1 : random.pick([0, 1, 10, 60]);
         actions.push({ atMs: endMs, do: 'delete', name, grace });
         if (random.chance(0.1)) actions.push({ atMs: endMs + random.int(1, 20_000), do: 'delete', name, grace: 0 });
+        if (kind === 'resized') actions.push(...resizes(new Random(seed, 'resizes'), name, atMs, endMs));
       }
       atMs = endMs + random.exponential(MINUTE);
     }
   }
   return actions.filter(({ atMs }) => atMs < untilMs);
+}
+
+function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
+  return Array.from({ length: random.int(1, 4) }, () => ({
+    atMs: fromMs + random.next() * (toMs - fromMs),
+    do: 'resize',
+    name,
+    milli: random.int(5, 40) * 10,
+  }));
 }
 
 function objectActions(random: Random, { untilMs }: Profile): Action[] {

@@ -20,6 +20,9 @@ const container = (name: string, script: string, more: Spec = {}): Spec => ({
 });
 const exec = (command: string, more: Spec = {}): Spec => ({ exec: { command: [command] }, ...more });
 
+/** Answers well in some minutes, not in others. */
+export const AT_TIMES = '/at-times';
+
 export const KINDS: Readonly<Record<string, PodKind>> = {
   long: { fate: 'runs', spec: () => ({ containers: [container('main', POLITE)] }) },
   stubborn: { fate: 'runs', spec: () => ({ containers: [container('main', FOREVER)] }) },
@@ -126,6 +129,45 @@ export const KINDS: Readonly<Record<string, PodKind>> = {
   'no-image': {
     fate: 'unsteady',
     spec: () => ({ containers: [container('main', POLITE, { image: 'registry.test/none:1' })] }),
+  },
+  web: {
+    fate: 'runs',
+    spec: () => ({
+      containers: [
+        container('main', POLITE, {
+          readinessProbe: { httpGet: { path: '/ready', port: 8080 }, periodSeconds: 10 },
+          livenessProbe: { httpGet: { path: '/live', port: 8080 }, periodSeconds: 10 },
+        }),
+      ],
+    }),
+  },
+  'web-at-times': {
+    fate: 'runs',
+    spec: (r) => ({
+      containers: [
+        container('main', POLITE, {
+          readinessProbe: { httpGet: { path: AT_TIMES, port: 8080 }, periodSeconds: r.int(5, 30), failureThreshold: 1 },
+          livenessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 10 },
+        }),
+      ],
+    }),
+  },
+  hungry: {
+    fate: 'unsteady',
+    spec: (r) => ({
+      containers: [container('main', POLITE, { resources: { requests: { cpu: String(r.int(1, 4)), memory: '1Gi' } } })],
+    }),
+  },
+  resized: {
+    fate: 'runs',
+    spec: () => ({ containers: [container('main', POLITE, { resources: { requests: { cpu: '100m' } } })] }),
+  },
+  critical: {
+    fate: 'unsteady',
+    spec: (r) => ({
+      priority: 2_000_000_000,
+      containers: [container('main', POLITE, { resources: { requests: { cpu: String(r.int(1, 6)) } } })],
+    }),
   },
 };
 

@@ -16,6 +16,13 @@ const TABLE: Readonly<Record<string, Perform>> = {
   create: ({ api }, { name, kind, seed }) => api.admin('POST', PODS, podOf(String(name), String(kind), Number(seed))),
   delete: ({ api }, { name, grace }) =>
     api.admin('DELETE', `${PODS}/${String(name)}`, grace === -1 ? {} : { gracePeriodSeconds: grace }),
+  resize: ({ api }, { name, milli }) =>
+    api.admin(
+      'PATCH',
+      `${PODS}/${String(name)}/resize`,
+      { spec: { containers: [{ name: 'main', resources: { requests: { cpu: `${String(milli)}m` } } }] } },
+      'application/strategic-merge-patch+json',
+    ),
   'static-write': (world, { name, kind, seed }) =>
     onDisk(world, () => {
       const pod = { apiVersion: 'v1', kind: 'Pod', ...podOf(String(name), String(kind), Number(seed)) };

@@ -14,7 +14,7 @@ import { Faults } from './faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
 import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
-import { IMAGE } from '../workload/pods.ts';
+import { AT_TIMES, IMAGE } from '../workload/pods.ts';
 
 export type WorldOptions = {
   readonly seed: number;
@@ -57,7 +57,15 @@ export class World {
       files: this.files,
       sockets: new Map(),
       run: commandsOn(this.files),
-      network: { tcp: () => false, http: () => 'refused', api: undefined as never },
+      network: {
+        tcp: (host) => this.#answers(host),
+        http: (host, _port, path) => {
+          if (!this.#answers(host)) return 'refused';
+          const isBad = path === AT_TIMES && Math.floor(this.scheduler.monotonic() / 60_000) % 4 === 3;
+          return { status: isBad ? 500 : 200, body: '' };
+        },
+        api: undefined as never,
+      },
     };
   }
 
@@ -107,6 +115,11 @@ export class World {
   #bootHost(): void {
     bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.boots).padStart(12, '0')}`);
     makeDirs(this.files, '/run/containerd');
+  }
+
+  /** A pod whose containers run listens on all ports. */
+  #answers(host: string): boolean {
+    return this.running().some(({ sandbox }) => sandbox.ip === host && sandbox.ready);
   }
 
   /** Something happened that everybody who runs this seed must see at this very moment. */
