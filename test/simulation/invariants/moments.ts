@@ -92,4 +92,5 @@ export class Refusals {
   }
 }
 
-const REFUSED = 'Pod was rejected: ';
+/** For a pressure. Nobody schedules here: what pods ask for may be more than the node has, and then some are refused. */
+const REFUSED = 'Pod was rejected: The node had condition';

@@ -165,7 +165,7 @@ export const KINDS: Readonly<Record<string, PodKind>> = {
   critical: {
     fate: 'unsteady',
     spec: (r) => ({
-      priority: 2_000_000_000,
+      priorityClassName: 'system-node-critical',
       containers: [container('main', POLITE, { resources: { requests: { cpu: String(r.int(1, 6)) } } })],
     }),
   },

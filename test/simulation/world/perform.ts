@@ -13,7 +13,10 @@ const PODS = '/api/v1/namespaces/default/pods';
 type Perform = (world: World, action: Action, random: Random) => unknown;
 
 const TABLE: Readonly<Record<string, Perform>> = {
-  create: ({ api }, { name, kind, seed }) => api.admin('POST', PODS, podOf(String(name), String(kind), Number(seed))),
+  create: async ({ api }, { name, kind, seed }) => {
+    const { status, body } = await api.admin('POST', PODS, podOf(String(name), String(kind), Number(seed)));
+    if (status !== 201 && status !== 409) throw new Error(`a pod of kind ${String(kind)} cannot be made: ${body}`);
+  },
   delete: ({ api }, { name, grace }) =>
     api.admin('DELETE', `${PODS}/${String(name)}`, grace === -1 ? {} : { gracePeriodSeconds: grace }),
   resize: ({ api }, { name, milli }) =>
