@@ -1,6 +1,6 @@
 // Runs in the guest, bundled: the packaged kubelet in a cluster. Each line it prints is one check, as in suite.sh.
 import { isAbsolute } from 'node:path';
-import { GuestNode } from './guest-node.ts';
+import { command, GuestNode } from './guest-node.ts';
 import { addSwap, LIMITED, MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
 
 const EXCERPT = 1500;
@@ -16,6 +16,7 @@ async function report(name: string, run: () => Promise<void>): Promise<void> {
   } catch (err) {
     const text = err instanceof Error ? err.message : String(err);
     console.log(`check: ${name} FAILED ${text.slice(0, EXCERPT).replaceAll('\n', '\nguest: ')}`);
+    console.log(await command('journalctl', '-u', 'kubelet', '-n', '40', '-o', 'cat', '--no-pager'));
   }
 }
 

@@ -75,14 +75,17 @@ export class GuestNode {
   }
 
   async comesTo(name: string, what: string, check: (pod: Pod) => boolean): Promise<Pod> {
+    let last: Pod | undefined;
     return until(
       `${name} ${what}`,
       async () => {
-        const pod = await this.pod(name);
-        return check(pod) && pod;
+        last = await this.pod(name);
+        return check(last) && last;
       },
       PATIENT_MS,
-    );
+    ).catch((err: unknown) => {
+      throw new Error(`${String(err)}\n${JSON.stringify(last?.status)}`);
+    });
   }
 
   ready(name: string): Promise<Pod> {

@@ -156,14 +156,14 @@ const elastic = (): Container =>
 
 async function memoryQos(node: GuestNode): Promise<void> {
   await node.create('elastic', podSpec([elastic()]));
-  await node.create('firm', podSpec([box('c', SLEEP, { resources: amounts('10m', '32Mi') } as Partial<Container>)]));
+  await node.create('firm', podSpec([box('c', SLEEP, { resources: amounts('10m', '64Mi') } as Partial<Container>)]));
   const files = async (name: string): Promise<readonly string[]> => {
     const { scope } = await cgroupOf(await node.ready(name), 'c');
     return Promise.all(['memory.high', 'memory.low', 'memory.min', 'memory.oom.group'].map((f) => value(scope, f)));
   };
   const high = Math.floor((64 * MI + 64 * MI * 0.9) / PAGE) * PAGE;
   assert.deepEqual(await files('elastic'), [`${high}`, `${64 * MI}`, '0', '1']);
-  assert.deepEqual(await files('firm'), ['max', '0', `${32 * MI}`, '1']);
+  assert.deepEqual(await files('firm'), ['max', '0', `${64 * MI}`, '1']);
 }
 
 /** The pods of `memoryQos` again: only what was asked for in part may swap, in proportion. */

@@ -118,7 +118,6 @@ suite_reboot() {
 
 # The same kubelet as a node of a cluster; an API server runs beside it.
 suite_cluster() {
-  rm /etc/kubernetes/manifests/*
   /usr/lib/kubelet-ts/bin/node --disable-warning=ExperimentalWarning /root/cluster/cluster-suite.mjs /var/cluster "$suite" "$(cat /root/release)"
   sync
   systemctl --force --force poweroff
