@@ -28,6 +28,7 @@ export interface SoakWorld {
   readonly client: KubeClient;
   readonly pods: PodWatch;
   readonly kubelet: Kubelet;
+  readonly apiPid: number;
   /** Sandboxes and containers the runtime has. */
   leftInRuntime(): Promise<number>;
   /** Takes stopped sandboxes away, as an administrator may; the kubelet's own collection comes round once a minute. */
@@ -86,7 +87,7 @@ async function build(
     const stopped = items.filter((s) => s.state === PodSandboxState.SANDBOX_NOTREADY);
     await Promise.all(stopped.map(({ id }) => cri.runtime.removePodSandbox({ podSandboxId: id }, signal)));
   };
-  return { dir, client, pods, kubelet, leftInRuntime, tidyRuntime, stop };
+  return { dir, client, pods, kubelet, apiPid: api.pid ?? 0, leftInRuntime, tidyRuntime, stop };
 }
 
 async function startFake(): Promise<FakeCri> {

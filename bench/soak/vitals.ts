@@ -25,16 +25,21 @@ type Files = Readonly<Record<string, number>>;
 const ANSWER_MS = 60_000;
 
 /** Asks the probe inside a process that was started with it. */
-export const askInsides = (child: ChildProcess): Promise<Insides> =>
+export const askInsides = (child: ChildProcess): Promise<Insides> => ask<Insides>(child, 'vitals');
+
+/** Only how much it holds on to, in a moment. */
+export const askMemory = (child: ChildProcess): Promise<Pick<Insides, 'heapUsed' | 'external'>> => ask(child, 'memory');
+
+const ask = <T>(child: ChildProcess, question: 'vitals' | 'memory'): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the probe does not answer')), ANSWER_MS);
     child.once('message', (reported) => {
       clearTimeout(timer);
       const { failed } = reported as { failed?: string };
-      if (failed === undefined) resolve(reported as Insides);
+      if (failed === undefined) resolve(reported as T);
       else reject(new Error(`the probe failed: ${failed}`));
     });
-    child.send('vitals');
+    child.send(question);
   });
 
 /** Open files by kind. */

@@ -15,15 +15,33 @@ const IMAGE = { image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent' };
 
 const SERVE = ['sh', '-c', "trap 'exit 0' TERM; sleep 86400 & wait"];
 
-export const goodPod = (name: string): object =>
-  podOf(name, {
-    terminationGracePeriodSeconds: 1,
-    automountServiceAccountToken: false,
-    volumes: [{ name: 'v', emptyDir: {} }],
-    containers: [
-      { name: 'c', ...IMAGE, command: SERVE, volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'a/b' }] },
-    ],
-  });
+const GOOD = {
+  terminationGracePeriodSeconds: 1,
+  automountServiceAccountToken: false,
+  volumes: [{ name: 'v', emptyDir: {} }],
+  containers: [{ name: 'c', ...IMAGE, command: SERVE, volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'a/b' }] }],
+};
+
+export const goodPod = (name: string): object => podOf(name, GOOD);
+
+const main = { name: 'c', ...IMAGE, command: SERVE };
+const ready = { readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1 } };
+
+/** What comes and goes on any node: servers with probes and sidecars, something to prepare first, jobs. */
+export const ordinarySpecs = (): readonly object[] => [
+  GOOD,
+  simple(
+    {},
+    {
+      containers: [
+        { ...main, ...ready },
+        { ...main, name: 'sidecar' },
+      ],
+    },
+  ),
+  simple({}, { initContainers: [{ name: 'i', ...IMAGE, command: ['true'] }], containers: [{ ...main, ...ready }] }),
+  simple({ command: ['true'] }, { restartPolicy: 'Never' }),
+];
 
 /** Much of what a spec can say, most of it odd. */
 const FULL = {
