@@ -1,6 +1,7 @@
 // Programs of later Debian releases than the one tests run on: the package is unpacked (never installed) into a cache
-// folder.
-import { execFile } from 'node:child_process';
+// folder. Several test files may want the same one at the same time: the first brings it, the others wait.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -14,14 +15,14 @@ const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 /** The folder with the content of `name` in a version that starts with `version`; `program` is what must be in it. */
 export async function unpackedPackage(name: string, version: string, program: string): Promise<string> {
   const home = join(cacheRoot(), `${name}-${version}`);
-  if (!existsSync(join(home, program))) await download([`${name}=${version}*`], home);
+  await made(home, join(home, program), () => download([`${name}=${version}*`], home));
   return home;
 }
 
 /** The same of a Debian release, in whatever version that has by now. */
 export async function releasedPackage(name: string, release: 'trixie' | 'sid', program: string): Promise<string> {
   const home = join(cacheRoot(), `${name}-${release}`);
-  if (!existsSync(join(home, program))) await download([`${name}/${release}`], home);
+  await made(home, join(home, program), () => download([`${name}/${release}`], home));
   return home;
 }
 
@@ -36,14 +37,30 @@ export async function unpackedTogether(
 ): Promise<string> {
   const home = join(cacheRoot(), name);
   const done = join(home, '.finished');
-  if (existsSync(done)) return home;
-  await download(
-    packages.map((p) => `${p}/sid`),
-    home,
-  );
-  await finish(home);
-  await writeFile(done, '');
+  await made(home, done, async () => {
+    await download(
+      packages.map((p) => `${p}/sid`),
+      home,
+    );
+    await finish(home);
+    await writeFile(done, '');
+  });
   return home;
+}
+
+/** `file` is there only when `home` is complete. The lock is held by a child, which ends with this process at the latest. */
+async function made(home: string, file: string, make: () => Promise<void>): Promise<void> {
+  if (existsSync(file)) return;
+  await mkdir(cacheRoot(), { recursive: true });
+  const command = ['-w', '600', `${home}.lock`, 'sh', '-c', 'echo held; exec cat'];
+  const lock = spawn('flock', command, { stdio: ['pipe', 'pipe', 'inherit'] });
+  try {
+    const refused = once(lock, 'close').then(() => Promise.reject(new Error(`${home}.lock could not be taken`)));
+    await Promise.race([once(lock.stdout, 'data'), refused]);
+    if (!existsSync(file)) await make();
+  } finally {
+    lock.stdin.end();
+  }
 }
 
 async function download(packages: readonly string[], home: string): Promise<void> {

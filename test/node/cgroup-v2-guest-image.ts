@@ -34,6 +34,7 @@ export function cloudKernel(): string {
     const [deb] = globSync(join(work, `${name}_*.deb`));
     if (deb === undefined) throw new Error(`apt-get download ${name} brought no package`);
     execFileSync('dpkg-deb', ['-x', deb, join(work, 'unpacked')]);
+    if (existsSync(kernel)) return kernel;
     rmSync(join(CACHE, name), { recursive: true, force: true });
     // Complete or not there at all: a download that is cut off leaves nothing that looks like a kernel.
     renameSync(join(work, 'unpacked'), join(CACHE, name));
