@@ -1,8 +1,7 @@
 // `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and share two processes. Tests that need
-// a real runtime, kernel features or a whole node are in test/: two files run side by side, the longest first. Files that
-// mostly wait on purpose run one after the other beside those two; files that measure run alone, at the end. A file that
-// fails is run once more, alone, to tell a defect from a race: the second result is printed as a diagnosis, and the run has
-// failed either way.
+// a real runtime, kernel features or a whole node are in test/: two files run side by side, the longest first; files that
+// measure run alone, at the end. A file that fails is run once more, alone, to tell a defect from a race: the second result
+// is printed as a diagnosis, and the run has failed either way.
 //   npm test -- <file>…      some files
 //   npm run test:fast        the checks and all unit tests, for the inner loop
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
@@ -16,19 +15,14 @@ import { MINUTE, OWN_PROCESS, runCommand, runTests } from './test-run.ts';
 const SIDE_BY_SIDE = 2;
 /** What is measured in them would be wrong beside others. */
 const ALONE: readonly string[] = ['test/contracts/api-server/load.test.ts', 'test/node/probes.test.ts'];
-/** Most of their time passes in waits that are what they test: a minute at rest, an API server away, a certificate's life. */
-const WAITING: readonly string[] = [
-  'test/cluster/node.test.ts',
-  'test/faults/api-server-away.test.ts',
-  'test/faults/slow-and-hung.test.ts',
-  'test/cluster/certificates.test.ts',
-  'test/faults/frozen/matrix.test.ts',
-];
 /** Both start a cluster on its default ports: one after the other, in one lane. */
 const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
 /** The longest first, so that none of them is left for the end. */
 const LONG: readonly string[] = [
+  'test/cluster/node.test.ts',
   'test/node/cgroup-v2-guest.test.ts',
+  'test/faults/api-server-away.test.ts',
+  'test/faults/slow-and-hung.test.ts',
   'test/faults/agent-killed.test.ts',
   'test/node/node-page-full.test.ts',
   'test/cluster/pods.test.ts',
@@ -39,6 +33,8 @@ const LONG: readonly string[] = [
   'test/node/golden-node.test.ts',
   'test/faults/volumes-killed.test.ts',
   'test/node/server-kubectl.test.ts',
+  'test/cluster/certificates.test.ts',
+  'test/faults/frozen/matrix.test.ts',
 ];
 
 /** Each job is one file, or several that must not run at the same time. */
@@ -76,10 +72,9 @@ const fast = async (): Promise<Outcome[]> => [
 async function everything(): Promise<Outcome[]> {
   const first = await fast();
   const found = globSync('test/**/*.test.ts').sort();
-  const named = new Set([...ALONE, ...WAITING, ...DEFAULT_PORTS, ...LONG]);
+  const named = new Set([...ALONE, ...DEFAULT_PORTS, ...LONG]);
   const jobs = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
-  const beside = await Promise.all([testJobs(jobs, SIDE_BY_SIDE), testJobs([WAITING], 1)]);
-  const whole = [...beside.flat(), ...(await testAlone(ALONE))];
+  const whole = [...(await testJobs(jobs, SIDE_BY_SIDE)), ...(await testAlone(ALONE))];
   const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) console.log('\nonce more, alone, as a diagnosis:');
   for (const { name, ok } of await testAlone(failed))

@@ -164,7 +164,12 @@ describe('the CSI driver of the development cluster', () => {
     const registration = new GrpcChannel(systemClock, {
       target: { socketPath: at('registry', 'hostpath.csi.kubelet-dev-reg.sock') },
     });
-    const info = await registration.unary(Registration.getInfo, {}, { signal: never });
+    // The driver serves first and offers itself then.
+    let info: object = {};
+    await until('the driver offers itself', async () => {
+      info = await registration.unary(Registration.getInfo, {}, { signal: never });
+      return true;
+    });
     registration.close();
     assert.deepEqual(info, {
       type: 'CSIPlugin',
