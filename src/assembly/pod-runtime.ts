@@ -54,6 +54,7 @@ export function buildPodRuntime(
     {
       ...edge.resources.machine,
       cgroupVersion: edge.cgroups.version,
+      limitsSwap: edge.limitsSwap,
       allocatableBytes: () => edge.resources.allocatableBytes('memory'),
     },
     signal,

@@ -30,7 +30,7 @@ export const buildResizing = ({ base, edge, cluster, ...rest }: ResizingNeeds): 
   const swap = swapFactsOf({
     swapBehavior: config.memorySwap.swapBehavior,
     cgroupVersion: edge.cgroups.version,
-    swapBytes: edge.resources.machine.swapBytes,
+    limitsSwap: edge.limitsSwap,
   });
   return createResizing(base, {
     ...rest,

@@ -11,6 +11,7 @@ import { criMetrics } from '../cri/metrics.ts';
 import type { Cgroups } from '../host/cgroups/cgroups.ts';
 import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { openCgroups } from '../host/cgroups/open.ts';
+import { limitsSwap } from '../host/cgroups/swap-limits.ts';
 import { PodCidr } from '../node/pod-cidr.ts';
 import { Observer } from '../observe/observer.ts';
 import { RuntimeHealth } from '../observe/runtime-health.ts';
@@ -28,6 +29,8 @@ export type RuntimeEdge = {
   readonly health: RuntimeHealth;
   readonly cgroups: Cgroups;
   readonly cgroupDriver: CgroupDriver;
+  /** Whether the kernel limits swap per cgroup. */
+  readonly limitsSwap: boolean;
   readonly resources: NodeResources;
   readonly podCidr: PodCidr;
   /** The image sandboxes are made of, where the runtime tells. */
@@ -74,5 +77,16 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
   };
   const podCidr = new PodCidr({ runtime: { setPodCidr }, log });
   await podCidr.set(config.podCIDR, signal);
-  return { cri, version, observer, health, cgroups, cgroupDriver, resources, podCidr, sandboxImage };
+  return {
+    cri,
+    version,
+    observer,
+    health,
+    cgroups,
+    cgroupDriver,
+    limitsSwap: await limitsSwap(cgroups.version),
+    resources,
+    podCidr,
+    sandboxImage,
+  };
 }

@@ -19,16 +19,16 @@ test('crash back-off by gate and configuration', () => {
   assert.deepEqual(crashBackoffOf(false, 2000), { initialMs: 10_000, maxMs: 2000 });
 });
 
-test('swap is accounted for always on cgroup v1, else where there is any', () => {
-  for (const [swapBehavior, cgroupVersion, swapBytes, accounted] of [
-    ['LimitedSwap', 2, 1, true],
-    ['NoSwap', 2, 0, false],
-    ['', 1, 0, true],
+test('swap is limited where the kernel can, whether or not there is any now', () => {
+  for (const [swapBehavior, cgroupVersion, limitsSwap] of [
+    ['LimitedSwap', 2, true],
+    ['NoSwap', 2, false],
+    ['', 1, true],
   ] as const)
-    assert.deepEqual(swapFactsOf({ swapBehavior, cgroupVersion, swapBytes }), {
+    assert.deepEqual(swapFactsOf({ swapBehavior, cgroupVersion, limitsSwap }), {
       cgroupVersion,
       swapBehavior: swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
-      swapAccounting: accounted,
+      swapAccounting: limitsSwap,
     });
 });
 
@@ -36,6 +36,7 @@ const host = {
   cgroupVersion: 2,
   memoryBytes: 1000,
   swapBytes: 0,
+  limitsSwap: false,
   hugePages: [{ sizeBytes: 2 ** 21 }],
   allocatableBytes: () => 900,
   extraMaskedPaths: ['/sys/hot'],

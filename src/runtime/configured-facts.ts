@@ -11,6 +11,8 @@ export type HostOfContainers = {
   readonly cgroupVersion: 1 | 2;
   readonly memoryBytes: number;
   readonly swapBytes: number;
+  /** Whether the kernel limits swap per cgroup, whether or not there is any now. */
+  readonly limitsSwap: boolean;
   readonly hugePages: readonly { readonly sizeBytes: number }[];
   /** The node's memory for pods, which may change. */
   readonly allocatableBytes: () => number;
@@ -71,11 +73,11 @@ export const memoryQosOf = (
 export const swapFactsOf = (given: {
   readonly swapBehavior: string;
   readonly cgroupVersion: 1 | 2;
-  readonly swapBytes: number;
+  readonly limitsSwap: boolean;
 }): Pick<RuntimeFacts, 'cgroupVersion' | 'swapBehavior' | 'swapAccounting'> => ({
   cgroupVersion: given.cgroupVersion,
   swapBehavior: given.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
-  swapAccounting: given.cgroupVersion === 1 || given.swapBytes > 0,
+  swapAccounting: given.limitsSwap,
 });
 
 /** `reduced`: gate `ReduceDefaultCrashLoopBackOffDecay`; `maxMs`: `crashLoopBackOff.maxContainerRestartPeriod`. */

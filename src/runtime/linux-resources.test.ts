@@ -90,6 +90,11 @@ describe('linux resources', () => {
       [of({ limits: { memory: '1Mi' } }).memorySwapLimitInBytes, of({}).memorySwapLimitInBytes],
       [2 ** 20, undefined],
     ));
+  it('cgroup v1: no swap limit where the kernel has none', () =>
+    assert.equal(
+      of({ limits: { memory: '1Mi' } }, {}, { ...FACTS, swapAccounting: false }).memorySwapLimitInBytes,
+      undefined,
+    ));
   it('cgroup v2: killed together, no swap', () =>
     assert.deepEqual(of({}, {}, V2).unified, { 'memory.oom.group': '1', 'memory.swap.max': '0' }));
   it('cgroup v2: killed one by one, no swap controller', () =>
@@ -153,5 +158,6 @@ describe('linux resources', () => {
       memoryLimitInBytes: 2 ** 20,
     });
     assert.deepEqual(sandboxOverhead(podOf(), FACTS), {});
+    assert.deepEqual(sandboxOverhead(pod, V2).unified, { 'memory.oom.group': '1' });
   });
 });

@@ -15,7 +15,7 @@ export type ResourceFacts = {
   readonly memoryCapacityBytes: number;
   readonly swapCapacityBytes: number;
   readonly swapBehavior: 'NoSwap' | 'LimitedSwap';
-  /** Whether the node can limit swap at all. */
+  /** Whether the kernel limits swap per cgroup. */
   readonly swapAccounting: boolean;
   readonly singleProcessOomKill: boolean;
   /** As the runtime names them: `2MB`, `1GB`. */
@@ -72,7 +72,12 @@ export function sandboxResources(pod: Pod, facts: ResourceFacts, exclusiveCpus =
 /** Request and limit are the same thing for the overhead; without one the message is empty. */
 export function sandboxOverhead(pod: Pod, facts: ResourceFacts): LinuxResources {
   const overhead = resourcesOf(pod.spec.overhead);
-  return overhead.size === 0 ? {} : cpuAndMemory(overhead, overhead, facts);
+  return overhead.size === 0
+    ? {}
+    : {
+        ...cpuAndMemory(overhead, overhead, facts),
+        ...(facts.cgroupVersion === 2 ? { unified: unifiedOom(facts) } : {}),
+      };
 }
 
 export type ContainerResourceOptions = {
@@ -107,7 +112,8 @@ export function containerResources(
 }
 
 function swapAndOom(pod: Pod, container: Container, memoryLimit: number, facts: ResourceFacts): LinuxResources {
-  if (facts.cgroupVersion === 1) return memoryLimit > 0 ? { memorySwapLimitInBytes: memoryLimit } : {};
+  if (facts.cgroupVersion === 1)
+    return memoryLimit > 0 && facts.swapAccounting ? { memorySwapLimitInBytes: memoryLimit } : {};
   const swap = facts.swapAccounting ? { 'memory.swap.max': String(swapBytes(pod, container, facts)) } : {};
   const qos = facts.memoryQos === undefined ? {} : containerMemoryQos(pod, container, facts.memoryQos);
   return { unified: { ...unifiedOom(facts), ...swap, ...qos } };

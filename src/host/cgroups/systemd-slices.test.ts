@@ -66,6 +66,12 @@ const PROPERTIES_V2 = {
   TasksMax: INFINITY,
 };
 
+test('memory that is kept from reclaim is known to systemd', async () => {
+  const w = world(2, { there: [PATH] });
+  await w.slices.update(PATH, { unified: { 'memory.min': '4096', 'memory.low': '0', 'other.file': 'x' } }, signal);
+  assert.deepEqual(w.calls, [['setProperties', 'kubepods-burstable.slice', { MemoryMin: 4096n, MemoryLow: 0n }]]);
+});
+
 test('a new slice is started with its values, then the files are completed', async () => {
   const w = world(2);
   await w.slices.create(PATH, SETTINGS, signal);

@@ -104,6 +104,10 @@ export class SystemdSlices implements Cgroups {
     }
     if (s.memoryBytes !== undefined) add(v2 ? 'MemoryMax' : 'MemoryLimit', infinite(s.memoryBytes));
     if (s.pidsMax !== undefined) add('TasksMax', infinite(s.pidsMax));
+    for (const [file, property] of UNIFIED) {
+      const value = s.unified?.[file];
+      if (v2 && value !== undefined) add(property, BigInt(value));
+    }
     return properties;
   }
 
@@ -117,6 +121,12 @@ export class SystemdSlices implements Cgroups {
     }
   }
 }
+
+/** Files systemd has a property for. One it is not told about it sets back when it reads its units again. */
+const UNIFIED = [
+  ['memory.min', 'MemoryMin'],
+  ['memory.low', 'MemoryLow'],
+] as const;
 
 const unitOf = (path: string): string => basename(path);
 
