@@ -2,6 +2,7 @@
 // that has none under way comes first, then what is small, so that one slow registry or one large image does not hold up
 // the rest; whoever has waited long enough is next whatever its size.
 import type { Clock, Timer } from '../lib/clock.ts';
+import { WaitingLine } from '../lib/waiting-line.ts';
 
 export type PullTurn = {
   readonly registry: string;
@@ -24,13 +25,11 @@ const OVERTAKEN_MS = 60_000;
 /** A pull that takes longer no longer keeps another registry's from running: it waits for its network, not for us. */
 const SLOW_MS = 30_000;
 
-type Entry = WaitingTurn & { readonly start: () => void };
-
 export class PullTurns {
   readonly #clock: Clock;
   readonly #o: PullTurnsOptions;
-  readonly #waiting: Entry[] = [];
-  readonly #running = new Set<RunningTurn>();
+  readonly #line = new WaitingLine<WaitingTurn>();
+  readonly #running = new Map<WaitingTurn, RunningTurn>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, options: PullTurnsOptions) {
@@ -39,12 +38,15 @@ export class PullTurns {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#line.length;
   }
 
   async run<T>(turn: PullTurn, signal: AbortSignal, pull: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    const mine = await this.#turn(turn, signal);
+    const mine: WaitingTurn = { ...turn, sinceMs: this.#clock.monotonic() };
+    const entered = this.#line.wait(signal, this.#line.newPlace(), mine);
+    this.#startNext();
+    await entered;
     try {
       return await pull();
     } finally {
@@ -53,40 +55,24 @@ export class PullTurns {
     }
   }
 
-  #turn(turn: PullTurn, signal: AbortSignal): Promise<RunningTurn> {
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(entry), 1);
-        reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
-      };
-      const start = (): void => {
-        signal.removeEventListener('abort', onAbort);
-        const mine: RunningTurn = { registry: turn.registry, sinceMs: this.#clock.monotonic() };
-        this.#running.add(mine);
-        resolve(mine);
-      };
-      const entry: Entry = { ...turn, sinceMs: this.#clock.monotonic(), start };
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.push(entry);
-      this.#startNext();
-    });
-  }
-
   #startNext(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     for (;;) {
-      const at = nextTurn(this.#waiting, [...this.#running], this.#o, now);
-      if (at === undefined) break;
-      this.#waiting.splice(at, 1)[0]?.start();
+      const { waiting } = this.#line;
+      const at = nextTurn(waiting, [...this.#running.values()], this.#o, now);
+      const next = at === undefined ? undefined : waiting[at];
+      if (next === undefined) break;
+      this.#running.set(next, { registry: next.registry, sinceMs: now });
+      this.#line.letIn(at);
     }
-    if (this.#waiting.length > 0 && !this.#o.inOrder) this.#lookAgain(now);
+    if (this.waiting > 0 && !this.#o.inOrder) this.#lookAgain(now);
   }
 
   /** When the oldest pull under way becomes a slow one. */
   #lookAgain(now: number): void {
-    const soonest = Math.min(...[...this.#running].map((r) => r.sinceMs + SLOW_MS).filter((at) => at > now));
+    const soonest = Math.min(...[...this.#running.values()].map((r) => r.sinceMs + SLOW_MS).filter((at) => at > now));
     if (soonest !== Infinity) this.#timer = this.#clock.after(soonest - now, () => this.#startNext());
   }
 }

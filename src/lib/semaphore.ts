@@ -16,11 +16,11 @@ export class Semaphore {
   async run<T>(signal: AbortSignal, fn: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free--;
-    else await this.#line.wait(signal);
+    else await this.#line.wait(signal, this.#line.newPlace());
     try {
       return await fn();
     } finally {
-      if (!this.#line.letFirstIn()) this.#free++;
+      if (!this.#line.letIn()) this.#free++;
     }
   }
 }

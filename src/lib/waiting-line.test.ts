@@ -11,12 +11,12 @@ describe('a waiting line', () => {
     const entered: string[] = [];
     const all = [
       line.wait(never, second).then(() => entered.push('second')),
-      line.wait(never).then(() => entered.push('third')),
+      line.wait(never, line.newPlace()).then(() => entered.push('third')),
       line.wait(never, first).then(() => entered.push('first')),
     ];
     assert.equal(line.length, 3);
-    for (const _ of all) assert.equal(line.letFirstIn(), true);
-    assert.equal(line.letFirstIn(), false);
+    for (const _ of all) assert.equal(line.letIn(), true);
+    assert.equal(line.letIn(), false);
     await Promise.all(all);
     assert.deepEqual(entered, ['first', 'second', 'third']);
   });
@@ -24,25 +24,37 @@ describe('a waiting line', () => {
   it('is left by who no longer wants to wait, with the reason', async () => {
     const line = new WaitingLine();
     const stop = new AbortController();
-    const gone = line.wait(stop.signal);
-    const stays = line.wait(never);
+    const gone = line.wait(stop.signal, line.newPlace());
+    const stays = line.wait(never, line.newPlace());
     stop.abort('shutting down');
     await assert.rejects(gone, new Error('shutting down'));
     assert.equal(line.length, 1);
-    line.letFirstIn();
+    line.letIn();
     await stays;
   });
 
   it('has no more to do with a signal once it let its waiter in', async () => {
     const line = new WaitingLine();
     const stop = new AbortController();
-    const entered = line.wait(stop.signal);
-    const next = line.wait(never);
-    line.letFirstIn();
+    const entered = line.wait(stop.signal, line.newPlace());
+    const next = line.wait(never, line.newPlace());
+    line.letIn();
     stop.abort();
     await entered;
     assert.equal(line.length, 1, 'the one behind it stays');
-    line.letFirstIn();
+    line.letIn();
     await next;
+  });
+
+  it('tells what it knows of who waits, and lets in whom it is told to', async () => {
+    const line = new WaitingLine<string>();
+    const [first, second] = ['first', 'second'].map((about) => line.wait(never, line.newPlace(), about));
+    assert.deepEqual(line.waiting, ['first', 'second']);
+    assert.equal(line.letIn(2), false);
+    assert.equal(line.letIn(1), true);
+    await second;
+    assert.deepEqual(line.waiting, ['first']);
+    line.letIn();
+    await first;
   });
 });

@@ -1,13 +1,19 @@
-// Those who wait for something, in the order of their places. Who no longer wants it leaves the line.
+// Those who wait for something, in the order of their places, and what is known of each. Who no longer wants it leaves the
+// line.
 
-type Waiter = { readonly place: number; readonly enter: () => void };
+type Waiter<T> = { readonly place: number; readonly about: T; readonly enter: () => void };
 
-export class WaitingLine {
-  readonly #waiters: Waiter[] = [];
+export class WaitingLine<T = void> {
+  readonly #waiters: Waiter<T>[] = [];
   #lastPlace = 0;
 
   get length(): number {
     return this.#waiters.length;
+  }
+
+  /** Of each what it said of itself, the first first. */
+  get waiting(): readonly T[] {
+    return this.#waiters.map(({ about }) => about);
   }
 
   /** A place behind all that were given out. Who comes back to the line may use it again. */
@@ -16,7 +22,7 @@ export class WaitingLine {
   }
 
   /** Resolves when it is let in. */
-  wait(signal: AbortSignal, place = this.newPlace()): Promise<void> {
+  wait(signal: AbortSignal, place: number, about: T): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
@@ -26,17 +32,17 @@ export class WaitingLine {
         signal.removeEventListener('abort', onAbort);
         resolve();
       };
-      const waiter: Waiter = { place, enter };
+      const waiter: Waiter<T> = { place, about, enter };
       const behind = this.#waiters.findIndex((other) => other.place > place);
       this.#waiters.splice(behind === -1 ? this.#waiters.length : behind, 0, waiter);
       signal.addEventListener('abort', onAbort, { once: true });
     });
   }
 
-  /** False when nobody waits. */
-  letFirstIn(): boolean {
-    const first = this.#waiters.shift();
-    first?.enter();
-    return first !== undefined;
+  /** False when nobody waits there. */
+  letIn(at = 0): boolean {
+    const [waiter] = this.#waiters.splice(at, 1);
+    waiter?.enter();
+    return waiter !== undefined;
   }
 }

@@ -112,7 +112,7 @@ export class StartTurns implements Turns {
   }
 
   #next(): void {
-    if (!this.#line.letFirstIn()) this.#free++;
+    if (!this.#line.letIn()) this.#free++;
     this.#tellQuiet();
   }
 
