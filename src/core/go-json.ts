@@ -10,7 +10,7 @@ const FNV_PRIME = 0x01000193;
 export function fnv1a32(text: string): number {
   let hash = FNV_OFFSET;
   const bytes = Buffer.from(text);
-  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
+  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes.readUInt8(i), FNV_PRIME);
   return hash >>> 0;
 }
 

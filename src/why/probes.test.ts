@@ -1,5 +1,16 @@
 // A row for every cause: what is known, and what is said of it.
-import { podOf, appWith, running, probed, http, checkRows, conditions } from './why.fixture.ts';
+import {
+  ago,
+  appWith,
+  checkRows,
+  conditions,
+  containerIn,
+  http,
+  podOf,
+  probed,
+  running,
+  withApp,
+} from './why.fixture.ts';
 
 checkRows('why a container is not ready', [
   [
@@ -53,6 +64,42 @@ checkRows('why a container is not ready', [
       probes: [probed('liveness', 'success', 'failure')],
     },
     'Container "app" will be restarted if this goes on: its liveness probe (gRPC health check on port 9000) has been failing for 10 s.',
+  ],
+  [
+    'Ready',
+    'ready',
+    {
+      pod: appWith({ livenessProbe: http }),
+      status: { ...running({ ready: true }), ...conditions('Ready') },
+      probes: [probed('liveness', 'failure', 'success')],
+    },
+    'The pod is ready.',
+  ],
+  [
+    'Ready',
+    'ready',
+    {
+      pod: appWith({ livenessProbe: http }),
+      status: {
+        ...withApp({ terminated: { exitCode: 0, startedAt: ago(9), finishedAt: ago(1) } }, { ready: true }),
+        ...conditions('Ready'),
+      },
+      probes: [probed('liveness', 'failure')],
+    },
+    'The pod is ready.',
+  ],
+  [
+    'StartupProbePending',
+    'progressing',
+    {
+      pod: podOf({ initContainers: [{ name: 'side', restartPolicy: 'Always', startupProbe: { ...http } }] }),
+      status: {
+        phase: 'Pending',
+        ...conditions('PodReadyToStartContainers'),
+        initContainerStatuses: [containerIn({ running: { startedAt: ago(5) } }, { name: 'side', started: false })],
+      },
+    },
+    'Container "side" runs; its startup probe (HTTP GET /ok on port 8080) has not answered yet.',
   ],
   ['ContainerStarted', 'progressing', { status: running() }, 'Container "app" has just started.'],
   [
