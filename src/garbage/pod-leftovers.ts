@@ -70,9 +70,11 @@ export class PodLeftovers {
     volumes.removeUnknown(isUsed);
     if (of.length === 0) return;
     let cleaned = 0;
-    const uids = of === 'found' ? await directories.list() : of;
+    const isOrphan = (uid: string): boolean => !isUsed(uid) && !volumes.hasMounts(uid);
+    const uids = (of === 'found' ? await directories.list() : of).filter(isOrphan);
     const failed = await this.#each('orphaned pod directory stays', uids, signal, async (uid) => {
-      if (isUsed(uid) || volumes.hasMounts(uid)) return;
+      // It may have come back while it waited.
+      if (!isOrphan(uid)) return;
       await directories.removeOrphan(uid, signal);
       cleaned++;
     });
@@ -81,7 +83,7 @@ export class PodLeftovers {
 
   async removeCgroups(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void> {
     const { cgroups, volumes } = this.#deps;
-    const uids = await cgroups.listPodUids(signal);
+    const uids = (await cgroups.listPodUids(signal)).filter((uid) => !isInUse(uid));
     await this.#each('orphaned pod cgroup stays for now', uids, signal, async (uid) => {
       if (isInUse(uid)) return;
       if (volumes.hasMounts(uid)) await cgroups.reduceToMinimum(uid, signal);

@@ -1,5 +1,6 @@
 // Keeps container logs small: renames a log that is full, has the runtime open a new one, compresses the older ones.
 // A log is looked at every `containerLogMonitorInterval`, and sooner when it grows fast.
+import { lstat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { ContainerId } from '../core/ids.ts';
@@ -89,7 +90,7 @@ export class LogRotation implements Runnable {
   }
 
   async #check({ id, logPath }: RunningLog, growth: Map<string, Growth>, signal: AbortSignal): Promise<void> {
-    const size = await sizeOf(logPath);
+    const size = await sizeOf(logPath, this.#opts.maxSizeBytes);
     if (size === undefined) {
       // Somebody took it away, or an earlier rotation did not finish.
       await this.#deps.reopen(id, signal);
@@ -160,8 +161,14 @@ export class LogRotation implements Runnable {
   }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
+/**
+ * Most logs are small and need nothing but this look, so it is one call. A link in the place of a directory can at most tell
+ * the size of another file: whatever follows goes through the directory held open.
+ */
+async function sizeOf(path: string, full: number): Promise<number | undefined> {
   try {
+    const seen = await lstat(path);
+    if (seen.isFile() && seen.size < full) return seen.size;
     return await LogDir.using(path, (dir) => dir.size(path));
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
