@@ -92,12 +92,12 @@ async function allPlanted(): Promise<number> {
   const row = (...cells: string[]): void => console.log(`| ${cells.join(' | ')} |`);
   row('planted', 'noticed by', 'after (simulated)', 'took');
   row('---', '---', '---', '---');
-  for (const [name, { found }] of Object.entries(PLANTED)) {
+  for (const [name, { found, with: part = '' }] of Object.entries(PLANTED)) {
     const began = seconds();
     let [invariant, after] = ['nothing', '-'];
     for (let seed = Number(values.seed ?? 1); invariant === 'nothing' && seconds() - began < 300; seed++) {
-      const args = [`--seed=${seed}`, '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--plant=${name}`];
-      await run([...args, ...passed], (line) => {
+      const args = [`--seed=${seed}`, '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--with=${part}`];
+      await run([...args, `--plant=${name}`, ...passed], (line) => {
         const seen = /VIOLATED at ([\d.]+) s: ([^:]+):/.exec(line);
         if (seen === null || invariant !== 'nothing') return;
         [after, invariant] = [`${Math.round(Number(seen[1]) / 60)} min`, seen[2] ?? ''];

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/core/duration.ts';
 import { simulate, type Outcome, type RunOptions } from './run.ts';
 import { shrink } from './shrink.ts';
-import { drawProfile, type Action, type Mix } from './workload/actions.ts';
+import { drawProfile, PARTS, type Action, type Mix, type Part } from './workload/actions.ts';
 
 const { values } = parseArgs({
   options: {
@@ -20,6 +20,8 @@ const { values } = parseArgs({
     life: { type: 'string' },
     /** Of pods, such as `long,job`; all of them otherwise. */
     kinds: { type: 'string' },
+    /** Parts of the world beyond the plain node, such as `stale`; see PARTS. */
+    with: { type: 'string', default: '' },
     'fault-every': { type: 'string' },
     /** No faults. */
     calm: { type: 'boolean', default: false },
@@ -41,6 +43,14 @@ const { values } = parseArgs({
 const SHRINK_RUNS = 200;
 const { realCpuUsage } = process as unknown as { realCpuUsage: () => { user: number } };
 
+function partsOf(text: string): readonly Part[] {
+  return text.split(',').flatMap((name) => {
+    const part = PARTS.find((known) => known === name);
+    if (part === undefined && name !== '') throw new Error(`no part of the world is called ${name}`);
+    return part ?? [];
+  });
+}
+
 function optionsOf(seed: number): RunOptions {
   const drawn = drawProfile(seed, durationMs(values.until), Number(values.pods), values.mix as Mix);
   const { faultEveryMs, ...steady } = drawn;
@@ -52,6 +62,7 @@ function optionsOf(seed: number): RunOptions {
     profile: {
       ...steady,
       ...(values.kinds === undefined ? {} : { kinds: values.kinds.split(',') }),
+      also: partsOf(values.with),
       ...(values.life === undefined ? {} : { lifeMs: durationMs(values.life) }),
       ...(values.calm || every === undefined ? {} : { faultEveryMs: every }),
     },

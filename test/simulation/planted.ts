@@ -7,6 +7,8 @@ export type Planted = {
   readonly replace: string;
   /** The invariants that may notice it first. */
   readonly found: readonly string[];
+  /** The part of the world it shows in; see PARTS. */
+  readonly with?: string;
 };
 
 export const PLANTED: Readonly<Record<string, Planted>> = {
@@ -57,5 +59,12 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: 'this.#retryLater(uid);\n    }\n  }',
     replace: 'this.#sent.set(uid, { version: Infinity, apiUid: uid, finished: true, withheld: false });\n    }\n  }',
     found: ['status is true', 'stops in time', 'given back'],
+  },
+  'time-travel': {
+    file: 'kube/reflector.ts',
+    find: 'if (!isOlder(version, this.#seen)) return;',
+    replace: 'if (version !== undefined) return;',
+    found: ['gone stays gone', 'nothing needed is stopped'],
+    with: 'stale',
   },
 };

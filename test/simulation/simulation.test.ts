@@ -9,6 +9,7 @@ import { describe, it } from 'node:test';
 import { PLANTED } from './planted.ts';
 import { argsOf, REGRESSIONS } from './regressions.ts';
 import { shrink } from './shrink.ts';
+import { PARTS } from './workload/actions.ts';
 
 const HERE = import.meta.dirname;
 const MINUTE = 60_000;
@@ -16,7 +17,7 @@ const RUNS = Number(process.env['SIMULATION_RUNS'] ?? 0);
 const SEED = Number(process.env['SIMULATION_SEED'] ?? Date.now() % 1_000_000);
 const ALL_PLANTED = process.env['SIMULATION_PLANTED'] !== undefined;
 /** Found within simulated minutes; the others take hours of it. */
-const SOON = new Set(['early-removal', 'lost-wake-up']);
+const SOON = new Set(['early-removal', 'lost-wake-up', 'time-travel']);
 
 type Ended = { readonly code: number; readonly text: string };
 
@@ -48,6 +49,14 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.match(digestOf(first), /^[0-9a-f]{16}$/);
   });
 
+  for (const part of PARTS)
+    it(`lives through faults with ${part}`, async (t) => {
+      const args = ['--seed=20', '--until=15m', '--pods=8', '--life=4m', '--fault-every=2m', `--with=${part}`];
+      const outcome = await simulate(5 * MINUTE, ...args);
+      t.diagnostic(outcome.text);
+      assert.equal(outcome.code, 0, `${outcome.text}\n${again(args)}`);
+    });
+
   for (const regression of REGRESSIONS)
     it(`has no longer ${regression.bug}`, async (t) => {
       const args = argsOf(regression);
@@ -56,10 +65,10 @@ describe('a simulated node', { concurrency: false }, () => {
       assert.equal(outcome.code, 0, `${outcome.text}\n${again(args)}`);
     });
 
-  for (const [name, { found }] of Object.entries(PLANTED))
+  for (const [name, { found, with: part = '' }] of Object.entries(PLANTED))
     it(`finds a planted ${name}`, { skip: !ALL_PLANTED && !SOON.has(name) && 'SIMULATION_PLANTED=1' }, async (t) => {
-      const args = ['--seed=1', '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--plant=${name}`];
-      const outcome = await simulate(5 * MINUTE, ...args);
+      const args = ['--seed=1', '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--with=${part}`];
+      const outcome = await simulate(5 * MINUTE, ...args, `--plant=${name}`);
       t.diagnostic(outcome.text);
       assert.equal(outcome.code, 1, outcome.text);
       assert.ok(found.includes(violated(outcome)), outcome.text);

@@ -6,6 +6,7 @@ import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
 import { givenBack } from './given-back.ts';
+import { watchGone } from './gone-stays-gone.ts';
 import { Refusals, RestartCounts, watchCalls } from './moments.ts';
 import { newsArrives } from './news-arrives.ts';
 import { nodeIsAlive } from './node-is-alive.ts';
@@ -55,6 +56,7 @@ export class Inspector {
     this.#world = world;
     const report = (invariant: string, text: string): void => this.#report(invariant, text);
     watchCalls(world, (uid) => this.#pods().get(uid), report);
+    watchGone(world, report);
     const send = world.runtime.state.onEvent;
     world.runtime.state.onEvent = (event) => {
       this.#runtimeChanges++;

@@ -19,7 +19,13 @@ export type Profile = {
   readonly faultEveryMs?: number;
   /** Of pods; all of them when undefined. */
   readonly kinds?: readonly string[];
+  /** Parts of the world beyond the plain node. */
+  readonly also?: readonly Part[];
 };
+
+/** Each draws from a stream of its own: a seed without them means the same as before there were any. */
+export const PARTS = ['stale'] as const;
+export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
 
@@ -66,8 +72,12 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
     ...podActions(new Random(seed, 'pods'), profile),
     ...objectActions(new Random(seed, 'objects'), profile),
   ];
-  if (profile.faultEveryMs !== undefined)
-    actions.push(...faultActions(new Random(seed, 'faults'), profile.untilMs, profile.faultEveryMs));
+  const { faultEveryMs, untilMs } = profile;
+  if (faultEveryMs !== undefined) {
+    actions.push(...faultActions(new Random(seed, 'faults'), untilMs, faultEveryMs));
+    for (const part of profile.also ?? [])
+      actions.push(...faultsOf(new Random(seed, `faults ${part}`), untilMs, faultEveryMs, FAULTS[part]));
+  }
   return actions.sort((a, b) => a.atMs - b.atMs);
 }
 
@@ -147,10 +157,19 @@ const MOMENTARY: readonly string[] = [
   'clock-jump',
 ];
 
-function faultActions(random: Random, untilMs: number, everyMs: number): Action[] {
+const FAULTS: Readonly<Record<Part, readonly string[]>> = {
+  stale: ['api-stale', 'api-stale', 'api-replays', 'api-objects-vanish'],
+};
+
+const faultActions = (random: Random, untilMs: number, everyMs: number): Action[] =>
+  faultsAt(random, untilMs, everyMs, () => random.pick(random.chance(0.5) ? LASTING : MOMENTARY));
+const faultsOf = (random: Random, untilMs: number, everyMs: number, names: readonly string[]): Action[] =>
+  faultsAt(random, untilMs, 2 * everyMs, () => random.pick(names));
+
+function faultsAt(random: Random, untilMs: number, everyMs: number, draw: () => string): Action[] {
   const actions: Action[] = [];
   for (let atMs = 2 * MINUTE + random.exponential(everyMs); atMs < untilMs; atMs += random.exponential(everyMs)) {
-    const what = random.pick(random.chance(0.5) ? LASTING : MOMENTARY);
+    const what = draw();
     const forMs = Math.round(Math.min(15 * MINUTE, 500 + random.exponential(random.pick([2000, 30_000, 3 * MINUTE]))));
     actions.push({ atMs, do: what, forMs, seed: random.int(1, 2 ** 31) });
   }

@@ -18,6 +18,7 @@ export type AgentDeps = {
   readonly files: FileTree;
   /** Every line of its log. */
   readonly onLog: (text: string, severity: string) => void;
+  readonly onStart: () => void;
   /** It ended without being told to. */
   readonly onCrash: (reason: string) => void;
 };
@@ -65,6 +66,7 @@ export class Agent {
     this.#stop = new AbortController();
     this.startedAtMs = scheduler.monotonic();
     this.readyAtMs = undefined;
+    this.#deps.onStart();
     scheduler.after(0, () => void this.#run(owner, this.#stop.signal), owner);
   }
 

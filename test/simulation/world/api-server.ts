@@ -15,6 +15,7 @@ import { WatchHub } from '../../../src/devcluster/api/watch-hub.ts';
 import { seedCluster } from '../../../src/devcluster/seed.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { ApiNetwork, ApiRequest, ApiSink } from '../engine/machine.ts';
+import { LaggingReplica, newerThan } from './lagging-replica.ts';
 
 const WATCH_WINDOW = 500;
 const NODE_USER = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
@@ -31,6 +32,10 @@ export class SimApiServer implements ApiNetwork {
   readonly registry: Registry;
   readonly hub: WatchHub;
   readonly #router: Router;
+  /** Another server of the cluster, which takes the agent's lists and watches while it is behind. */
+  readonly replica: LaggingReplica;
+  /** A watch is told so many changes once more. */
+  replay = 0;
   /** How it can be reached. */
   state: 'yes' | 'refused' | 'silent' = 'yes';
   /** Asked for every request of the agent. */
@@ -48,7 +53,7 @@ export class SimApiServer implements ApiNetwork {
     this.registry = new Registry({ store: this.store, clock: systemClock }, STRATEGIES, admission(this.store));
     this.hub = new WatchHub(this.store, { windowSize: WATCH_WINDOW });
     const unused = {} as RouterDeps['proxy'];
-    this.#router = new Router({
+    const deps: RouterDeps = {
       registry: this.registry,
       hub: this.hub,
       clock: systemClock,
@@ -56,7 +61,9 @@ export class SimApiServer implements ApiNetwork {
       tokens: { issue: () => ({ token: 'simulated', expiresAtMs: 0 }) } as unknown as RouterDeps['tokens'],
       proxy: unused,
       address: () => 'api:6443',
-    });
+    };
+    this.#router = new Router(deps);
+    this.replica = new LaggingReplica(this.store, deps, WATCH_WINDOW);
     this.hub.attach();
     seedCluster(this.registry, 'CA', { ip: '10.96.0.1', port: 443 }, 6443);
   }
@@ -79,6 +86,7 @@ export class SimApiServer implements ApiNetwork {
   compact(): void {
     this.hub.compact();
     this.#router.objects.forgetPages();
+    this.replica.compact();
   }
 
   serve(request: ApiRequest, sink: ApiSink): () => void {
@@ -93,13 +101,18 @@ export class SimApiServer implements ApiNetwork {
       sink.end();
       return () => undefined;
     }
-    const response = new Response(sink, fault === 'lost');
+    const { router, since, ...taken } = this.replica.takes(request) ?? {
+      router: this.#router,
+      request: replayed(request, this.replay),
+      since: 0,
+    };
+    const response = new Response(since > 0 ? newerThan(since, sink) : sink, fault === 'lost');
     const close = (): void => {
       this.#open.delete(close);
       response.close();
     };
     this.#open.add(close);
-    void this.#route(request, response as unknown as ServerResponse & Response, NODE_USER).then(() => {
+    void this.#route(router, taken.request, response as unknown as ServerResponse & Response, NODE_USER).then(() => {
       this.onServed(request, response.statusCode);
     });
     response.once('finish', () => this.#open.delete(close));
@@ -120,11 +133,11 @@ export class SimApiServer implements ApiNetwork {
       body === undefined ? {} : { 'content-type': method === 'PATCH' ? type : 'application/json' };
     const response = new Response(sink, false);
     const request = { method, path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    await this.#route(request, response as unknown as ServerResponse & Response, ADMIN);
+    await this.#route(this.#router, request, response as unknown as ServerResponse & Response, ADMIN);
     return { status, body: text };
   }
 
-  async #route(request: ApiRequest, response: ServerResponse, user: typeof ADMIN): Promise<void> {
+  async #route(router: Router, request: ApiRequest, response: ServerResponse, user: typeof ADMIN): Promise<void> {
     try {
       const url = new URL(request.path, 'https://server');
       const info = requestInfo(request.method, url.pathname, url.searchParams);
@@ -132,7 +145,7 @@ export class SimApiServer implements ApiNetwork {
       if (!verdict.allowed) throw refusal(user, info, verdict.reason);
       const body = Readable.from(request.body === undefined ? [] : [Buffer.from(request.body)]);
       const incoming = Object.assign(body, { method: request.method, url: request.path, headers: request.headers });
-      await this.#router.route({
+      await router.route({
         request: incoming as unknown as IncomingMessage,
         response,
         query: url.searchParams,
@@ -143,6 +156,14 @@ export class SimApiServer implements ApiNetwork {
       sendError(response, err);
     }
   }
+}
+
+/** The same watch, begun so many versions earlier. */
+function replayed(request: ApiRequest, versions: number): ApiRequest {
+  const since = /\bresourceVersion=(\d+)/.exec(request.path)?.[1];
+  if (versions === 0 || since === undefined || !request.path.includes('watch=')) return request;
+  const earlier = Math.max(1, Number(since) - versions);
+  return { ...request, path: request.path.replace(/\bresourceVersion=\d+/, `resourceVersion=${earlier}`) };
 }
 
 /** As much of a ServerResponse as the embedded server uses. */

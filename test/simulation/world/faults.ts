@@ -4,9 +4,16 @@ import { ContainerState } from '../../../src/cri/gen/cri.ts';
 import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import { Random } from '../engine/random.ts';
 import { disk } from '../platform/file-latency.ts';
+import { podOf } from '../workload/pods.ts';
 import type { World } from './world.ts';
 
-type Lasting = { readonly begin: (world: World, random: Random) => void; readonly end: (world: World) => void };
+const PODS = '/api/v1/namespaces/default/pods';
+const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
+
+type Lasting = {
+  readonly begin: (world: World, random: Random, forMs: number) => void;
+  readonly end: (world: World) => void;
+};
 
 /** Answers that come and go: the agent asks for these all the time, and may always be refused one. */
 const READS = new Set(['Version', 'Status', 'ImageFsInfo', 'RuntimeConfig']);
@@ -72,6 +79,32 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     },
     end: ({ api }) => (api.fault = () => undefined),
   },
+  'api-stale': {
+    begin: ({ api, scheduler }, random, forMs) => {
+      api.replica.stop(random.pick(['waits', 'is refused', 'is refused', 'is told the past']));
+      // What happens until then is seen, and then asked for again from a server that does not know of it.
+      scheduler.after(0.8 * forMs * random.next(), () => api.breakConnections(), scheduler.world);
+    },
+    end: ({ api }) => api.replica.goOn(),
+  },
+  'api-replays': {
+    begin: ({ api }, random) => {
+      api.replay = random.pick([1, 10, 100, 400]);
+      api.breakConnections();
+    },
+    end: ({ api }) => (api.replay = 0),
+  },
+  'api-objects-vanish': {
+    begin: (world, random) => {
+      world.api.state = 'refused';
+      world.api.breakConnections();
+      void vanish(world, random);
+    },
+    end: ({ api }) => {
+      api.compact();
+      api.state = 'yes';
+    },
+  },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {
@@ -80,6 +113,21 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
   },
   'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
 };
+
+/** While nobody hears of it: pods are removed at once, some of them made anew under their name, so is a ConfigMap. */
+async function vanish({ api }: World, random: Random): Promise<void> {
+  const gone = api.store.list('pods').filter(() => random.chance(0.3));
+  for (const { object } of gone) {
+    const { name, annotations, labels } = object.metadata;
+    await api.admin('DELETE', `${PODS}/${name}`, { gracePeriodSeconds: 0 });
+    if (annotations?.['kubernetes.io/config.mirror'] !== undefined || random.chance(0.5)) continue;
+    await api.admin('POST', PODS, podOf(name, labels?.['kind'] ?? '', random.int(1, 2 ** 31)));
+  }
+  if (random.chance(0.5)) return;
+  const settings = { metadata: { name: 'settings' }, data: { value: String(random.int(1, 2 ** 31)) } };
+  await api.admin('DELETE', `${CONFIGMAPS}/settings`);
+  await api.admin('POST', CONFIGMAPS, settings);
+}
 
 /** The pressure is taken for over after five minutes. */
 const EVICTION_MS = 10 * 60_000;
@@ -128,7 +176,7 @@ export class Faults {
     if (fault === undefined) throw new Error(`no fault is called ${name}`);
     this.disturb();
     this.#active.set(name, (this.#active.get(name) ?? 0) + 1);
-    fault.begin(this.#world, random);
+    fault.begin(this.#world, random, forMs);
     scheduler.after(
       forMs,
       () => {

@@ -101,6 +101,7 @@ export class World {
         scheduler: world.scheduler,
         files: world.files,
         onLog: (line) => options.onLog?.(line),
+        onStart: () => world.api.replica.newClient(),
         onCrash: (reason) => {
           world.crashes.push(reason);
           world.trace(`agent ended by itself: ${reason}`);
