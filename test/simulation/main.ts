@@ -70,7 +70,7 @@ function optionsOf(seed: number): RunOptions {
 }
 
 function report(o: Outcome, cpuSeconds: number): void {
-  const hours = (o.simulatedMs / 3_600_000).toFixed(1);
+  const hours = (o.simulatedMs / 3_600_000).toFixed(2);
   const speed = Math.round(o.simulatedMs / 1000 / Math.max(cpuSeconds, 0.001));
   const what = `${hours} h, up to ${o.mostPods} pods, ${o.steps} events, ${speed} × real time`;
   console.log(`seed ${o.seed}: ${what}, digest ${o.digest}`);

@@ -21,19 +21,17 @@ const SOON = new Set(['early-removal', 'lost-wake-up', 'time-travel']);
 
 type Ended = { readonly code: number; readonly text: string };
 
-function simulate(timeout: number, ...args: readonly string[]): Promise<Ended> {
-  const command = [
-    '--disable-warning=ExperimentalWarning',
-    '--import',
-    join(HERE, 'register.ts'),
-    join(HERE, 'main.ts'),
-  ];
+const MACHINE = ['--disable-warning=ExperimentalWarning', '--import', join(HERE, 'register.ts'), join(HERE, 'main.ts')];
+
+function run(timeout: number, command: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [...command, ...args], { timeout, maxBuffer: 2 ** 26 }, (err, stdout, stderr) => {
+    execFile(process.execPath, command, { timeout, maxBuffer: 2 ** 26 }, (err, stdout, stderr) => {
       resolve({ code: err === null ? 0 : Number(err.code ?? 99), text: `${stdout}${stderr}`.trim() });
     });
   });
 }
+
+const simulate = (timeout: number, ...args: readonly string[]): Promise<Ended> => run(timeout, [...MACHINE, ...args]);
 
 const again = (args: readonly string[]): string => `again: npm run simulate -- ${args.join(' ')} --trace`;
 const digestOf = ({ text }: Ended): string => /digest (\w+)/.exec(text)?.[1] ?? 'none';
@@ -84,6 +82,22 @@ describe('a simulated node', { concurrency: false }, () => {
     const again = await simulate(5 * MINUTE, '--seed=1', '--stop=10m', `--actions=[${actions.join(',')}]`, planted);
     assert.equal(again.code, 1, again.text);
     assert.equal(violated(again), 'still there');
+  });
+
+  it('tells of a failure among many node-days, with the command that runs it again', async (t) => {
+    const troubled = ['--pods=20', '--life=3m', '--fault-every=1m', '--plant=lost-wake-up'];
+    const days = ['--days=0.002', '--jobs=2', '--seed=1', '--until=30m', ...troubled];
+    const { code, text } = await run(5 * MINUTE, [join(HERE, 'driver.ts'), ...days]);
+    t.diagnostic(text);
+    assert.equal(code, 1, text);
+    assert.match(text, /^seeds from 1 on, 30m each$/m);
+    assert.match(text, / of 0\.002 node-days, .* [1-9]\d* violated, /);
+    const [, first = '', command = ''] =
+      /^(seed .*\n {2}VIOLATED .*)[^]*?again: npm run simulate -- (.*) --trace$/m.exec(text) ?? [];
+    const again = await run(5 * MINUTE, [join(HERE, 'driver.ts'), ...command.split(' ')]);
+    assert.equal(again.code, 1, again.text);
+    assert.equal(digestOf(again), digestOf({ code, text: first }));
+    assert.equal(violated(again), violated({ code, text: first }));
   });
 
   it('more seeds', { skip: RUNS === 0 && 'SIMULATION_RUNS' }, async (t) => {
