@@ -9,6 +9,7 @@ import { isFault } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
+import { randomFrom, type Random } from '../lib/random.fixture.ts';
 import { mergeHints } from '../resources/topology/merge.ts';
 import type { Device } from './device.ts';
 import { DeviceManager, type DevicePluginCalls } from './device-manager.ts';
@@ -18,19 +19,6 @@ const STEPS_PER_NODE = 1000;
 const RESOURCES = ['example.com/card', 'example.com/port'];
 const HINTS = { policy: 'best-effort', nodes: [0, 1, 2, 3], distances: undefined } as const;
 const { signal } = new AbortController();
-
-/** Mulberry32: the same run every time. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
-
-type Random = ReturnType<typeof randomFrom>;
 
 /** Fewer than before now and then, some of them broken, on one NUMA node, on two or on none. */
 function randomDevices(random: Random): Map<string, Device> {

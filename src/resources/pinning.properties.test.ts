@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { CpuSet } from '../core/cpuset.ts';
 import type { MachineTopology } from '../host/topology/machine-topology.ts';
 import { isFault } from '../lib/errors.ts';
+import { randomFrom, type Random } from '../lib/random.fixture.ts';
 import { parseCpuOptions } from './cpu/cpu-options.ts';
 import { CpuState } from './cpu/cpu-state.ts';
 import { formatCpuState, parseCpuState } from './cpu/cpu-state-file.ts';
@@ -17,19 +18,6 @@ import { podOfVector, type PodVector } from './vectors.fixture.ts';
 
 const STEPS = 100_000;
 const STEPS_PER_MACHINE = 500;
-
-/** Mulberry32: the same run every time. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
-
-type Random = ReturnType<typeof randomFrom>;
 
 function randomMachine(random: Random): MachineTopology {
   const sockets = 1 + random(2);

@@ -10,7 +10,8 @@ import { EVENTS } from '../../src/kube/resources.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { ApiTamper } from './api-tamper.ts';
-import { container, Fleet, isReady, podOf } from './fleet.ts';
+import { container } from '../cluster/scene.ts';
+import { Fleet, isReady, podOf } from './fleet.ts';
 
 const never = new AbortController().signal;
 const good = (name: string): object => podOf(name, { containers: [container('main')] }, true);

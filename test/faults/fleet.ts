@@ -13,14 +13,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../src/core/node.ts';
-import type { Container, Pod, PodSpec, PodStatus } from '../../src/core/pod.ts';
+import type { Pod, PodSpec, PodStatus } from '../../src/core/pod.ts';
 import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
 import { NODES, PODS } from '../../src/kube/resources.ts';
 import { isFault } from '../../src/lib/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
+import { container } from '../cluster/scene.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import type { ObservedCall } from './cri-proxy.ts';
@@ -37,17 +37,6 @@ export function randomFrom(seed: number): (below: number) => number {
     return ((state ^ (state >>> 13)) >>> 0) % below;
   };
 }
-
-/** Ends at once when asked to. */
-const SERVE = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 1000 & wait $!; done'];
-
-export const container = (name: string, more: Partial<Container> = {}): Container => ({
-  name,
-  image: BUSYBOX_IMAGE,
-  imagePullPolicy: 'IfNotPresent',
-  command: SERVE,
-  ...more,
-});
 
 const probe = { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 5 };
 

@@ -6,7 +6,8 @@ import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
 import { timePasses, until } from '../harness/until.ts';
-import { container, Fleet, podOf } from './fleet.ts';
+import { container } from '../cluster/scene.ts';
+import { Fleet, podOf } from './fleet.ts';
 
 const never = new AbortController().signal;
 const SLOW_READY = {

@@ -1,25 +1,13 @@
 // Random hints of up to four providers, 100,000 merges: what must hold of every result, whatever was said.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomFrom, type Random } from '../../lib/random.fixture.ts';
 import type { HintsByResource, TopologyHint } from './hint-provider.ts';
 import { mergeHints, type TopologyPolicyName } from './merge.ts';
 
 const STEPS = 100_000;
 const NODES = [0, 1, 2, 3];
 const POLICIES: readonly TopologyPolicyName[] = ['best-effort', 'restricted', 'single-numa-node'];
-
-/** Mulberry32: the same run every time. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % below;
-  };
-}
-
-type Random = ReturnType<typeof randomFrom>;
 
 /** No opinion, none possible, or some sets of nodes. */
 function randomHints(random: Random): readonly TopologyHint[] | undefined {
