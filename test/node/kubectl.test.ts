@@ -1,6 +1,6 @@
 // Real, unmodified kubectl on a real node: the versions of test/harness/kubectl-binaries.ts.
 import { strict as assert } from 'node:assert';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -20,12 +20,17 @@ spec:
     command: [sh, -c, "echo started; trap 'exit 0' TERM; sleep 100000 & wait"]
 `;
 
+type Scene = { readonly cluster: DevCluster; readonly work: string };
+
 describe('kubectl', { skip: process.getuid?.() === 0 ? false : 'needs root' }, () => {
   let cluster: DevCluster;
   let work: string;
   before(async () => {
     cluster = await DevCluster.make();
     work = await mkdtemp('/tmp/kts-kubectl-');
+    const editor = join(work, 'editor.sh');
+    await writeFile(editor, '#!/bin/sh\nsed -i "s/note: hello/note: edited/" "$1"\n', { mode: 0o755 });
+    process.env['KUBE_EDITOR'] = editor;
     await cluster.up();
   });
   after(async () => {
@@ -33,20 +38,66 @@ describe('kubectl', { skip: process.getuid?.() === 0 ? false : 'needs root' }, (
     await rm(work, { recursive: true, force: true });
   });
 
-  for (const kubectl of kubectls()) describe(kubectl.version, () => commands(kubectl, () => ({ cluster, work })));
+  // Most of the time goes by in waiting: each version has a namespace, and they take no notice of each other.
+  describe('commands', { concurrency: true }, () => {
+    for (const [i, kubectl] of kubectls().entries())
+      describe(kubectl.version, { concurrency: 1 }, () => commands(kubectl, `v${i}`, () => ({ cluster, work })));
+  });
+  for (const kubectl of kubectls())
+    describe(`${kubectl.version} and the whole node`, () => nodeCommands(kubectl, () => ({ cluster, work })));
 });
 
-function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: string }): void {
-  let binary: string;
-  before(async () => {
-    binary = await kubectl.path();
-  });
-  const any = (args: string[], input?: string): Promise<Ran> => scene().cluster.kubectl(binary, args, input);
-  const ok = async (args: string[], input?: string): Promise<string> => {
+type Calls = {
+  readonly any: (args: readonly string[], input?: string) => Promise<Ran>;
+  readonly ok: (args: readonly string[], input?: string) => Promise<string>;
+};
+
+/** Runs it in a namespace, unless the arguments name another. */
+function callsOf(binary: () => string, cluster: () => DevCluster, namespace: string): Calls {
+  const any = (args: readonly string[], input?: string): Promise<Ran> =>
+    cluster().kubectl(binary(), [`--namespace=${namespace}`, ...args], input);
+  const ok = async (args: readonly string[], input?: string): Promise<string> => {
     const ran = await any(args, input);
     assert.equal(ran.code, 0, `kubectl ${args.join(' ')}: ${ran.stdout}${ran.stderr}`);
     return ran.stdout;
   };
+  return { any, ok };
+}
+
+function nodeCommands(kubectl: Kubectl, scene: () => Scene): void {
+  it('cordon, drain, uncordon', async () => {
+    const binary = await kubectl.path();
+    const { ok } = callsOf(
+      () => binary,
+      () => scene().cluster,
+      'default',
+    );
+    const { nodeName } = await scene().cluster.settings();
+    await ok(['create', 'deployment', 'gone', '--image=localhost/busybox:1', '--', 'sleep', '100000']);
+    await ok(['rollout', 'status', 'deployment/gone', '--timeout=60s']);
+    const only = ['--pod-selector=app=gone', '--grace-period=1', '--timeout=30s'];
+    assert.match(await ok(['drain', nodeName, '--ignore-daemonsets', ...only]), /evicted/);
+    assert.match(await ok(['get', 'node', nodeName]), /SchedulingDisabled/);
+    await ok(['uncordon', nodeName]);
+    await ok(['delete', 'deployment', 'gone']);
+  });
+}
+
+function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void {
+  let binary: string;
+  let work: string;
+  const { any, ok } = callsOf(
+    () => binary,
+    () => scene().cluster,
+    namespace,
+  );
+  before(async () => {
+    binary = await kubectl.path();
+    work = join(scene().work, namespace);
+    await mkdir(work);
+    await ok(['create', 'namespace', namespace]);
+    await until('pods may be made', async () => (await any(['get', 'serviceaccount', 'default'])).code === 0);
+  });
 
   /** For commands and flags that the oldest kubectl does not have. */
   const inNewer = (what: string, does: () => Promise<void>): void => {
@@ -59,7 +110,7 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
   };
 
   it('apply, get, wait', async () => {
-    const file = join(scene().work, 'pod.yaml');
+    const file = join(work, 'pod.yaml');
     await writeFile(file, MANIFEST);
     assert.match(await ok(['apply', '-f', file]), /pod\/app created/);
     assert.match(await ok(['apply', '-f', file]), /pod\/app (unchanged|configured)/);
@@ -70,7 +121,7 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
     assert.match(await ok(['get', 'pods', 'app']), /NAME +READY +STATUS +RESTARTS +AGE\napp +1\/1 +Running +0/);
     assert.match(await ok(['get', 'pods', '-o', 'wide', '-A']), /NOMINATED NODE/);
     assert.match(await ok(['get', 'nodes']), / Ready /);
-    assert.match(await ok(['get', 'all']), /service\/kubernetes/);
+    assert.match(await ok(['get', 'all', '--namespace=default']), /service\/kubernetes/);
     assert.match(await ok(['get', 'pod', 'app', '-o', 'jsonpath={.status.phase}']), /^Running$/);
     const bad = await any(
       ['apply', '-f', '-'],
@@ -89,7 +140,7 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
 
   it('describe, events, logs', async () => {
     const reported = await ok(['describe', 'pod', 'app']);
-    assert.match(reported, /Successfully assigned default\/app/);
+    assert.match(reported, new RegExp(`Successfully assigned ${namespace}/app`));
     assert.match(reported, /Started +.*kubelet/);
     assert.match(await ok(['describe', 'node']), /Allocated resources:/);
     assert.match(await ok(['get', 'events']), /Scheduled/);
@@ -109,7 +160,7 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
     assert.equal(await ok(['exec', '-i', 'app', '--', 'cat'], 'from stdin'), 'from stdin');
     const failed = await any(['exec', 'app', '--', 'sh', '-c', 'exit 7']);
     assert.equal(failed.code, 7);
-    const [source, back] = [join(scene().work, 'source'), join(scene().work, 'back')];
+    const [source, back] = [join(work, 'source'), join(work, 'back')];
     await writeFile(source, 'x'.repeat(300_000));
     await ok(['cp', source, 'app:/tmp/copied']);
     await ok(['cp', 'app:/tmp/copied', back]);
@@ -120,9 +171,6 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
     await ok(['label', 'pod', 'app', 'tier=front']);
     await ok(['annotate', 'pod', 'app', 'note=hello']);
     assert.match(await ok(['get', 'pods', '-l', 'tier=front', '-o', 'name']), /^pod\/app\n$/);
-    const editor = join(scene().work, 'editor.sh');
-    await writeFile(editor, '#!/bin/sh\nsed -i "s/note: hello/note: edited/" "$1"\n', { mode: 0o755 });
-    process.env['KUBE_EDITOR'] = editor;
     assert.match(await ok(['edit', 'pod', 'app']), /edited/);
     assert.equal(await ok(['get', 'pod', 'app', '-o', 'jsonpath={.metadata.annotations.note}']), 'edited');
     const refused = await any(['patch', 'pod', 'app', '-p', '{"spec":{"restartPolicy":"Never"}}']);
@@ -130,7 +178,7 @@ function commands(kubectl: Kubectl, scene: () => { cluster: DevCluster; work: st
   });
 
   it('port-forward', async () => {
-    const forward = scene().cluster.spawnKubectl(binary, ['port-forward', 'pod/hello', ':8080']);
+    const forward = scene().cluster.spawnKubectl(binary, ['port-forward', '--namespace=default', 'pod/hello', ':8080']);
     try {
       const port = await new Promise<number>((resolve, reject) => {
         forward.stdout?.on('data', (chunk: Buffer) => {
@@ -266,24 +314,14 @@ spec:
     await until('there are no pods', async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])) === '');
   });
 
-  it('cordon, drain, uncordon', async () => {
-    const { nodeName } = await scene().cluster.settings();
-    await ok(['create', 'deployment', 'gone', '--image=localhost/busybox:1', '--', 'sleep', '100000']);
-    await ok(['rollout', 'status', 'deployment/gone', '--timeout=60s']);
-    const only = ['--pod-selector=app=gone', '--grace-period=1', '--timeout=30s'];
-    assert.match(await ok(['drain', nodeName, '--ignore-daemonsets', ...only]), /evicted/);
-    assert.match(await ok(['get', 'node', nodeName]), /SchedulingDisabled/);
-    await ok(['uncordon', nodeName]);
-    await ok(['delete', 'deployment', 'gone']);
-  });
-
   it('create and delete a namespace with what is in it', async () => {
-    await ok(['create', 'namespace', 'ns']);
-    await ok(['create', 'configmap', 'cm', '--from-literal=a=b', '-n', 'ns']);
-    await ok(['create', 'secret', 'generic', 's', '--from-literal=p=q', '-n', 'ns']);
-    assert.equal(await ok(['get', 'secret', 's', '-n', 'ns', '-o', 'jsonpath={.data.p}']), 'cQ==');
-    await ok(['delete', 'namespace', 'ns', '--timeout=30s']);
-    assert.notEqual((await any(['get', 'namespace', 'ns'])).code, 0);
+    const other = `other-${namespace}`;
+    await ok(['create', 'namespace', other]);
+    await ok(['create', 'configmap', 'cm', '--from-literal=a=b', '-n', other]);
+    await ok(['create', 'secret', 'generic', 's', '--from-literal=p=q', '-n', other]);
+    assert.equal(await ok(['get', 'secret', 's', '-n', other, '-o', 'jsonpath={.data.p}']), 'cQ==');
+    await ok(['delete', 'namespace', other, '--timeout=30s']);
+    assert.notEqual((await any(['get', 'namespace', other])).code, 0);
   });
 
   inNewest('why a pod is not ready is on the pod, until it is', async () => {
