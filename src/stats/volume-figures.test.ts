@@ -73,6 +73,19 @@ test('projected volumes, the token of every pod among them, have no figures, as 
   );
 });
 
+test('a pod with nothing but projected volumes is not looked at', async () => {
+  const { clock, walks, measuring } = setup(
+    [pod('a', [{ name: 'token', projected: { sources: [] } }]), pod('b', [])],
+    {},
+  );
+  await measuring.measureDue(never);
+  await clock.advance(600_000);
+  await measuring.measureDue(never);
+  assert.deepEqual(walks, []);
+  assert.deepEqual(measuring.of(podUid('a')), { ephemeral: [], others: [] });
+  assert.deepEqual(measuring.of(podUid('b')), { ephemeral: [], others: [] });
+});
+
 test('only what is on the disk and dies with the pod is ephemeral storage', async () => {
   const volumes = [
     { name: 'disk', emptyDir: {} },

@@ -44,6 +44,8 @@ const LOOK_EVERY_MS = 10_000;
 /** Pods that are due so soon are measured together with one that is: what it takes to begin is paid once. */
 const TOGETHER_MS = 10_000;
 
+const NOTHING: PodVolumeFigures = { ephemeral: [], others: [] };
+
 export class VolumeMeasuring implements Runnable {
   readonly name = 'volume-measuring';
   readonly #deps: VolumeMeasuringDeps;
@@ -82,11 +84,18 @@ export class VolumeMeasuring implements Runnable {
         this.#figures.delete(uid);
       }
     const now = clock.monotonic();
+    for (const pod of pods) if (!this.#dueAt.has(uidOf(pod)) && !hasAny(pod)) this.#nothingOf(uidOf(pod));
     const isDueIn = (pod: Pod, ms: number): boolean => (this.#dueAt.get(uidOf(pod)) ?? 0) <= now + ms;
     if (!pods.some((pod) => isDueIn(pod, 0))) return;
     const due = new Map(pods.filter((pod) => isDueIn(pod, TOGETHER_MS)).map((pod) => [uidOf(pod), pod]));
     for (const uid of due.keys()) this.#dueAt.set(uid, now + this.#periodMs * (1 + clock.random()));
     await this.#measure(due, signal);
+  }
+
+  /** Nearly every pod has a token and no more: for those nobody looks at the disk, nor at the mount table. */
+  #nothingOf(uid: PodUid): void {
+    this.#dueAt.set(uid, Infinity);
+    this.#figures.set(uid, NOTHING);
   }
 
   async #measure(due: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<void> {
@@ -125,6 +134,8 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
 
 /** Upstream has no metrics of projected volumes, the token of every pod among them. */
 const hasMetrics = (volume: Volume): boolean => volume.projected === undefined;
+
+const hasAny = (pod: Pod): boolean => (pod.spec.volumes ?? []).some(hasMetrics);
 
 function claimOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;

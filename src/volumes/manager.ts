@@ -321,8 +321,8 @@ export class VolumeManager implements Runnable {
         },
       ),
     );
-    for (const [name, { hostPath }] of this.mountsOf(uid)) {
-      if (asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
+    for (const [name, { hostPath, unmeasured }] of this.mountsOf(uid)) {
+      if (unmeasured === true || asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
       const usage = await this.#measure(uid, name, signal, () => this.#count(hostPath, table, signal));
       if (usage !== undefined) usages.set(name, usage);
     }

@@ -49,6 +49,8 @@ export type MountedVolume = {
   readonly refreshAtMs?: number;
   /** `setUp` wants to be called with every sync of the pod. */
   readonly republish?: boolean;
+  /** How much it holds is told to nobody, and not looked at. */
+  readonly unmeasured?: boolean;
 };
 
 /** A volume of which only what is on disk is known. */

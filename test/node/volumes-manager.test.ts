@@ -129,32 +129,34 @@ test('kinds without a plugin are refused at once', async () => {
   }
 });
 
-test('only volumes that a container uses are mounted; image volumes have no host path', async () => {
+test('only volumes that a container uses are mounted; image volumes have no host path, projected ones no figures', async () => {
   const volumes = bench.open();
   const pod = podNamed('some', {
     volumes: [
       { name: 'used', emptyDir: {} },
       { name: 'idle', configMap: { name: 'missing' } },
       { name: 'img', image: { reference: 'r' } },
+      { name: 'proj', projected: { sources: [{ downwardAPI: { items: [] } }] } },
     ],
     containers: [
       {
         name: 'c',
         volumeMounts: [
           { name: 'used', mountPath: '/u' },
+          { name: 'proj', mountPath: '/p' },
           { name: 'img', mountPath: '/i' },
         ],
       },
     ],
   });
   await volumes.manager.waitMounted(pod, bench.signal);
-  assert.deepEqual([...volumes.manager.mountsOf('uid-some').keys()], ['used']);
+  assert.deepEqual([...volumes.manager.mountsOf('uid-some').keys()].sort(), ['proj', 'used']);
   const stats = await Array.fromAsync(volumes.manager.statsOf(['uid-some', 'uid-none'], bench.signal));
   assert.deepEqual(
-    stats.map(({ uid, volumes: found }) => [uid, found.get('used')?.inodesUsed]),
+    stats.map(({ uid, volumes: found }) => [uid, found.get('used')?.inodesUsed, [...found.keys()]]),
     [
-      ['uid-some', 1],
-      ['uid-none', undefined],
+      ['uid-some', 1, ['used']],
+      ['uid-none', undefined, []],
     ],
   );
   await removed(volumes, pod);

@@ -14,6 +14,8 @@ export interface ContentSource {
   readonly medium: 'disk' | 'memory';
   collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content>;
   references(volume: Volume): readonly ObjectReference[];
+  /** As of what is mounted. */
+  readonly unmeasured?: boolean;
 }
 
 export type WrittenVolumeDeps = {
@@ -68,6 +70,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
       hostPath,
       readOnly: true,
       selinuxRelabel: true,
+      ...(this.#source.unmeasured === true ? { unmeasured: true } : {}),
       ...(content.refreshAtMs === undefined ? {} : { refreshAtMs: content.refreshAtMs }),
     };
   }
