@@ -32,7 +32,7 @@ function scripted(verbs: Partial<Pick<VolumePlugin, 'setUp' | 'tearDown'>>) {
       resolve: () => Promise.resolve({ plugin, specName: 'v', volumeMode: 'Filesystem', readOnly: false }),
       byName: () => plugin,
     },
-    podDirs: { ensure: () => Promise.resolve() },
+    podDirs: { ensureOnce: () => Promise.resolve() },
     subPaths: { cleanUp: () => Promise.resolve() },
     events: { pod: () => undefined, node: () => undefined },
     clock,

@@ -384,7 +384,7 @@ export class VolumeManager implements Runnable {
           ...(node === undefined ? {} : { node }),
           ...(expander === undefined ? {} : { expander }),
           isUsedByOthers: (name, own) => this.#isUsedByOthers(name, own),
-          ensurePodDirs: (id) => podDirs.ensure(id),
+          ensurePodDirs: (id) => podDirs.ensureOnce(id),
           cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),
         },
         {

@@ -31,6 +31,13 @@ export async function removeEmptyDir(path: string): Promise<void> {
   }
 }
 
+/** Whether an empty directory was there, and is no more. */
+const isRemoved = (path: string): Promise<boolean> =>
+  rmdir(path).then(
+    () => true,
+    () => false,
+  );
+
 const isThere = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
@@ -40,6 +47,8 @@ const isThere = (path: string): Promise<boolean> =>
 export class PodDirs {
   readonly #layout: VolumeLayout;
   readonly #mounter: Pick<Mounter, 'table'>;
+  /** Pods whose directories were there once since this agent started. */
+  readonly #seen = new Set<string>();
 
   constructor(layout: VolumeLayout, mounter: Pick<Mounter, 'table'>) {
     this.#layout = layout;
@@ -47,15 +56,29 @@ export class PodDirs {
   }
 
   async ensure(uid: string): Promise<void> {
-    const dirs = [this.#layout.podDir(uid), this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
+    const isNew = !this.#seen.has(uid) && (await this.#makePodDir(uid));
+    const rest = [this.#layout.volumesDir(uid), this.#layout.pluginsDir(uid)];
     // Asked for with every step of a pod, made once, the last of them last.
-    if (await isThere(dirs.at(-1) ?? '')) return;
+    if (isNew || !(await isThere(rest.at(-1) ?? ''))) {
+      if (!isNew) await this.#makePodDir(uid);
+      for (const dir of rest) await ensureDir(dir, PRIVATE);
+    }
+    this.#seen.add(uid);
+  }
+
+  /** For the steps within one pass over a pod, which begins with `ensure`. */
+  async ensureOnce(uid: string): Promise<void> {
+    if (!this.#seen.has(uid)) await this.ensure(uid);
+  }
+
+  async #makePodDir(uid: string): Promise<boolean> {
+    const dir = this.#layout.podDir(uid);
     try {
-      for (const dir of dirs) await ensureDir(dir, PRIVATE);
+      return await ensureDir(dir, PRIVATE);
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT') throw err;
       await mkdir(this.#layout.podsDir, { recursive: true, mode: PRIVATE });
-      for (const dir of dirs) await ensureDir(dir, PRIVATE);
+      return ensureDir(dir, PRIVATE);
     }
   }
 
@@ -70,19 +93,16 @@ export class PodDirs {
     }
   }
 
-  /** `<plugin dir>/<volume>` of every volume directory a pod still has. */
-  volumeDirs(uid: string): Promise<string[]> {
-    return namesOfVolumesIn(this.#layout.volumesDir(uid));
-  }
-
   /**
    * Removes the directory of a pod that nobody knows any more. Volumes are not data of ours to delete: while one is
    * mounted or has a directory, this is a `conflict` that says which.
    */
   async removeOrphan(uid: string, signal: AbortSignal): Promise<void> {
     const path = this.#layout.podDir(uid);
+    this.#seen.delete(uid);
     try {
       await this.#removeVolumeDirs(uid);
+      await isRemoved(this.#layout.emptyDirMetaDir(uid)); // below otherwise, with more calls
       await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
     } catch (err) {
       // Nothing above goes through a mount point. The mount table is long on a full node: it is read to explain.
@@ -96,13 +116,18 @@ export class PodDirs {
 
   async #removeVolumeDirs(uid: string): Promise<void> {
     const path = this.#layout.podDir(uid);
-    for (const dir of await this.volumeDirs(uid)) {
-      const volume = join(this.#layout.volumesDir(uid), dir);
-      try {
-        await rmdir(volume);
-      } catch (err) {
-        if (errnoOf(err) === 'ENOENT') continue;
-        throw new KubeletError('conflict', `pod directory ${path} still has the volume ${dir}`, { cause: err });
+    const volumes = this.#layout.volumesDir(uid);
+    for (const kind of await namesIn(volumes)) {
+      // Nearly always nothing is left but this.
+      if (await isRemoved(join(volumes, kind))) continue;
+      for (const name of await namesIn(join(volumes, kind))) {
+        try {
+          await rmdir(join(volumes, kind, name));
+        } catch (err) {
+          if (errnoOf(err) === 'ENOENT') continue;
+          const dir = `${kind}/${name}`;
+          throw new KubeletError('conflict', `pod directory ${path} still has the volume ${dir}`, { cause: err });
+        }
       }
     }
     // A link that is left stands for a bind and a loop device elsewhere, which somebody must still remove.
