@@ -85,11 +85,14 @@ async function openContainerDir(path: string): Promise<OpenDir> {
   try {
     const pod = await root.openDir(basename(podDir));
     try {
-      return await pod.openDir(basename(path));
+      const dir = await pod.openDir(basename(path));
+      root.closeNow(); // that one is on the same filesystem
+      return dir;
     } finally {
       pod.closeNow();
     }
-  } finally {
+  } catch (err) {
     await root.close();
+    throw err;
   }
 }

@@ -173,7 +173,6 @@ export class ContainerStarter {
       this.#restartCount(container, context),
       envReader.read(pod, container, mounted, facts, signal),
       this.#hostsFile(context),
-      mkdir(join(podLogDir(this.#facts.podLogsDir, pod), container.name), { recursive: true, mode: 0o755 }),
     ]);
     const subPaths = await this.#subPaths(container, env, images, context, signal);
     const mounts = volumeMounts(
@@ -209,13 +208,16 @@ export class ContainerStarter {
     return { config, restartCount, terminationLog };
   }
 
+  /** Makes the directory of the container's logs: one that was there may tell of instances that the runtime forgot. */
   async #restartCount(container: Container, { pod, snapshot }: SyncContext): Promise<number> {
+    const dir = join(podLogDir(this.#facts.podLogsDir, pod), container.name);
+    const isNew = (await mkdir(dir, { recursive: true, mode: 0o755 })) !== undefined;
     const newest = newestOf(snapshot, container.name);
     // One that never started leaves its number to the next.
     if (newest !== undefined) return restartCountOf(newest) + (newest.state === 'created' ? 0 : 1);
     const told = restartCountFromStatus(pod, container.name);
+    if (isNew) return told;
     try {
-      const dir = join(podLogDir(this.#facts.podLogsDir, pod), container.name);
       const names = await OpenDir.using(dir, (logs) => logs.names(isNumberedLog, MAX_LOGS));
       return Math.max(told, restartCountFromLogs(names));
     } catch (err) {
