@@ -208,19 +208,38 @@ async function requireSuccess(
 }
 
 async function bodyOf(request: HttpRequest, body: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
   const what = `${request.method} ${pathOf(request)}`;
   try {
-    for await (const chunk of body) {
-      size += (chunk as Buffer).length;
-      if (size > maxBytes) throw new KubeletError('invalid', `${what}: the answer is larger than ${maxBytes} bytes`);
-      chunks.push(chunk as Buffer);
-    }
+    return await wholeOf(body, maxBytes, what);
   } catch (err) {
     throw transportError(what, err, signal);
   } finally {
     body.destroy();
   }
-  return Buffer.concat(chunks);
 }
+
+/** By events: every pod has some requests, and `for await` costs one of them a tenth of its CPU. */
+function wholeOf(body: Readable, maxBytes: number, what: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (body.destroyed) return reject(body.errored ?? cutShort());
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let isWhole = false;
+    body.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBytes) chunks.push(chunk);
+      else reject(new KubeletError('invalid', `${what}: the answer is larger than ${maxBytes} bytes`));
+    });
+    body.once('end', () => {
+      isWhole = true;
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
+    body.once('error', reject);
+    // An error is dear to make where nobody would hear of it.
+    body.once('close', () => {
+      if (!isWhole) reject(cutShort());
+    });
+  });
+}
+
+const cutShort = (): Error => new Error('the connection ended before the answer did');
