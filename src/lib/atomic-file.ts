@@ -4,11 +4,14 @@ import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import { errnoOf } from './errors.ts';
+import { Lru } from './lru.ts';
 
 /** Names the writer, so that a later one knows what a killed process has left. */
 const TEMPORARY = /\.(\d+)-(\d+)-[0-9a-f]{12}\.tmp$/;
 /** Names of this thread that are being written. */
 const writing = new Set<string>();
+/** Directories in which nothing of killed processes is left: looking again with every write costs more than it finds. */
+const clean = new Lru<string, true>(64);
 
 /** Writes `data` beside `path`, syncs it, renames it over `path` and syncs the directory. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
@@ -22,7 +25,7 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, m
   } finally {
     writing.delete(basename(temporary));
   }
-  await removeLeftOver(dirname(path));
+  if (clean.get(dirname(path)) === undefined) await removeLeftOver(dirname(path));
   const directory = await open(dirname(path), 'r');
   try {
     await directory.sync();
@@ -46,9 +49,15 @@ async function replaceBy(temporary: string, path: string, data: string | Uint8Ar
 /** A process that was killed between writing and renaming; what cannot be removed is tried again at the next write. */
 async function removeLeftOver(directory: string): Promise<void> {
   const names = await readdir(directory).catch(() => []);
-  for (const name of names)
-    if (isLeftOver(name)) await rm(join(directory, name), { force: true }).catch(() => undefined);
+  const left = await Promise.all(names.filter(isLeftOver).map((name) => isLeft(join(directory, name))));
+  if (!left.includes(true)) clean.set(directory, true);
 }
+
+const isLeft = (path: string): Promise<boolean> =>
+  rm(path, { force: true }).then(
+    () => false,
+    () => true,
+  );
 
 function isLeftOver(name: string): boolean {
   const [, pid, thread] = TEMPORARY.exec(name) ?? [];
