@@ -15,6 +15,8 @@ import { MINUTE, OWN_PROCESS, runCommand, runTests } from './test-run.ts';
 const SIDE_BY_SIDE = 2;
 /** What is measured in them would be wrong beside others. */
 const ALONE: readonly string[] = ['test/contracts/api-server/load.test.ts', 'test/node/probes.test.ts'];
+/** They wait for minutes and hardly work meanwhile: they run beside the others, in a lane of their own. */
+const AT_REST: readonly string[] = ['test/cluster/at-rest.test.ts'];
 /** Both start a cluster on its default ports: one after the other, in one lane. */
 const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
 /** The longest first, so that none of them is left for the end. */
@@ -37,6 +39,12 @@ const LONG: readonly string[] = [
   'test/faults/frozen/matrix.test.ts',
 ];
 
+/** A third of the time of all unit tests is theirs: those of one half take as long as those of the other. */
+const LONG_UNIT_TESTS: readonly [readonly string[], readonly string[]] = [
+  ['src/runtime/random.test.ts'],
+  ['src/volumes/csi/faults.test.ts', 'src/server/server.test.ts', 'src/sources/decode.test.ts'],
+];
+
 /** Each job is one file, or several that must not run at the same time. */
 async function testJobs(jobs: readonly (readonly string[])[], lanes: number): Promise<Outcome[]> {
   const waiting = [...jobs];
@@ -55,8 +63,8 @@ const testAlone = (files: readonly string[]): Promise<Outcome[]> => testJobs([fi
 async function unitTests(): Promise<Outcome[]> {
   const shared = globSync('src/**/*.test.ts')
     .sort()
-    .filter((file) => !OWN_PROCESS.includes(file));
-  const half = (rest: number): string[] => shared.filter((_, i) => i % 2 === rest);
+    .filter((file) => !OWN_PROCESS.includes(file) && !LONG_UNIT_TESTS.flat().includes(file));
+  const half = (which: 0 | 1): string[] => [...LONG_UNIT_TESTS[which], ...shared.filter((_, i) => i % 2 === which)];
   return Promise.all([
     runTests('unit tests, first half', half(0), 'shared process', 10 * MINUTE).then(report),
     runTests('unit tests, second half', half(1), 'shared process', 10 * MINUTE).then(report),
@@ -72,9 +80,10 @@ const fast = async (): Promise<Outcome[]> => [
 async function everything(): Promise<Outcome[]> {
   const first = await fast();
   const found = globSync('test/**/*.test.ts').sort();
-  const named = new Set([...ALONE, ...DEFAULT_PORTS, ...LONG]);
+  const named = new Set([...ALONE, ...AT_REST, ...DEFAULT_PORTS, ...LONG]);
   const jobs = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
-  const whole = [...(await testJobs(jobs, SIDE_BY_SIDE)), ...(await testAlone(ALONE))];
+  const beside = await Promise.all([testJobs(jobs, SIDE_BY_SIDE), testJobs([AT_REST], 1)]);
+  const whole = [...beside.flat(), ...(await testAlone(ALONE))];
   const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) console.log('\nonce more, alone, as a diagnosis:');
   for (const { name, ok } of await testAlone(failed))
@@ -87,6 +96,8 @@ if (named.length === 0) await ensurePackages();
 // Nothing that an earlier run left in the temporary folder can help or hurt this one.
 const folder = mkdtempSync(join(tmpdir(), 'kts-run-'));
 process.env['TMPDIR'] = folder;
+// Every file is a process of its own that loads much the same code: types are stripped and code is compiled once.
+process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '..', 'node_modules', '.cache', 'kubelet-ts');
 const tracesBefore = traces();
 const begun = performance.now();
 const outcomes = named[0] === '--fast' ? await fast() : named.length > 0 ? await testAlone(named) : await everything();

@@ -40,17 +40,14 @@ const containerOf = (pod: Pod): string => statusOf(pod, 'main')?.containerID ?? 
 
 export function restartSuite(node: () => TestNode): void {
   describe('restarts', () => {
-    staticPods(node);
-    rewrittenStaticPod(node);
     adoptedStaticPod(node);
     restarted(node);
     deletedNode(node);
     outage(node);
-    offline(node);
   });
 }
 
-function staticPods(node: () => TestNode): void {
+export function staticPods(node: () => TestNode): void {
   it('mirrors a static pod, again when the mirror is deleted, and not the container', async () => {
     const n = node();
     writeFileSync(join(n.manifests, 'web.json'), manifest('web'));
@@ -85,7 +82,7 @@ function staticPods(node: () => TestNode): void {
   });
 }
 
-function rewrittenStaticPod(node: () => TestNode): void {
+export function rewrittenStaticPod(node: () => TestNode): void {
   it('restarts a static pod whose file is removed and written again; the mirror stays while the pod ends', async () => {
     const n = node();
     const file = join(n.manifests, 'again.json');
@@ -241,32 +238,55 @@ function outage(node: () => TestNode): void {
   });
 }
 
-function offline(node: () => TestNode): void {
-  it('brings its pods back after a reboot without the API server, and reports them when that is back', async () => {
-    const n = node();
-    const s = await Scene.open(n, 'offline');
-    await nodeReady(n);
-    const made = await needyPod(s);
-    const before = await s.ready('remembered');
-    const uid = made.metadata.uid ?? '';
-    const seen = await inside(n, uid);
-    assert.match(seen, /^from the map hidden a.b hidden\n/);
-    await until('all is written down', () => existsSync(join(n.dir, 'kubelet', 'last_known', 'tokens.json')), 10_000);
-    await timePasses(1000, 'another instant'); // changes are written within a moment
-    await n.kubelet.kill('SIGKILL');
-    await n.api.stop();
-    await reboot(n);
-    await n.kubelet.start(n.healthzPort);
-    await until('the pod runs again', async () => (await runningOf(n, uid)) === 1, PATIENCE_MS);
-    assert.equal(await inside(n, uid), seen, 'with what it had before');
-    await n.api.start();
-    const pod = await s.until('remembered', 'is reported', (p) => containerOf(p) !== containerOf(before));
-    assert.equal(pod.metadata.uid, uid);
-    await s.ready('remembered');
-    await nodeReady(n);
-    await s.patch(SECRETS, 'hidden', { stringData: { 'a.b': 'found' } });
-    await until('fresh values replace the old ones', async () => isFresh(seen, await inside(n, uid)), PATIENCE_MS);
+/** What the pod that comes back saw before. */
+type Remembered = { readonly uid: string; readonly seen: string };
+
+export function rebootSuite(node: () => TestNode, meanwhile: () => void): void {
+  let remembered: Remembered | undefined;
+  describe('a reboot without the API server', () => {
+    it('brings its pods back, and reports them when the API server is there', async () => {
+      remembered = await rebootOffline(node());
+    });
+
+    // After an outage objects are asked for one by one, over half a minute.
+    describe('and when the API server is back', { concurrency: true }, () => {
+      it('replaces what pods remembered by fresh values', async () => {
+        assert.ok(remembered !== undefined, 'the pod is back');
+        const { uid, seen } = remembered;
+        const look = async (): Promise<boolean> => isFresh(seen, await inside(node(), uid));
+        await until('fresh values replace the old ones', look, PATIENCE_MS);
+        const s = await Scene.open(node(), 'offline');
+        await s.delete('remembered');
+        await s.gone('remembered');
+      });
+      meanwhile();
+    });
   });
+}
+
+async function rebootOffline(n: TestNode): Promise<Remembered> {
+  const s = await Scene.open(n, 'offline');
+  await nodeReady(n);
+  const made = await needyPod(s);
+  const before = await s.ready('remembered');
+  const uid = made.metadata.uid ?? '';
+  const seen = await inside(n, uid);
+  assert.match(seen, /^from the map hidden a.b hidden\n/);
+  await until('all is written down', () => existsSync(join(n.dir, 'kubelet', 'last_known', 'tokens.json')), 10_000);
+  await timePasses(1000, 'another instant'); // changes are written within a moment
+  await n.kubelet.kill('SIGKILL');
+  await n.api.stop();
+  await reboot(n);
+  await n.kubelet.start(n.healthzPort);
+  await until('the pod runs again', async () => (await runningOf(n, uid)) === 1, PATIENCE_MS);
+  assert.equal(await inside(n, uid), seen, 'with what it had before');
+  await n.api.start();
+  const pod = await s.until('remembered', 'is reported', (p) => containerOf(p) !== containerOf(before));
+  assert.equal(pod.metadata.uid, uid);
+  await s.ready('remembered');
+  await nodeReady(n);
+  await s.patch(SECRETS, 'hidden', { stringData: { 'a.b': 'found' } });
+  return { uid, seen };
 }
 
 /** A pod that needs something of every kind the API server has for pods. */
