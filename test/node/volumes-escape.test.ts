@@ -14,7 +14,8 @@ const namespace = 'default';
 const never = new AbortController().signal;
 const SECRET = 'only root may know this';
 
-describe('files shared with hostile containers', () => {
+// Each with pods of its own.
+describe('files shared with hostile containers', { concurrency: true }, () => {
   let node: TestNode;
   let victim: string;
   before(async () => {

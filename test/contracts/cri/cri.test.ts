@@ -1,27 +1,32 @@
+// The contract of CRI runtimes on the fake, in its two ways, and on every containerd there is; two of them at a time, since
+// most of it is waiting for containers.
 import { describe } from 'node:test';
 import { missingContainerds } from '../../harness/containerd-binaries.ts';
 import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';
 import { FakeCri } from '../../fakes/fake-cri.ts';
 import { criContract } from './contract.ts';
 
-for (const ways of ['containerd', 'cri-o'] as const)
-  describe(`CRI contract on the fake with the ways of ${ways}`, () => {
-    const open = async () => {
-      const fake = new FakeCri({ ways });
-      fake.state.addImage(BUSYBOX_IMAGE);
-      await fake.start();
-      const { root, runtime, images } = fake;
-      const importImage = async (ref: string): Promise<void> => void fake.state.addImage(ref);
-      return { root, runtime, images, importImage, stop: () => fake.stop() };
-    };
-    criContract(open, { events: true, crio: ways === 'cri-o' });
-  });
-
 const VERSIONS = ['1.6', '1.7', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
-for (const version of VERSIONS) {
-  const skip = missing.get(version) ?? false;
-  describe(`CRI contract on containerd ${version}`, { skip }, () =>
-    criContract(() => startContainerd({ version }), { events: version !== '1.6' }),
-  );
-}
+
+describe('CRI contract', { concurrency: 2 }, () => {
+  for (const version of VERSIONS) {
+    const skip = missing.get(version) ?? false;
+    describe(`on containerd ${version}`, { skip, concurrency: 1 }, () =>
+      criContract(() => startContainerd({ version }), { events: version !== '1.6' }),
+    );
+  }
+
+  for (const ways of ['containerd', 'cri-o'] as const)
+    describe(`on the fake with the ways of ${ways}`, { concurrency: 1 }, () => {
+      const open = async () => {
+        const fake = new FakeCri({ ways });
+        fake.state.addImage(BUSYBOX_IMAGE);
+        await fake.start();
+        const { root, runtime, images } = fake;
+        const importImage = async (ref: string): Promise<void> => void fake.state.addImage(ref);
+        return { root, runtime, images, importImage, stop: () => fake.stop() };
+      };
+      criContract(open, { events: true, crio: ways === 'cri-o' });
+    });
+});
