@@ -161,14 +161,10 @@ for (const [file, text] of texts) {
 /** Beginnings of paths. */
 const TIMERS_IN_TESTS: readonly string[] = [
   'test/harness/until.ts', // `until` and `timePasses`
-  'test/harness/containerd.ts', // what a runtime does before there is anything to ask
   'test/harness/registry.ts', // as slow as a test wants it
   'test/fakes/fake-cri.ts', // likewise
   'test/faults/cri-proxy.ts', // likewise
   'test/contracts/reflector/scripted-server.ts', // likewise
-  'test/contracts/reflector/reflector.test.ts', // writes in slow pieces
-  'test/contracts/http-client/contract.ts', // a bound
-  'test/contracts/api-server/client.ts', // a bound
   'test/fuzz/targets-wire.ts', // a bound
   'test/simulation/', // time is simulated there
 ];

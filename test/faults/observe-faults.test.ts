@@ -9,14 +9,13 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { Observer } from '../../src/observe/observer.ts';
 import { FakeCri } from '../fakes/fake-cri.ts';
-import { BUSYBOX_IMAGE, eventually } from '../harness/containerd.ts';
+import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { runPod } from '../harness/pods.ts';
 import { CriProxy } from './cri-proxy.ts';
-import { timePasses } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
-const soon = (what: string, check: () => boolean, withinMs = 3000): Promise<void> =>
-  eventually(what, withinMs, () => Promise.resolve(check()));
+const soon = (what: string, check: () => boolean, withinMs = 3000): Promise<boolean> => until(what, check, withinMs);
 
 describe('observer behind a faulty connection', () => {
   const fake = new FakeCri();
@@ -149,7 +148,7 @@ describe('observer behind a faulty connection', () => {
     proxy.inject({ verb: 'Version', fault: { do: 'cut' }, times: 1 });
     await assert.rejects(cri.runtime.version({}, forever), { kind: 'unavailable' });
     const answers = async (): Promise<boolean> => (await cri.runtime.version({}, forever)).runtimeName === 'fake';
-    await eventually('the next call connects', 500, answers);
+    await until('the next call connects', answers, 500);
   });
 });
 

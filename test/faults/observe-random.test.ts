@@ -9,10 +9,10 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { Observer } from '../../src/observe/observer.ts';
 import { FakeCri } from '../fakes/fake-cri.ts';
-import { BUSYBOX_IMAGE, eventually } from '../harness/containerd.ts';
+import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
 import { CriProxy, type Fault } from './cri-proxy.ts';
-import { timePasses } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const SEEDS = (process.env['SEED'] ?? '1,2,3').split(',').map(Number);
@@ -94,10 +94,8 @@ describe('observer under random trouble', () => {
             )
             .sort(),
         );
-      await eventually('the cache shows the truth', 15_000, () =>
-        Promise.resolve(observer.cache.ready && seen() === truth()),
-      );
-      await eventually('nobody is set aside', 15_000, () => Promise.resolve(observer.cache.unreadable().length === 0));
+      await until('the cache shows the truth', () => observer.cache.ready && seen() === truth(), 15_000);
+      await until('nobody is set aside', () => observer.cache.unreadable().length === 0, 15_000);
       for (const [id, count] of deaths) assert.equal(count, 1, `${id} died ${count} times`);
       stop.abort();
       await running;

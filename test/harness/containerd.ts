@@ -19,6 +19,7 @@ import {
 } from '../../src/devcluster/containerd/config.ts';
 import { leftovers, removeLeftovers, sweepDeadRuns } from '../../src/devcluster/containerd/cleanup.ts';
 import { busyboxArchive, pauseArchive, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
+import { until } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -146,11 +147,14 @@ class Daemon implements PrivateContainerd {
     });
     closeSync(out);
     this.#child = child;
-    await eventually('the CRI answers', 30_000, async () => {
-      if (child.exitCode !== null) throw new Fatal(`containerd ended with ${child.exitCode}`);
+    const isReady = async (): Promise<'ready' | 'ended' | false> => {
+      if (child.exitCode !== null) return 'ended';
       const { status } = await this.runtime.status({}, new AbortController().signal);
-      return ['RuntimeReady', 'NetworkReady'].every((t) => status?.conditions.some((c) => c.type === t && c.status));
-    });
+      const isTrue = (type: string): boolean => status?.conditions.some((c) => c.type === type && c.status) === true;
+      return isTrue('RuntimeReady') && isTrue('NetworkReady') && 'ready';
+    };
+    if ((await until('the CRI answers', isReady)) === 'ended')
+      throw new Error(`containerd ended with ${child.exitCode}`);
   }
 
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
@@ -195,10 +199,11 @@ class Daemon implements PrivateContainerd {
     } finally {
       await rm(file, { force: true });
     }
-    await eventually(`the CRI shows ${ref}`, 10_000, async () => {
+    const isShown = async (): Promise<boolean> => {
       const { image } = await this.images.imageStatus({ image: { image: ref } }, new AbortController().signal);
       return image !== undefined;
-    });
+    };
+    await until(`the CRI shows ${ref}`, isShown, 10_000);
   }
 
   async stop(): Promise<void> {
@@ -218,24 +223,5 @@ class Daemon implements PrivateContainerd {
     await removeLeftovers(this.root, this.#layout.network);
     const left = await leftovers(this.root, this.#layout.network);
     if (left.length > 0) throw new Error(`left over by the private containerd: ${left.join(', ')}`);
-  }
-}
-
-class Fatal extends Error {}
-
-/** Polls `check` (a throw counts as "not yet") until it says true. */
-export async function eventually(what: string, withinMs: number, check: () => Promise<boolean>): Promise<void> {
-  const { signal } = new AbortController();
-  const end = systemClock.monotonic() + withinMs;
-  let last: unknown;
-  for (;;) {
-    try {
-      if (await check()) return;
-    } catch (err) {
-      if (err instanceof Fatal) throw err;
-      last = err;
-    }
-    if (systemClock.monotonic() > end) throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
-    await systemClock.sleep(20, signal);
   }
 }

@@ -12,9 +12,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { readLogs } from '../../src/logs/read-logs.ts';
 import { LogRotation, removeContainerLogs } from '../../src/logs/rotation.ts';
-import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
-import { timePasses } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const LINES = 40_000;
@@ -100,10 +100,14 @@ describe('logs and garbage on containerd', () => {
       },
       { policy: DEFAULT_POLICY, everyMs: 60_000, podLogs, containerLogs },
     );
-    await eventually('the container is dead', 5000, async () => {
-      const { status } = await containerd.runtime.containerStatus({ containerId: dead.containerId }, forever);
-      return status?.state === 2;
-    });
+    await until(
+      'the container is dead',
+      async () => {
+        const { status } = await containerd.runtime.containerStatus({ containerId: dead.containerId }, forever);
+        return status?.state === 2;
+      },
+      5000,
+    );
     await containerd.runtime.stopPodSandbox({ podSandboxId: dead.sandboxId }, forever);
     const result = await collector.collect({ allUnused: false }, forever);
     assert.equal(result.failed, 0);

@@ -8,10 +8,10 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { Observer } from '../../src/observe/observer.ts';
 import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
-import { eventually, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { removePod, runPod } from '../harness/pods.ts';
-import { timePasses } from '../harness/until.ts';
+import { timePasses, until } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 
@@ -48,7 +48,7 @@ for (const version of VERSIONS) {
 
     it('opens the event stream the runtime has', async () => {
       const expected = version === '1.6' ? 'containerd' : 'cri';
-      await eventually('the stream is open', 3000, () => Promise.resolve(observer.stream === expected));
+      await until('the stream is open', () => observer.stream === expected, 3000);
       await timePasses(1200, 'nothing to happen');
       const opened = streams.filter((live) => live).length;
       assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
@@ -71,16 +71,16 @@ for (const version of VERSIONS) {
       assert.ok(seenAt - Number(container.finishedAt / 1_000_000n) < 300, 'seen late');
       assert.equal(observer.cache.get(uid)?.ips.length, 1);
       await removePod(containerd, pod);
-      await eventually('the pod is gone', 2000, () => Promise.resolve(observer.cache.get(uid) === undefined));
+      await until('the pod is gone', () => observer.cache.get(uid) === undefined, 2000);
     });
 
     it('sees what others start and stop', async () => {
       const pod = await runPod(containerd, 'foreign', ['sleep', '1000']);
       const uid = podUid(pod.uid);
       const state = (): string | undefined => observer.cache.get(uid)?.containers[0]?.state;
-      await eventually('started', 2000, () => Promise.resolve(state() === 'running'));
+      await until('started', () => state() === 'running', 2000);
       await containerd.runtime.stopContainer({ containerId: pod.containerId, timeout: 0 }, forever);
-      await eventually('stopped', 2000, () => Promise.resolve(state() === 'exited'));
+      await until('stopped', () => state() === 'exited', 2000);
       await removePod(containerd, pod);
     });
 
@@ -96,11 +96,11 @@ for (const version of VERSIONS) {
       await health.check(forever);
       await containerd.start();
       assert.equal((await cri.runtime.version({}, forever)).runtimeName, 'containerd');
-      await eventually('the stream is back', 3500, () => Promise.resolve(observer.stream !== 'none'));
+      await until('the stream is back', () => observer.stream !== 'none', 3500);
       assert.equal((await observer.cache.refresh(uid, forever)).containers[0]?.state, 'running');
       assert.equal((await health.check(forever)).ready, true);
       await removePod(containerd, pod);
-      await eventually('the pod is gone', 2000, () => Promise.resolve(observer.cache.get(uid) === undefined));
+      await until('the pod is gone', () => observer.cache.get(uid) === undefined, 2000);
     });
 
     it('reports the runtime healthy', async () => {

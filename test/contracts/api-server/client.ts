@@ -2,6 +2,7 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'yaml';
+import { until } from '../../harness/until.ts';
 
 export type Json = { [key: string]: unknown };
 export type Reply = { status: number; headers: IncomingMessage['headers']; body: Json; text: string };
@@ -119,7 +120,6 @@ export class Watch {
   readonly status: number;
   ended = false;
   readonly #response: IncomingMessage;
-  #waiting: (() => void)[] = [];
 
   constructor(response: IncomingMessage) {
     this.#response = response;
@@ -130,11 +130,9 @@ export class Watch {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) if (line !== '') this.lines.push(line);
-      this.#tell();
     });
     const end = (): void => {
       this.ended = true;
-      this.#tell();
     };
     response.once('end', end);
     response.once('close', end);
@@ -146,30 +144,15 @@ export class Watch {
     return this.#parsed;
   }
 
-  #tell(): void {
-    for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  /** Waits until `check` holds; fails after five seconds with what was seen. */
+  /** Waits until `check` holds; fails after five seconds, or when the watch ends, with what was seen. */
   async until(
     check: (events: readonly WatchEvent[]) => boolean,
     what = 'the expected events',
   ): Promise<readonly WatchEvent[]> {
-    const end = Date.now() + 5000;
-    while (!check(this.events)) {
-      if (Date.now() > end || (this.ended && !check(this.events)))
-        throw new Error(
-          `no ${what}; seen: ${JSON.stringify(this.events.map((e) => [e.type, dig(e.object, 'metadata', 'name')]))}`,
-        );
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 100);
-        this.#waiting.push(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
-    }
-    return this.events;
+    await until(what, () => check(this.events) || this.ended, 5000).catch(() => undefined);
+    if (check(this.events)) return this.events;
+    const seen = this.events.map((e) => [e.type, dig(e.object, 'metadata', 'name')]);
+    throw new Error(`no ${what}; seen: ${JSON.stringify(seen)}`);
   }
 
   close(): void {

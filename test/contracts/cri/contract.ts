@@ -14,9 +14,9 @@ import {
 import type { CriImages, CriRuntime } from '../../../src/cri/services.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { isFault } from '../../../src/lib/errors.ts';
-import { BUSYBOX_IMAGE, eventually } from '../../harness/containerd.ts';
+import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
 import { barePodLabels, bareSandboxConfig } from '../../harness/pods.ts';
-import { timePasses } from '../../harness/until.ts';
+import { timePasses, until } from '../../harness/until.ts';
 
 export type RuntimeUnderTest = {
   readonly root: string;
@@ -79,8 +79,8 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     return status;
   };
   const stateOf = async (id: string): Promise<ContainerState> => (await statusOf(id)).state;
-  const becomes = (id: string, state: ContainerState): Promise<void> =>
-    eventually(`container in state ${state}`, 5000, async () => (await stateOf(id)) === state);
+  const becomes = (id: string, state: ContainerState): Promise<boolean> =>
+    until(`container in state ${state}`, async () => (await stateOf(id)) === state, 5000);
   const remove = async (pod: Sandbox): Promise<void> => {
     await on.runtime.stopPodSandbox({ podSandboxId: pod.id }, signal);
     await on.runtime.removePodSandbox({ podSandboxId: pod.id }, signal);
@@ -294,12 +294,12 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     const id = await start(pod, 'c', ['sh', '-c', 'sleep 0.2; exit 5']);
     const has = (type: ContainerEventType): Promise<boolean> =>
       Promise.resolve(seen.some((e) => e.containerId === id && e.containerEventType === type));
-    await eventually('started event', 5000, () => has(ContainerEventType.CONTAINER_STARTED_EVENT));
-    await eventually('stopped event', 5000, () => has(ContainerEventType.CONTAINER_STOPPED_EVENT));
+    await until('started event', () => has(ContainerEventType.CONTAINER_STARTED_EVENT), 5000);
+    await until('stopped event', () => has(ContainerEventType.CONTAINER_STOPPED_EVENT), 5000);
     assert.deepEqual([await stateOf(id), (await statusOf(id)).exitCode], [CONTAINER_EXITED, 5]);
     assert.equal(seen.find((e) => e.containerId === id)?.podSandboxStatus?.metadata?.uid, pod.uid);
     await remove(pod);
-    await eventually('deleted event', 5000, () => has(ContainerEventType.CONTAINER_DELETED_EVENT));
+    await until('deleted event', () => has(ContainerEventType.CONTAINER_DELETED_EVENT), 5000);
     stop.abort();
     await assert.rejects(stream);
   });
@@ -314,7 +314,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
       const seen: ContainerEventResponse[] = [];
       const stop = new AbortController();
       const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
-      await eventually('old events', 5000, () => Promise.resolve(seen.some((e) => e.containerId === id)));
+      await until('old events', () => seen.some((e) => e.containerId === id), 5000);
       stop.abort();
       await assert.rejects(stream);
     });
@@ -328,11 +328,11 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
       const stopping = on.runtime.stopPodSandbox({ podSandboxId: pod.id }, signal);
       const ended = (of: string): ContainerEventResponse | undefined =>
         seen.find((e) => e.containerId === of && e.containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT);
-      await eventually('the container ended', 5000, () => Promise.resolve(ended(id) !== undefined));
+      await until('the container ended', () => ended(id) !== undefined, 5000);
       assert.equal(ended(id)?.podSandboxStatus?.state, PodSandboxState.SANDBOX_READY);
       assert.equal(ended(pod.id), undefined);
       await stopping;
-      await eventually('the sandbox ended', 5000, () => Promise.resolve(ended(pod.id) !== undefined));
+      await until('the sandbox ended', () => ended(pod.id) !== undefined, 5000);
       await remove(pod);
       stop.abort();
       await assert.rejects(stream);

@@ -97,15 +97,8 @@ const gone = (peer: OpenPeer): Promise<unknown> =>
 
 /** Settled, however: an answer and an error will both do. */
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  const late = Promise.withResolvers<'late'>();
-  const timer = setTimeout(() => late.resolve('late'), ms);
-  const outcome = await Promise.race([
-    promise.then(
-      () => 'settled',
-      () => 'settled',
-    ),
-    late.promise,
-  ]);
-  clearTimeout(timer);
-  assert.equal(outcome, 'settled', `still pending after ${ms} ms`);
+  let settled = false;
+  const settle = (): void => void (settled = true);
+  promise.then(settle, settle);
+  await until('it is settled', () => settled, ms);
 }

@@ -164,7 +164,13 @@ describe('reflector', () => {
     const h = await open([
       (res) => {
         stream(...start)(res, undefined as never);
-        for (let i = 0; i < text.length; i += 7) setTimeout(() => res.write(text.subarray(i, i + 7)), i);
+        const writeSlowly = async (): Promise<void> => {
+          for (let i = 0; i < text.length; i += 7) {
+            await timePasses(7, 'another instant');
+            res.write(text.subarray(i, i + 7));
+          }
+        };
+        void writeSlowly();
       },
     ]);
     await settles(h, 'A@1 B@2 C@9');
