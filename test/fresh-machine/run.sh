@@ -1,7 +1,7 @@
 #!/bin/sh
-# A machine that has nothing: Debian 12 (minbase with npm, git and netbase) in a folder, with its own processes, mounts, network, cgroups
-# and hostname, and a fresh clone of HEAD. Runs inside.sh there. Needs root, debootstrap and the network; no part of
-# `npm test`. The bare system is kept in ~/.cache/kubelet-ts; nothing else stays.
+# A machine that has nothing: Debian 12 (minbase with npm, git and netbase) in a folder, with its own processes, mounts,
+# network, cgroups and hostname, and a fresh clone of HEAD. Runs inside.sh there. Needs root, debootstrap and the network;
+# no part of `npm test`. The bare system is kept in ~/.cache/kubelet-ts; nothing else stays.
 #   sh test/fresh-machine/run.sh                          everything, with all tests at the end
 #   TESTS=none sh test/fresh-machine/run.sh               without the tests; TESTS='file file' runs some of them
 set -eu
@@ -21,7 +21,10 @@ if [ ! -f "$cache" ]; then
   echo "== making a bare $suite (kept in $cache)"
   mkdir -p "$(dirname "$cache")"
   bare=$(mktemp -d "$cache.XXXXXX")
-  debootstrap --variant=minbase --include=ca-certificates "$suite" "$bare/root" http://deb.debian.org/debian >"$bare/log" 2>&1 || { tail -n 20 "$bare/log"; exit 1; }
+  trap 'rm -rf --one-file-system "$bare"' EXIT
+  trap 'exit 130' INT TERM
+  mirror=http://deb.debian.org/debian
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$bare/root" "$mirror" >"$bare/log" 2>&1 || { tail -n 20 "$bare/log"; exit 1; }
   cp /etc/resolv.conf "$bare/root/etc/"
   unshare --mount --pid --fork --mount-proc="$bare/root/proc" chroot "$bare/root" sh -c \
     'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends npm git netbase' >"$bare/log" 2>&1 || { tail -n 20 "$bare/log"; exit 1; }

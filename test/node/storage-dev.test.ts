@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, describe, it, test } from 'node:test';
 import { ApiClient, dig, type Json } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
 import { until } from '../harness/until.ts';
@@ -136,59 +136,63 @@ test('a claim outlives its pods and a stop of the cluster, and goes without a tr
   );
 });
 
-test('a claim grows under its pod, and a pod gets a block device', { skip }, async (t) => {
-  const cluster = await DevCluster.make();
-  t.after(() => cluster.destroy());
-  await cluster.up('--no-example');
-  const terminal = await Terminal.on(cluster);
-  t.after(() => terminal.close());
-  await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('data', '32Mi'));
-  await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('raw', '8Mi', { volumeMode: 'Block' }));
-  const raw: Json = { name: 'raw', persistentVolumeClaim: { claimName: 'raw' } };
-  const device = { volumeDevices: [{ name: 'raw', devicePath: '/dev/xvda' }] };
-  const script =
-    'echo kept | dd of=/dev/xvda bs=512 conv=sync; dd if=/dev/xvda bs=4 count=1; blockdev --getsize64 /dev/xvda';
-  await terminal.create(
-    `${CORE}/pods`,
-    podOf('user', `${script}; echo x > /data/f`, [DATA, raw], { ...MOUNTED, ...device }),
-  );
-  await terminal.running('user');
-  await until('the device was used', async () => (await terminal.printed('user')).includes(`${8 << 20}`));
-  assert.match(await terminal.printed('user'), /^kept/m);
-  const capacity = async (claim: string): Promise<unknown> =>
-    dig(await terminal.get(`${CORE}/persistentvolumeclaims/${claim}`), 'status', 'capacity', 'storage');
-  await terminal.grow('data', '64Mi');
-  await terminal.grow('raw', '16Mi');
-  await until('the claim has grown', async () => (await capacity('data')) === '64Mi', 120_000);
-  await until('the device has grown', async () => (await capacity('raw')) === '16Mi', 120_000);
-  await terminal.remove(`${CORE}/pods/user`);
-  for (const claim of ['data', 'raw']) await terminal.remove(`${CORE}/persistentvolumeclaims/${claim}`);
-  await until('the volumes are gone', async () => (await terminal.items('/api/v1/persistentvolumes')).length === 0);
-  const { network, cgroupRoot } = await cluster.settings();
-  const left = (await traces(cluster.dir, network, cgroupRoot)).filter((line) =>
-    /loop device|kubernetes\.io/.test(line),
-  );
-  assert.deepEqual(left, []);
-});
+describe('on one cluster', { skip }, () => {
+  let cluster: DevCluster;
+  let terminal: Terminal;
+  before(async () => {
+    cluster = await DevCluster.make();
+    await cluster.up('--no-example');
+    terminal = await Terminal.on(cluster);
+  });
+  after(async () => {
+    terminal?.close();
+    await cluster?.destroy();
+  });
 
-test('inline and generic ephemeral volumes live as long as their pod', { skip }, async (t) => {
-  const cluster = await DevCluster.make();
-  t.after(() => cluster.destroy());
-  await cluster.up('--no-example');
-  const terminal = await Terminal.on(cluster);
-  t.after(() => terminal.close());
-  const template = { spec: claimOf('', '16Mi')['spec'] };
-  const volumes: Json[] = [
-    { name: 'inline', csi: { driver: 'hostpath.csi.kubelet-dev', volumeAttributes: { size: '8Mi' } } },
-    { name: 'scratch', ephemeral: { volumeClaimTemplate: template } },
-  ];
-  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${String(name)}` }));
-  const script = 'for d in inline scratch; do echo $d > /$d/f; cat /$d/f; done; echo end';
-  await terminal.create(`${CORE}/pods`, podOf('brief', script, volumes, { volumeMounts }));
-  await terminal.running('brief');
-  await until('printed', async () => (await terminal.printed('brief')) === 'inline\nscratch\nend\n');
-  assert.equal(await isBound(terminal, 'brief-scratch'), true);
-  await terminal.remove(`${CORE}/pods/brief`);
-  await until('the claim is gone', async () => (await terminal.items(`${CORE}/persistentvolumeclaims`)).length === 0);
-  await until('no volume is left', async () => (await readdir(join(cluster.dir, 'volumes'))).length === 0);
+  it('a claim grows under its pod, and a pod gets a block device', async () => {
+    await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('data', '32Mi'));
+    await terminal.create(`${CORE}/persistentvolumeclaims`, claimOf('raw', '8Mi', { volumeMode: 'Block' }));
+    const raw: Json = { name: 'raw', persistentVolumeClaim: { claimName: 'raw' } };
+    const device = { volumeDevices: [{ name: 'raw', devicePath: '/dev/xvda' }] };
+    const script =
+      'echo kept | dd of=/dev/xvda bs=512 conv=sync; dd if=/dev/xvda bs=4 count=1; blockdev --getsize64 /dev/xvda';
+    await terminal.create(
+      `${CORE}/pods`,
+      podOf('user', `${script}; echo x > /data/f`, [DATA, raw], { ...MOUNTED, ...device }),
+    );
+    await terminal.running('user');
+    await until('the device was used', async () => (await terminal.printed('user')).includes(`${8 << 20}`));
+    assert.match(await terminal.printed('user'), /^kept/m);
+    const capacity = async (claim: string): Promise<unknown> =>
+      dig(await terminal.get(`${CORE}/persistentvolumeclaims/${claim}`), 'status', 'capacity', 'storage');
+    await terminal.grow('data', '64Mi');
+    await terminal.grow('raw', '16Mi');
+    await until('the claim has grown', async () => (await capacity('data')) === '64Mi', 120_000);
+    await until('the device has grown', async () => (await capacity('raw')) === '16Mi', 120_000);
+    await terminal.remove(`${CORE}/pods/user`);
+    for (const claim of ['data', 'raw']) await terminal.remove(`${CORE}/persistentvolumeclaims/${claim}`);
+    await until('the volumes are gone', async () => (await terminal.items('/api/v1/persistentvolumes')).length === 0);
+    const { network, cgroupRoot } = await cluster.settings();
+    const left = (await traces(cluster.dir, network, cgroupRoot)).filter((line) =>
+      /loop device|kubernetes\.io/.test(line),
+    );
+    assert.deepEqual(left, []);
+  });
+
+  it('inline and generic ephemeral volumes live as long as their pod', async () => {
+    const template = { spec: claimOf('', '16Mi')['spec'] };
+    const volumes: Json[] = [
+      { name: 'inline', csi: { driver: 'hostpath.csi.kubelet-dev', volumeAttributes: { size: '8Mi' } } },
+      { name: 'scratch', ephemeral: { volumeClaimTemplate: template } },
+    ];
+    const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${String(name)}` }));
+    const script = 'for d in inline scratch; do echo $d > /$d/f; cat /$d/f; done; echo end';
+    await terminal.create(`${CORE}/pods`, podOf('brief', script, volumes, { volumeMounts }));
+    await terminal.running('brief');
+    await until('printed', async () => (await terminal.printed('brief')) === 'inline\nscratch\nend\n');
+    assert.equal(await isBound(terminal, 'brief-scratch'), true);
+    await terminal.remove(`${CORE}/pods/brief`);
+    await until('the claim is gone', async () => (await terminal.items(`${CORE}/persistentvolumeclaims`)).length === 0);
+    await until('no volume is left', async () => (await readdir(join(cluster.dir, 'volumes'))).length === 0);
+  });
 });
