@@ -25,11 +25,13 @@ export type OpenClient = (port: number) => ClientUnderTest | Promise<ClientUnder
 
 /** Time for a loaded machine to notice. */
 const SLACK_MS = 5_000;
+/** Each has a peer and a client of its own, and most of the time both only wait. */
+const AT_ONCE = 4;
 /** What the kernel takes on both ends before anybody has read it. */
 const SOCKET_BUFFERS = 12 * 1024 * 1024;
 
 export function httpClientContract(name: string, open: OpenClient, options: ContractOptions): void {
-  describe(`HTTP client contract: ${name}`, () => {
+  describe(`HTTP client contract: ${name}`, { concurrency: AT_ONCE }, () => {
     for (const peer of MISBEHAVING_PEERS) {
       if (options.except?.[peer.name] !== undefined) continue;
       it(`a peer that ${peer.name}`, async () => {
