@@ -57,7 +57,7 @@ export class SharedDevices {
       await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
     } finally {
       device.users.delete(NOBODY);
-      if (device.users.size === 0) this.#devices.delete(keyOf(driver, handle));
+      this.#drop(device);
     }
   }
 
@@ -76,8 +76,14 @@ export class SharedDevices {
       device.isStaged = false;
       await unstage(signal);
       users.delete(user);
-      if ([...users].length === 0) this.#devices.delete(keyOf(device.driver, device.handle));
+      this.#drop(device);
     });
+  }
+
+  /** Forgets a volume nobody uses; one that took its place meanwhile stays. */
+  #drop(device: SharedDevice): void {
+    const key = keyOf(device.driver, device.handle);
+    if (device.users.size === 0 && this.#devices.get(key) === device) this.#devices.delete(key);
   }
 }
 
