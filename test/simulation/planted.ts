@@ -67,4 +67,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['gone stays gone', 'nothing needed is stopped'],
     with: 'stale',
   },
+  'skipped-stage': {
+    file: 'volumes/csi/csi-plugin.ts',
+    find: 'if (!device.isStaged) await this.#stage(attempt, device);',
+    replace: 'if (!device.isStaged && device.users.size === 1) await this.#stage(attempt, device);',
+    found: ['volumes in order'],
+    with: 'csi',
+  },
 };

@@ -4,6 +4,7 @@ import type { Violation } from './invariants/violation.ts';
 import { Lives } from './lives.ts';
 import { drawActions, type Action, type Profile } from './workload/actions.ts';
 import { perform } from './world/perform.ts';
+import { furnishStorage } from './world/storage.ts';
 import { World, type WorldOptions } from './world/world.ts';
 
 export type RunOptions = WorldOptions & {
@@ -30,11 +31,13 @@ const SAMPLE_MS = 10_000;
 
 export async function simulate(options: RunOptions): Promise<Outcome> {
   const { profile, seed } = options;
-  const world = await World.create(options);
+  const also = profile.also ?? [];
+  const world = await World.create({ ...options, also });
   const inspector = new Inspector(world);
   const crash = (err: unknown): void => world.agent.crash(`unhandled rejection: ${String(err)}`);
   process.on('unhandledRejection', crash);
   await furnish(world);
+  if (also.includes('csi')) await furnishStorage(world, (...told) => inspector.report(...told));
   world.agent.start();
   const { scheduler } = world;
   const actions = options.actions ?? drawActions(seed, profile);

@@ -1,10 +1,11 @@
 // Looks at the world every few seconds and asks every invariant. The first violation ends a run.
 import type { Pod } from '../../../src/core/pod.ts';
-import { KINDS, type PodKind } from '../workload/pods.ts';
+import { kindOf } from '../workload/pods.ts';
 import { CGROUP_ROOT } from '../world/host.ts';
 import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
+import { volumesGivenBack, volumesStillThere } from './csi-volumes.ts';
 import { givenBack } from './given-back.ts';
 import { watchGone } from './gone-stays-gone.ts';
 import { Refusals, RestartCounts, watchCalls } from './moments.ts';
@@ -29,6 +30,8 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'resize arrives': resizeArrives,
   'node is alive': nodeIsAlive,
   bounded,
+  'volumes given back': volumesGivenBack,
+  'volumes still there': volumesStillThere,
 };
 
 const PODS_DIR = '/var/lib/kubelet/pods';
@@ -54,7 +57,7 @@ export class Inspector {
 
   constructor(world: World) {
     this.#world = world;
-    const report = (invariant: string, text: string): void => this.#report(invariant, text);
+    const report = (invariant: string, text: string): void => this.report(invariant, text);
     watchCalls(world, (uid) => this.#pods().get(uid), report);
     watchGone(world, report);
     const send = world.runtime.state.onEvent;
@@ -85,18 +88,18 @@ export class Inspector {
     const view = this.#view();
     this.mostPods = Math.max(this.mostPods, view.pods.size);
     this.#asked = new Set();
-    for (const [name, check] of Object.entries(INVARIANTS)) for (const text of check(view)) this.#report(name, text);
+    for (const [name, check] of Object.entries(INVARIANTS)) for (const text of check(view)) this.report(name, text);
     for (const key of this.#since.keys()) if (!this.#asked.has(key)) this.#since.delete(key);
-    const report = (invariant: string, text: string): void => this.#report(invariant, text);
+    const report = (invariant: string, text: string): void => this.report(invariant, text);
     this.#counts.look(view.pods.values(), report);
     this.#refusals.look(view, this.#world.boots, report);
     for (const reason of crashes.slice(this.#crashesSeen))
       if (reason.startsWith('unhandled') || scheduler.monotonic() - faults.lastMs > EXCUSED_MS)
-        this.#report('the agent does not end by itself', reason);
+        this.report('the agent does not end by itself', reason);
     this.#crashesSeen = crashes.length;
   }
 
-  #report(invariant: string, text: string): void {
+  report(invariant: string, text: string): void {
     this.violations.push({ invariant, atMs: this.#world.scheduler.monotonic(), text });
     this.#world.trace(`VIOLATION ${invariant}: ${text}`);
   }
@@ -120,7 +123,7 @@ export class Inspector {
         uid: pod.metadata.uid ?? '',
         pod,
         kind,
-        fate: (KINDS[kind] as PodKind).fate,
+        fate: kindOf(kind).fate,
         isDeleting: pod.metadata.deletionTimestamp !== undefined,
         hasEnded: phase === 'Failed' || phase === 'Succeeded',
       });
@@ -154,6 +157,7 @@ export class Inspector {
       pendingEvents: scheduler.pending,
       openFiles: files.openDescriptors.length,
       requestsLastMinute: this.#requests.length,
+      csi: this.#world.csi,
       overdue: (key, boundMs) => this.#overdue(key, boundMs),
     };
   }

@@ -16,6 +16,9 @@ const STEADY = new Set([
   'volumes',
   'web',
   'web-at-times',
+  'claim',
+  'claims',
+  'inline',
 ]);
 
 export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undefined, report: Report): void {

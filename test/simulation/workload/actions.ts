@@ -1,7 +1,10 @@
 // What happens to the node, as data: a list of timed actions drawn from the seed. Each action carries all it needs, so that
 // a list with some of them left out is a run as good as the whole (shrinking leaves out what a failure does not need).
 import { Random } from '../engine/random.ts';
-import { KINDS } from './pods.ts';
+import { addKinds, KINDS } from './pods.ts';
+import { STORAGE_KINDS } from './storage-pods.ts';
+
+addKinds(STORAGE_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -24,7 +27,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale'] as const;
+export const PARTS = ['stale', 'csi'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -73,6 +76,7 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
     ...objectActions(new Random(seed, 'objects'), profile),
   ];
   const { faultEveryMs, untilMs } = profile;
+  for (const part of profile.also ?? []) actions.push(...partPods(new Random(seed, `pods ${part}`), profile, part));
   if (faultEveryMs !== undefined) {
     actions.push(...faultActions(new Random(seed, 'faults'), untilMs, faultEveryMs));
     for (const part of profile.also ?? [])
@@ -109,6 +113,23 @@ function podActions(random: Random, profile: Profile): Action[] {
   }
   return actions.filter(({ atMs }) => atMs < untilMs);
 }
+
+/** Half as many again as there are others, of the part's own kinds. */
+function partPods(random: Random, { untilMs, pods, lifeMs }: Profile, part: Part): Action[] {
+  const kinds = POD_KINDS[part];
+  const actions: Action[] = [];
+  for (let place = 0; kinds.length > 0 && place < Math.ceil(pods / 2); place++)
+    for (let turn = 0, atMs = START_MS + random.next() * Math.min(lifeMs, 10 * MINUTE); atMs < untilMs; turn++) {
+      const name = `${part}${place}-${turn}`;
+      actions.push({ atMs, do: 'create', name, kind: random.pick(kinds), seed: random.int(1, 2 ** 31) });
+      atMs += Math.max(1000, random.exponential(lifeMs));
+      actions.push({ atMs, do: 'delete', name, grace: random.chance(0.6) ? -1 : random.pick([0, 1, 10, 60]) });
+      atMs += random.exponential(MINUTE);
+    }
+  return actions.filter(({ atMs }) => atMs < untilMs);
+}
+
+const POD_KINDS: Readonly<Record<Part, readonly string[]>> = { stale: [], csi: Object.keys(STORAGE_KINDS) };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
   return Array.from({ length: random.int(1, 4) }, () => ({
@@ -159,6 +180,7 @@ const MOMENTARY: readonly string[] = [
 
 const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   stale: ['api-stale', 'api-stale', 'api-replays', 'api-objects-vanish'],
+  csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
 };
 
 const faultActions = (random: Random, untilMs: number, everyMs: number): Action[] =>

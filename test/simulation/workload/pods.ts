@@ -10,9 +10,9 @@ export type PodKind = { readonly fate: Fate; readonly spec: (random: Random) => 
 
 export const IMAGE = 'registry.test/app:1';
 const FOREVER = 'sleep 1000000000';
-const POLITE = `trap 'exit 0' TERM; ${FOREVER}`;
+export const POLITE = `trap 'exit 0' TERM; ${FOREVER}`;
 
-const container = (name: string, script: string, more: Spec = {}): Spec => ({
+export const container = (name: string, script: string, more: Spec = {}): Spec => ({
   name,
   image: IMAGE,
   command: ['sh', '-c', script],
@@ -171,6 +171,16 @@ export const KINDS: Readonly<Record<string, PodKind>> = {
   },
 };
 
+/** Those of parts of the world, which no run has unless it is told to. */
+const MORE: Record<string, PodKind> = {};
+export const addKinds = (kinds: Readonly<Record<string, PodKind>>): void => void Object.assign(MORE, kinds);
+
+export function kindOf(name: string): PodKind {
+  const kind = KINDS[name] ?? MORE[name];
+  if (kind === undefined) throw new Error(`no pod is of kind ${name}`);
+  return kind;
+}
+
 export const podOf = (name: string, kind: string, seed: number): Record<string, unknown> => {
   const random = new Random(seed, name);
   const grace = random.pick([0, 1, 5, 30]);
@@ -181,7 +191,7 @@ export const podOf = (name: string, kind: string, seed: number): Record<string, 
       terminationGracePeriodSeconds: grace,
       automountServiceAccountToken: false,
       enableServiceLinks: false,
-      ...(KINDS[kind] as PodKind).spec(random),
+      ...kindOf(kind).spec(random),
     },
   };
 };

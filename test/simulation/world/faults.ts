@@ -11,8 +11,8 @@ const PODS = '/api/v1/namespaces/default/pods';
 const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 
 type Lasting = {
-  readonly begin: (world: World, random: Random, forMs: number) => void;
-  readonly end: (world: World) => void;
+  readonly begin: (world: World, random: Random, forMs: number) => unknown;
+  readonly end: (world: World) => unknown;
 };
 
 /** Answers that come and go: the agent asks for these all the time, and may always be refused one. */
@@ -104,6 +104,39 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
       api.compact();
       api.state = 'yes';
     },
+  },
+  'csi-errors': {
+    begin: ({ csi }, random) => {
+      const rate = random.pick([0.2, 0.7, 1]);
+      const code = random.pick([GrpcCode.Internal, GrpcCode.Unavailable, GrpcCode.DeadlineExceeded, GrpcCode.NotFound]);
+      if (csi === undefined) return;
+      csi.before = () => {
+        if (random.chance(rate)) throw new GrpcError(code, 'simulated error');
+      };
+    },
+    end: ({ csi }) => csi !== undefined && (csi.before = () => undefined),
+  },
+  'csi-slow': {
+    begin: ({ csi }, random) => csi !== undefined && (csi.slownessMs = random.pick([5000, 60_000, 400_000])),
+    end: ({ csi }) => {
+      if (csi === undefined) return;
+      csi.slownessMs = 0;
+      csi.hurry();
+    },
+  },
+  'csi-answers-lost': {
+    begin: ({ csi }, random) => {
+      const rate = random.pick([0.2, 0.7]);
+      if (csi === undefined) return;
+      csi.after = () => {
+        if (random.chance(rate)) throw new GrpcError(GrpcCode.Unavailable, 'the answer was lost');
+      };
+    },
+    end: ({ csi }) => csi !== undefined && (csi.after = () => undefined),
+  },
+  'csi-restart': {
+    begin: ({ csi }, random) => csi?.stop(random.chance(0.5)),
+    end: ({ csi, isUp }) => isUp && void csi?.start(),
   },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },

@@ -10,14 +10,18 @@ import { Random } from '../engine/random.ts';
 import { Scheduler } from '../engine/scheduler.ts';
 import { Agent, agentConfig } from './agent.ts';
 import { SimApiServer } from './api-server.ts';
+import type { CsiDriver } from './csi-driver.ts';
 import { Faults } from './faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
 import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
+import type { Part } from '../workload/actions.ts';
 import { AT_TIMES, IMAGE } from '../workload/pods.ts';
 
 export type WorldOptions = {
   readonly seed: number;
+  /** Parts of it beyond the plain node. */
+  readonly also?: readonly Part[];
   /** Of the agent's log; 0 unless somebody reads it. */
   readonly verbosity?: number;
   /** Every line of the trace, as it is made. */
@@ -37,6 +41,8 @@ export class World {
   runtime!: FakeCri;
   runtimeFaults!: RuntimeFaults;
   agent!: Agent;
+  /** Where the world has that part. */
+  csi: CsiDriver | undefined;
   readonly faults: Faults = new Faults(this);
   /** Told of every call to the runtime. */
   onCall: (verb: string, request: unknown) => void = () => undefined;
@@ -178,6 +184,7 @@ export class World {
     this.faults.disturb();
     this.#killAgent();
     this.machine.sockets.clear();
+    this.csi?.forget();
     for (const c of this.running()) this.runtime.state.exit(c.id, 255, 'Unknown');
     for (const sandbox of this.runtime.state.sandboxes.values()) sandbox.ready = false;
     this.files.powerCut();
@@ -188,6 +195,7 @@ export class World {
       void this.runtime.start().then(() => {
         this.isUp = true;
         this.faults.disturb();
+        if (!this.faults.active.includes('csi-restart')) void this.csi?.start();
         this.agent.start();
       });
     });
