@@ -21,22 +21,24 @@ const AT_REST: readonly string[] = ['test/cluster/at-rest.test.ts'];
 const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
 /** The longest first, so that none of them is left for the end. */
 const LONG: readonly string[] = [
-  'test/cluster/node.test.ts',
   'test/node/cgroup-v2-guest.test.ts',
-  'test/faults/api-server-away.test.ts',
   'test/faults/slow-and-hung.test.ts',
+  'test/cluster/node.test.ts',
   'test/faults/agent-killed.test.ts',
   'test/node/node-page-full.test.ts',
-  'test/cluster/pods.test.ts',
-  'test/faults/claims-killed.test.ts',
   'test/node/kubectl.test.ts',
-  'test/faults/soak.test.ts',
-  'test/security/hostile-pods.test.ts',
-  'test/node/golden-node.test.ts',
-  'test/faults/volumes-killed.test.ts',
-  'test/node/server-kubectl.test.ts',
+  'test/faults/api-server-away.test.ts',
+  'test/faults/claims-killed.test.ts',
+  'test/node/server-streams.test.ts',
   'test/cluster/certificates.test.ts',
+  'test/node/golden-node.test.ts',
+  'test/faults/soak.test.ts',
+  'test/node/server-kubectl.test.ts',
   'test/faults/frozen/matrix.test.ts',
+  'test/cluster/pods.test.ts',
+  'test/node/eviction.test.ts',
+  'test/faults/volumes-killed.test.ts',
+  'test/security/hostile-pods.test.ts',
 ];
 
 /** A third of the time of all unit tests is theirs: those of one half take as long as those of the other. */
