@@ -228,195 +228,198 @@ describe('pods on containerd', () => {
     assert.deepEqual(await readdir(join(root, 'container-logs')), []);
   });
 
-  it('runs init containers one by one, keeps a sidecar, stops the sidecar last', async () => {
-    const shared = join(root, 'shared');
-    await mkdir(shared, { recursive: true });
-    const mounts = { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] };
-    const pod = podOf('inits', {
-      initContainers: [
-        { ...box('first', 'echo one > /scratch/one'), ...mounts },
-        { ...box('side', "trap 'sleep 0.2; exit 0' TERM; sleep 1000 & wait"), restartPolicy: 'Always' },
-        { ...box('second', 'test -f /scratch/one'), ...mounts },
-      ],
-      containers: [box('main', "trap 'exit 0' TERM; sleep 1000 & wait")],
-      volumes: [{ name: 'scratch', hostPath: { path: shared } }],
-    });
-    const node = new Node(pod);
-    await node.sync(pod);
-    await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
-    for (const name of ['side', 'second']) {
-      await node.sync(pod);
-      await waitFor(pod, (s) => s.containers.some((c) => c.name === name && c.state !== 'created'));
-    }
-    await waitFor(pod, (s) => s.containers.some((c) => c.name === 'second' && c.state === 'exited'));
-    await node.sync(pod);
-    const seen = await waitFor(pod, (s) => s.containers.some((c) => c.name === 'main' && c.state === 'running'));
-    assert.deepEqual(seen.containers.map((c) => c.name).reverse(), ['first', 'side', 'second', 'main']);
-    await node.runtime.killPod({ pod, snapshot: seen }, signal);
-    const stopped = await snapshotOf(pod);
-    const ended = (name: string): bigint => stopped.containers.find((c) => c.name === name)?.finishedAt ?? 0n;
-    assert.ok(ended('side') >= ended('main'));
-    await node.end(pod);
-  });
-
-  it('restarts a failing container at once, then only after its back-off', async () => {
-    const pod = podOf('crash', { containers: [box('c', 'exit 3')] });
-    const node = new Node(pod);
-    await node.sync(pod);
-    await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
-    await node.sync(pod);
-    await waitFor(pod, (s) => s.containers.length === 2 && s.containers[0]?.state === 'exited');
-    const result = await node.sync(pod);
-    assert.equal(result.startErrors.get('c')?.reason, 'CrashLoopBackOff');
-    assert.match(
-      result.startErrors.get('c')?.message ?? '',
-      /^back-off 10s restarting failed container=c pod=crash_golden\(/,
-    );
-    const wait = (result.retryAt ?? 0) - systemClock.monotonic();
-    assert.ok(wait > 5_000 && wait <= 10_000, `waits ${wait} ms`);
-    await node.end(pod);
-  });
-
-  it('says why a command cannot run', async () => {
-    const pod = podOf('badcmd', { containers: [{ ...box('c', ''), command: ['/does/not/exist'] }] });
-    const node = new Node(pod);
-    const result = await node.sync(pod);
-    assert.equal(result.startErrors.get('c')?.reason, 'RunContainerError');
-    assert.match(node.events.at(-1)?.message ?? '', /^Error: .*no such file or directory/);
-    await node.end(pod);
-  });
-
-  it('takes the place of a container whose name is still taken', async () => {
-    const pod = podOf('taken', { containers: [box('c', 'sleep 1000')] });
-    const node = new Node(pod);
-    await node.sync(pod);
-    const seen = await waitFor(pod, (s) => s.containers[0]?.state === 'running');
-    await containerd.runtime.stopContainer({ containerId: seen.containers[0]?.id ?? '', timeout: 0 }, signal);
-    // As after a crash between creation and the first look: the runtime has attempt 0, the snapshot does not.
-    await rm(join(root, 'logs', `golden_taken_${uidOf(pod)}`, 'c'), { recursive: true, force: true });
-    const probes = { liveness: () => undefined, startup: () => undefined };
-    const snapshot = { ...(await snapshotOf(pod)), containers: [] };
-    const result = await node.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes }, signal);
-    assert.equal(result.failure, undefined);
-    assert.equal((await snapshotOf(pod)).containers.length, 1);
-    await node.end(pod);
-  });
-
-  it('makes a new sandbox for one that died', async () => {
-    const pod = podOf('again', { containers: [box('c', 'sleep 1000')] });
-    const node = new Node(pod);
-    await node.sync(pod);
-    const seen = await snapshotOf(pod);
-    await containerd.runtime.stopPodSandbox({ podSandboxId: seen.sandboxes[0]?.id ?? '' }, signal);
-    const result = await node.sync(pod);
-    assert.equal(result.failure, undefined);
-    const again = await snapshotOf(pod);
-    assert.deepEqual(
-      again.sandboxes.map((s) => [s.attempt, s.ready]),
-      [
-        [1, true],
-        [0, false],
-      ],
-    );
-    assert.ok(node.events.some((e) => e.reason === 'SandboxChanged'));
-    await node.end(pod);
-  });
-
-  it('runs hooks, and stops a container whose post-start hook fails', async () => {
-    const pod = podOf('hooks', {
-      restartPolicy: 'Never',
-      containers: [
-        {
-          ...box('good', "trap 'exit 0' TERM; sleep 1000 & wait"),
-          lifecycle: {
-            postStart: { exec: { command: ['sh', '-c', 'echo hi > /tmp/hi'] } },
-            preStop: { sleep: { seconds: 1 } },
-          },
-        },
-        {
-          ...box('bad', "trap 'exit 0' TERM; sleep 1000 & wait"),
-          lifecycle: { postStart: { exec: { command: ['sh', '-c', 'exit 7'] } } },
-        },
-      ],
-    });
-    const node = new Node(pod);
-    const result = await node.sync(pod);
-    assert.equal(result.startErrors.get('good'), undefined);
-    assert.equal(result.startErrors.get('bad')?.reason, 'PostStartHookError');
-    const seen = await snapshotOf(pod);
-    assert.deepEqual(
-      seen.containers.map((c) => [c.name, c.state]),
-      [
-        ['bad', 'exited'],
-        ['good', 'running'],
-      ],
-    );
-    const good = seen.containers.find((c) => c.name === 'good')?.id ?? '';
-    const hi = await containerd.runtime.execSync({ containerId: good, cmd: ['cat', '/tmp/hi'], timeout: 5 }, signal);
-    assert.equal(Buffer.from(hi.stdout).toString(), 'hi\n');
-    await node.end(pod);
-  });
-
-  it('a debug container sees its target, a resize reaches the cgroup', async () => {
-    const limits = { cpu: '100m', memory: '32Mi' };
-    const target = { ...box('c', 'sleep 1000'), resources: { limits, requests: limits } };
-    const pod = podOf('debug', { containers: [target] });
-    const node = new Node(pod);
-    await node.sync(pod);
-    const debugged = {
-      ...pod,
-      spec: {
-        ...pod.spec,
-        ephemeralContainers: [{ ...box('d', 'ps | grep -c "sleep 1000"; sleep 1000'), targetContainerName: 'c' }],
-      },
-    };
-    assert.equal((await node.sync(debugged)).failure, undefined);
-    assert.match(await logOnce(pod, 'd', /stdout F/), /stdout F [1-9]/);
-    const more = { cpu: '200m', memory: '64Mi' };
-    const resized = {
-      ...debugged,
-      spec: { ...debugged.spec, containers: [{ ...target, resources: { limits: more, requests: more } }] },
-    };
-    const result = await node.sync(resized);
-    assert.equal(result.failure, undefined);
-    assert.deepEqual(
-      node.writes.map(([key]) => key),
-      ['memoryLimitBytes', 'cpuQuota', 'cpuShares'],
-    );
-    const seen = await snapshotOf(pod);
-    const id = seen.containers.find((c) => c.name === 'c')?.id ?? '';
-    assert.equal(seen.containers.length, 2, 'nothing restarted');
-    assert.deepEqual(cgroupValues(`${CGROUP}/pod${uidOf(pod)}/${id}`), ['20000', String(64 * 2 ** 20)]);
-    assert.equal((await node.sync(resized)).acted, false);
-    await node.end(pod);
-  });
-
-  it('called off at any instant, the next try makes exactly one of everything', async () => {
-    for (let i = 0; i < 12; i++) {
-      const pod = podOf(`abort-${i}`, { containers: [box('c', "trap 'exit 0' TERM; sleep 1000 & wait")] });
+  // Each with a pod of its own; most of it is waiting for containers.
+  describe('side by side', { concurrency: 3 }, () => {
+    it('runs init containers one by one, keeps a sidecar, stops the sidecar last', async () => {
+      const shared = join(root, 'shared');
+      await mkdir(shared, { recursive: true });
+      const mounts = { volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] };
+      const pod = podOf('inits', {
+        initContainers: [
+          { ...box('first', 'echo one > /scratch/one'), ...mounts },
+          { ...box('side', "trap 'sleep 0.2; exit 0' TERM; sleep 1000 & wait"), restartPolicy: 'Always' },
+          { ...box('second', 'test -f /scratch/one'), ...mounts },
+        ],
+        containers: [box('main', "trap 'exit 0' TERM; sleep 1000 & wait")],
+        volumes: [{ name: 'scratch', hostPath: { path: shared } }],
+      });
       const node = new Node(pod);
-      const stop = new AbortController();
-      const probes = { liveness: () => undefined, startup: () => undefined };
-      const first = node.runtime
-        .syncPod({ pod, snapshot: await snapshotOf(pod), pullSecrets: [], probes }, stop.signal)
-        .catch(() => undefined);
-      await timePasses(i * 14, 'another instant');
-      stop.abort(new Error('called off'));
-      await first;
-      let ready = false;
-      // containerd needs some seconds until what it was called off from can be removed.
-      for (let n = 0; n < 240 && !ready; n++) {
-        await new Node(pod).sync(pod);
-        const seen = await snapshotOf(pod);
-        ready = seen.containers.some((c) => c.state === 'running') && seen.sandboxes.some((s) => s.ready);
-        if (!ready) await timePasses(50, 'another instant');
+      await node.sync(pod);
+      await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
+      for (const name of ['side', 'second']) {
+        await node.sync(pod);
+        await waitFor(pod, (s) => s.containers.some((c) => c.name === name && c.state !== 'created'));
       }
-      // A start that was cut off must not come through later beside the one that replaced it.
-      await timePasses(200, 'nothing to happen');
-      const seen = await snapshotOf(pod);
-      assert.equal(seen.containers.filter((c) => c.state === 'running').length, 1, `called off after ${i * 14} ms`);
-      assert.equal(seen.sandboxes.filter((s) => s.ready).length, 1, `called off after ${i * 14} ms`);
+      await waitFor(pod, (s) => s.containers.some((c) => c.name === 'second' && c.state === 'exited'));
+      await node.sync(pod);
+      const seen = await waitFor(pod, (s) => s.containers.some((c) => c.name === 'main' && c.state === 'running'));
+      assert.deepEqual(seen.containers.map((c) => c.name).reverse(), ['first', 'side', 'second', 'main']);
+      await node.runtime.killPod({ pod, snapshot: seen }, signal);
+      const stopped = await snapshotOf(pod);
+      const ended = (name: string): bigint => stopped.containers.find((c) => c.name === name)?.finishedAt ?? 0n;
+      assert.ok(ended('side') >= ended('main'));
       await node.end(pod);
-    }
+    });
+
+    it('restarts a failing container at once, then only after its back-off', async () => {
+      const pod = podOf('crash', { containers: [box('c', 'exit 3')] });
+      const node = new Node(pod);
+      await node.sync(pod);
+      await waitFor(pod, (s) => s.containers[0]?.state === 'exited');
+      await node.sync(pod);
+      await waitFor(pod, (s) => s.containers.length === 2 && s.containers[0]?.state === 'exited');
+      const result = await node.sync(pod);
+      assert.equal(result.startErrors.get('c')?.reason, 'CrashLoopBackOff');
+      assert.match(
+        result.startErrors.get('c')?.message ?? '',
+        /^back-off 10s restarting failed container=c pod=crash_golden\(/,
+      );
+      const wait = (result.retryAt ?? 0) - systemClock.monotonic();
+      assert.ok(wait > 5_000 && wait <= 10_000, `waits ${wait} ms`);
+      await node.end(pod);
+    });
+
+    it('says why a command cannot run', async () => {
+      const pod = podOf('badcmd', { containers: [{ ...box('c', ''), command: ['/does/not/exist'] }] });
+      const node = new Node(pod);
+      const result = await node.sync(pod);
+      assert.equal(result.startErrors.get('c')?.reason, 'RunContainerError');
+      assert.match(node.events.at(-1)?.message ?? '', /^Error: .*no such file or directory/);
+      await node.end(pod);
+    });
+
+    it('takes the place of a container whose name is still taken', async () => {
+      const pod = podOf('taken', { containers: [box('c', 'sleep 1000')] });
+      const node = new Node(pod);
+      await node.sync(pod);
+      const seen = await waitFor(pod, (s) => s.containers[0]?.state === 'running');
+      await containerd.runtime.stopContainer({ containerId: seen.containers[0]?.id ?? '', timeout: 0 }, signal);
+      // As after a crash between creation and the first look: the runtime has attempt 0, the snapshot does not.
+      await rm(join(root, 'logs', `golden_taken_${uidOf(pod)}`, 'c'), { recursive: true, force: true });
+      const probes = { liveness: () => undefined, startup: () => undefined };
+      const snapshot = { ...(await snapshotOf(pod)), containers: [] };
+      const result = await node.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes }, signal);
+      assert.equal(result.failure, undefined);
+      assert.equal((await snapshotOf(pod)).containers.length, 1);
+      await node.end(pod);
+    });
+
+    it('makes a new sandbox for one that died', async () => {
+      const pod = podOf('again', { containers: [box('c', 'sleep 1000')] });
+      const node = new Node(pod);
+      await node.sync(pod);
+      const seen = await snapshotOf(pod);
+      await containerd.runtime.stopPodSandbox({ podSandboxId: seen.sandboxes[0]?.id ?? '' }, signal);
+      const result = await node.sync(pod);
+      assert.equal(result.failure, undefined);
+      const again = await snapshotOf(pod);
+      assert.deepEqual(
+        again.sandboxes.map((s) => [s.attempt, s.ready]),
+        [
+          [1, true],
+          [0, false],
+        ],
+      );
+      assert.ok(node.events.some((e) => e.reason === 'SandboxChanged'));
+      await node.end(pod);
+    });
+
+    it('runs hooks, and stops a container whose post-start hook fails', async () => {
+      const pod = podOf('hooks', {
+        restartPolicy: 'Never',
+        containers: [
+          {
+            ...box('good', "trap 'exit 0' TERM; sleep 1000 & wait"),
+            lifecycle: {
+              postStart: { exec: { command: ['sh', '-c', 'echo hi > /tmp/hi'] } },
+              preStop: { sleep: { seconds: 1 } },
+            },
+          },
+          {
+            ...box('bad', "trap 'exit 0' TERM; sleep 1000 & wait"),
+            lifecycle: { postStart: { exec: { command: ['sh', '-c', 'exit 7'] } } },
+          },
+        ],
+      });
+      const node = new Node(pod);
+      const result = await node.sync(pod);
+      assert.equal(result.startErrors.get('good'), undefined);
+      assert.equal(result.startErrors.get('bad')?.reason, 'PostStartHookError');
+      const seen = await snapshotOf(pod);
+      assert.deepEqual(
+        seen.containers.map((c) => [c.name, c.state]),
+        [
+          ['bad', 'exited'],
+          ['good', 'running'],
+        ],
+      );
+      const good = seen.containers.find((c) => c.name === 'good')?.id ?? '';
+      const hi = await containerd.runtime.execSync({ containerId: good, cmd: ['cat', '/tmp/hi'], timeout: 5 }, signal);
+      assert.equal(Buffer.from(hi.stdout).toString(), 'hi\n');
+      await node.end(pod);
+    });
+
+    it('a debug container sees its target, a resize reaches the cgroup', async () => {
+      const limits = { cpu: '100m', memory: '32Mi' };
+      const target = { ...box('c', 'sleep 1000'), resources: { limits, requests: limits } };
+      const pod = podOf('debug', { containers: [target] });
+      const node = new Node(pod);
+      await node.sync(pod);
+      const debugged = {
+        ...pod,
+        spec: {
+          ...pod.spec,
+          ephemeralContainers: [{ ...box('d', 'ps | grep -c "sleep 1000"; sleep 1000'), targetContainerName: 'c' }],
+        },
+      };
+      assert.equal((await node.sync(debugged)).failure, undefined);
+      assert.match(await logOnce(pod, 'd', /stdout F/), /stdout F [1-9]/);
+      const more = { cpu: '200m', memory: '64Mi' };
+      const resized = {
+        ...debugged,
+        spec: { ...debugged.spec, containers: [{ ...target, resources: { limits: more, requests: more } }] },
+      };
+      const result = await node.sync(resized);
+      assert.equal(result.failure, undefined);
+      assert.deepEqual(
+        node.writes.map(([key]) => key),
+        ['memoryLimitBytes', 'cpuQuota', 'cpuShares'],
+      );
+      const seen = await snapshotOf(pod);
+      const id = seen.containers.find((c) => c.name === 'c')?.id ?? '';
+      assert.equal(seen.containers.length, 2, 'nothing restarted');
+      assert.deepEqual(cgroupValues(`${CGROUP}/pod${uidOf(pod)}/${id}`), ['20000', String(64 * 2 ** 20)]);
+      assert.equal((await node.sync(resized)).acted, false);
+      await node.end(pod);
+    });
+
+    it('called off at any instant, the next try makes exactly one of everything', async () => {
+      for (let i = 0; i < 12; i++) {
+        const pod = podOf(`abort-${i}`, { containers: [box('c', "trap 'exit 0' TERM; sleep 1000 & wait")] });
+        const node = new Node(pod);
+        const stop = new AbortController();
+        const probes = { liveness: () => undefined, startup: () => undefined };
+        const first = node.runtime
+          .syncPod({ pod, snapshot: await snapshotOf(pod), pullSecrets: [], probes }, stop.signal)
+          .catch(() => undefined);
+        await timePasses(i * 14, 'another instant');
+        stop.abort(new Error('called off'));
+        await first;
+        let ready = false;
+        // containerd needs some seconds until what it was called off from can be removed.
+        for (let n = 0; n < 240 && !ready; n++) {
+          await new Node(pod).sync(pod);
+          const seen = await snapshotOf(pod);
+          ready = seen.containers.some((c) => c.state === 'running') && seen.sandboxes.some((s) => s.ready);
+          if (!ready) await timePasses(50, 'another instant');
+        }
+        // A start that was cut off must not come through later beside the one that replaced it.
+        await timePasses(200, 'nothing to happen');
+        const seen = await snapshotOf(pod);
+        assert.equal(seen.containers.filter((c) => c.state === 'running').length, 1, `called off after ${i * 14} ms`);
+        assert.equal(seen.sandboxes.filter((s) => s.ready).length, 1, `called off after ${i * 14} ms`);
+        await node.end(pod);
+      }
+    });
   });
 });
