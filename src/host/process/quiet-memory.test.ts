@@ -6,7 +6,7 @@ import { QuietMemory } from './quiet-memory.ts';
 
 it('collects once after the start, then only after a busy time that left something behind', async () => {
   const clock = new ManualClock();
-  let [resident, collected] = [100e6, 0];
+  let [resident, collected, trimmed] = [100e6, 0, 0];
   const memory = new QuietMemory({
     clock,
     log: silentLogger,
@@ -15,6 +15,7 @@ it('collects once after the start, then only after a busy time that left somethi
       collected++;
       resident = 80e6;
     },
+    trim: () => void trimmed++,
     dropPages: () => Promise.resolve(),
   });
   const stop = new AbortController();
@@ -25,6 +26,7 @@ it('collects once after the start, then only after a busy time that left somethi
   resident = 90e6;
   await clock.advance(20_000);
   assert.equal(collected, 1, 'hardly grown');
+  assert.equal(trimmed, 2, 'native memory goes with less');
   memory.touch();
   resident = 120e6;
   for (let i = 0; i < 5; i++) {
@@ -36,6 +38,7 @@ it('collects once after the start, then only after a busy time that left somethi
   assert.equal(collected, 2);
   await clock.advance(600_000);
   assert.equal(collected, 2, 'nothing happened since');
+  assert.equal(trimmed, 2, 'what was collected left as much as after the last time');
   stop.abort();
   await running;
 });
@@ -49,6 +52,28 @@ it('really collects', async () => {
   await new Promise(setImmediate);
   await clock.advance(10_000);
   assert.equal(gone.deref(), undefined);
+  stop.abort();
+  await running;
+});
+
+it('collects also where native memory cannot be given back', async () => {
+  const clock = new ManualClock();
+  const done: string[] = [];
+  const trim = (): never => {
+    throw new Error('no malloc_trim here');
+  };
+  const memory = new QuietMemory({
+    clock,
+    log: silentLogger,
+    ownBytes: () => 1,
+    collect: () => void done.push('collected'),
+    trim,
+    dropPages: async () => void done.push('dropped'),
+  });
+  const stop = new AbortController();
+  const running = memory.run(stop.signal);
+  await clock.advance(10_000);
+  assert.deepEqual(done, ['collected', 'dropped']);
   stop.abort();
   await running;
 });

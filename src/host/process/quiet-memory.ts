@@ -7,6 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { aborted } from '../../lib/abort.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { trimHeapSync } from '../libc.ts';
 import { dropCodePages } from './code-pages.ts';
 
 export type QuietMemoryDeps = {
@@ -15,22 +16,33 @@ export type QuietMemoryDeps = {
   /** Without pages of files: those come back as they are used, which is no growth. */
   readonly ownBytes?: () => number;
   readonly collect?: () => void;
+  /** Gives back what native code no longer uses. */
+  readonly trim?: () => void;
   readonly dropPages?: () => Promise<void>;
 };
 
 const QUIET_MS = 10_000;
 /** Less is not worth the compiled code that goes with it. */
 const GROWN_BYTES = 16e6;
+/** Giving native memory back takes a few milliseconds, and nothing has to be made again. */
+const TRIM_BYTES = 4e6;
 
 export class QuietMemory {
   readonly name = 'quiet-memory';
   readonly #deps: Required<QuietMemoryDeps>;
   #timer: Timer | undefined;
   #low: number;
+  #trimmed = -Infinity;
   #last = 0;
 
   constructor(deps: QuietMemoryDeps) {
-    this.#deps = { ownBytes: anonymousBytes, collect: collectAll, dropPages: dropCodePages, ...deps };
+    this.#deps = {
+      ownBytes: anonymousBytes,
+      collect: collectAll,
+      trim: trimHeapSync,
+      dropPages: dropCodePages,
+      ...deps,
+    };
     this.#low = Infinity;
   }
 
@@ -52,7 +64,7 @@ export class QuietMemory {
   }
 
   async #look(): Promise<void> {
-    const { clock, log, ownBytes, collect, dropPages } = this.#deps;
+    const { clock, log, ownBytes, collect, trim, dropPages } = this.#deps;
     this.#timer = undefined;
     const quietMs = clock.monotonic() - this.#last;
     if (quietMs < QUIET_MS) {
@@ -66,6 +78,11 @@ export class QuietMemory {
       log.debug('memory given back', { beforeBytes: before, afterBytes: ownBytes() });
       this.#low = ownBytes();
     }
+    // What native code takes again with the next pods is no growth: `low` does not know of this.
+    if (ownBytes() - this.#trimmed < TRIM_BYTES) return;
+    // Another C library keeps what it has.
+    await Promise.try(trim).catch((err: unknown) => log.debug('native memory stays', { err }));
+    this.#trimmed = ownBytes();
   }
 }
 
