@@ -5,6 +5,7 @@ import {
   copyFileSync,
   createReadStream,
   createWriteStream,
+  globSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -38,16 +39,45 @@ const PARTS = {
 /** The page's files that need no build. */
 const PAGE_FILES = ['index.html', 'style.css', 'icon.svg'];
 
-/** An `import` of a module of Node's reads all its exports, and with those of node:http comes a whole WebSocket client. */
+/**
+ * An `import` of a module of Node's reads all its exports, and with those of node:http comes a whole WebSocket client; as a
+ * CommonJS module each of its importers would have an object with a getter for each of them, eleven thousand in all. Here
+ * it exports what somebody imports.
+ */
 const builtins: Plugin = {
   name: 'builtins',
   setup(build) {
+    const imported = importsOfBuiltins();
     build.onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'builtin' }));
     build.onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule('${path}')`,
+      contents: [
+        `const builtin = process.getBuiltinModule('${path}');`,
+        'export default builtin;',
+        ...[...(imported.get(path) ?? [])].map((name) => `export const ${name} = builtin.${name};`),
+      ].join('\n'),
     }));
   },
 };
+
+/** Names by module. One that is overlooked here is an error of the build (`import-is-undefined`, `No matching export`). */
+function importsOfBuiltins(): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  const sources = globSync('**/*.ts', { cwd: source('.') }).filter((path) => !path.endsWith('.test.ts'));
+  for (const path of sources) {
+    const text = readFileSync(source(path), 'utf8');
+    for (const [, what = '', from = ''] of text.matchAll(/^import ([^;']+) from '(node:[^']+)';/gm)) {
+      if (what.startsWith('type ')) continue;
+      const names = found.get(from) ?? found.set(from, new Set()).get(from);
+      const space = /^\* as (\w+)$/.exec(what)?.[1];
+      const named =
+        space === undefined
+          ? (/\{([^}]*)\}/.exec(what)?.[1] ?? '').split(',').map((each) => each.trim().split(' as ')[0] ?? '')
+          : [...text.matchAll(new RegExp(`\\b${space}\\.(\\w+)`, 'g'))].map((each) => each[1] ?? '');
+      for (const name of named) if (name !== '' && !name.startsWith('type ')) names?.add(name);
+    }
+  }
+  return found;
+}
 
 const common = (form: 'files' | 'executable'): BuildOptions => ({
   bundle: true,
@@ -58,6 +88,8 @@ const common = (form: 'files' | 'executable'): BuildOptions => ({
   minifyWhitespace: true,
   keepNames: false,
   logLevel: 'warning',
+  logOverride: { 'import-is-undefined': 'error' },
+  plugins: [builtins],
   // Its ES modules: what is not used falls away, and it can be loaded late.
   alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
   define: {
@@ -74,7 +106,6 @@ async function buildFiles(out: string): Promise<void> {
     entryPoints: { kubelet: source('main.ts'), ...PARTS },
     format: 'esm',
     splitting: true,
-    plugins: [builtins],
     outdir: out,
     outExtension: { '.js': '.mjs' },
     chunkNames: 'chunk-[hash]',
