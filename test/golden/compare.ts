@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import type { KubeEvent } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import type { TestNode } from '../harness/node.ts';
-import { normalisedCalls, tidyRecorded, type CallLedger } from './observed.ts';
+import { normalisedCalls, tidyRecorded, type CallLedger, type Places } from './observed.ts';
 import { recordedRequest, type RecordedEvent, type Recording } from './recording.ts';
 
+export type GoldenPlaces = Omit<Places, 'recordedPodIp'>;
 type WithEnv = { request: { config?: { envs?: { key: string }[] } } };
 
 /** The service was created between two recordings: where they do not have it, it does not count. */
@@ -20,17 +21,29 @@ function withoutNewServices(got: unknown, want: unknown): unknown {
   return call;
 }
 
-export function assertSameCalls(node: TestNode, ledger: CallLedger, pod: Pod, scenario: Recording): void {
-  const places = {
-    rootDir: join(node.dir, 'kubelet'),
-    podLogsDir: join(node.dir, 'pod-logs'),
-    cgroupRoot: node.cgroupRoot,
-    recordedPodIp: scenario.podIp ?? '',
-  };
-  const got = normalisedCalls(ledger.of(pod.metadata.uid ?? ''), pod, scenario.pods.start, places);
+export const placesOf = (node: Pick<TestNode, 'dir' | 'cgroupRoot'>): GoldenPlaces => ({
+  rootDir: join(node.dir, 'kubelet'),
+  podLogsDir: join(node.dir, 'pod-logs'),
+  cgroupRoot: node.cgroupRoot,
+});
+
+/** `expected` makes of a recorded request what it is on another kind of machine. */
+export function assertSameCalls(
+  places: GoldenPlaces,
+  ledger: CallLedger,
+  pod: Pod,
+  scenario: Recording,
+  expected: (request: unknown) => unknown = (request) => request,
+): void {
+  const all = { ...places, recordedPodIp: scenario.podIp ?? '' };
+  const got = normalisedCalls(ledger.of(pod.metadata.uid ?? ''), pod, scenario.pods.start, all);
   const want = scenario.calls
     .filter((c) => c.call !== 'ExecSync')
-    .map((c) => ({ call: c.call, request: tidyRecorded(recordedRequest(c)), failed: c.error !== undefined }));
+    .map((c) => ({
+      call: c.call,
+      request: expected(tidyRecorded(recordedRequest(c))),
+      failed: c.error !== undefined,
+    }));
   assert.deepEqual(
     got.map((c) => c.call),
     want.map((c) => c.call),

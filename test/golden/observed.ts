@@ -82,7 +82,11 @@ const replacer = (pod: Pod, recorded: Pod, places: Places, names: ReadonlyMap<st
   const uid = pod.metadata.uid ?? '';
   const ips = [[pod.status?.podIP, places.recordedPodIp], [pod.status?.hostIP, RECORDED_HOST_IP]] as const;
   return (text) => {
-    let out = text.replaceAll(uid, recorded.metadata.uid ?? '');
+    const recordedUid = recorded.metadata.uid ?? '';
+    // In the name of a slice the dashes are underscores.
+    let out = text
+      .replaceAll(uid, recordedUid)
+      .replaceAll(uid.replaceAll('-', '_'), recordedUid.replaceAll('-', '_'));
     for (const [ours, theirs] of ips) if (ours !== undefined) out = out.replaceAll(ours, theirs);
     out = out.replaceAll(places.rootDir, '/var/lib/kubelet').replaceAll(places.podLogsDir, '/var/log/pods');
     out = out.startsWith(`${places.cgroupRoot}/`) ? out.slice(places.cgroupRoot.length) : out;

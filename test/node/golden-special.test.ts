@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import type { KubeEvent } from '../../src/core/node.ts';
 import type { Pod, PodSpec } from '../../src/core/pod.ts';
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
-import { assertSameCalls, assertSameEvents } from '../golden/compare.ts';
+import { assertSameCalls, assertSameEvents, placesOf } from '../golden/compare.ts';
 import { createGoldenNamespace } from '../golden/namespace.ts';
 import { CallLedger, normalisedStatus } from '../golden/observed.ts';
 import { recording, type RecordedEvent } from '../golden/recording.ts';
@@ -104,7 +104,7 @@ spec:
     const scenario = recording('static');
     const pod = { ...last, metadata: { ...last.metadata, uid } };
     await until('the sandbox is stopped', () => ledger.of(uid).some((c) => c.call === 'StopPodSandbox'));
-    assertSameCalls(node, ledger, pod, scenario);
+    assertSameCalls(placesOf(node), ledger, pod, scenario);
     await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length, 5000).catch(
       () => undefined,
     );
@@ -146,7 +146,7 @@ describe('ephemeral container and resize', () => {
     const last = await read(name);
     await node.client.delete(PODS, { namespace, name }, {}, never);
     await until('it is gone', () => gone(name), 20_000);
-    assertSameCalls(node, ledger, last, scenario);
+    assertSameCalls(placesOf(node), ledger, last, scenario);
     const uid = pod.metadata.uid ?? '';
     await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length, 5000).catch(
       () => undefined,
