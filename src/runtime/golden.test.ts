@@ -1,13 +1,15 @@
 // Every recorded scenario, driven through PodRuntime on a scripted runtime: the same requests in the same order with the
-// same content, and the same events.
+// same content, and the same events; on cgroup v2 with systemd but for the differences that are named.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { uidOf, namespaceOf, type Pod } from '../core/pod.ts';
+import { cgroupPath, parseCgroupName } from '../host/cgroups/cgroup-names.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
+import { onCgroupV2 } from '../../test/golden/cgroup-v2.ts';
 import { onTheWire, recordedRequest, recording, scenarioNames, type Recording } from '../../test/golden/recording.ts';
 import { ScriptedRuntime, type RuntimeScript } from '../../test/golden/scripted-runtime.ts';
 import { PodRuntime } from './pod-runtime.ts';
@@ -51,13 +53,35 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   probes: { livenessFailsOnce: true },
 };
 
+type Machine = {
+  readonly name: string;
+  readonly cgroupVersion: 1 | 2;
+  readonly parentOf: (path: string) => string;
+  readonly expected: (request: unknown) => unknown;
+};
+const V1: Machine = {
+  name: 'cgroup v1 with cgroupfs',
+  cgroupVersion: 1,
+  parentOf: (path) => path,
+  expected: (request) => request,
+};
+const V2: Machine = {
+  name: 'cgroup v2 with systemd',
+  cgroupVersion: 2,
+  parentOf: (path) => cgroupPath(parseCgroupName(path, 'cgroupfs'), 'systemd'),
+  expected: (request) => onCgroupV2(request, new Set(['2MB', '1GB'])),
+};
+
 let root = '';
-before(async () => {
-  root = await mkdtemp(join(tmpdir(), 'kts-golden-'));
-  await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
-  await writeFile(join(root, 'hosts'), '127.0.0.1 localhost\n');
-});
-after(() => rm(root, { recursive: true, force: true }));
+/** Every machine has a folder of its own: the pods are the same ones. */
+function inItsFolder(): void {
+  before(async () => {
+    root = await mkdtemp(join(tmpdir(), 'kts-golden-'));
+    await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
+    await writeFile(join(root, 'hosts'), '127.0.0.1 localhost\n');
+  });
+  after(() => rm(root, { recursive: true, force: true }));
+}
 
 class Run {
   #drawn = 0;
@@ -69,8 +93,10 @@ class Run {
   readonly signal = new AbortController().signal;
   readonly writes: [string, number][] = [];
   livenessFails = false;
+  readonly machine: Machine;
 
-  constructor(name: string, seen: Recording) {
+  constructor(name: string, seen: Recording, machine: Machine) {
+    this.machine = machine;
     const podIp = seen.podIp ?? '10.89.3.99';
     this.runtime = new ScriptedRuntime({ podIp, ...SCENARIOS[name]?.script }, this.clock);
     this.pods = new PodRuntime(
@@ -79,7 +105,7 @@ class Run {
         images: { ensure: (r) => this.#ensure(r.pod, r.image, r.fieldPath) },
         volumes: mountsFromSpec(root, seen.pods.start),
         resources: {
-          cgroupParentOf: (pod) => cgroupParent(pod),
+          cgroupParentOf: (pod) => machine.parentOf(cgroupParent(pod)),
           resize: fakeResizeRecords(this.writes),
         },
         remover: removerOn(this.runtime.cri, root),
@@ -87,7 +113,7 @@ class Run {
         events: recordingEvents(this.events),
         infra: fakeInfra(this.clock, root),
       },
-      facts(root),
+      { ...facts(root), cgroupVersion: machine.cgroupVersion },
     );
   }
 
@@ -173,14 +199,14 @@ function sortOptions(value: unknown): void {
   }
 }
 
-const recorded = (seen: Recording): { call: string; request: unknown }[] =>
+const recorded = (seen: Recording, { expected }: Machine): { call: string; request: unknown }[] =>
   seen.calls
     .filter((c) => c.call !== 'PullImage')
     .map((c) => {
       const request = recordedRequest(c) as { config?: { envs?: { key: string }[] } };
       request.config?.envs?.sort((a, b) => (a.key < b.key ? -1 : 1));
       sortOptions(request);
-      return { call: c.call, request: JSON.parse(JSON.stringify(request)) as unknown };
+      return { call: c.call, request: expected(JSON.parse(JSON.stringify(request))) };
     });
 
 const OURS = ['Created', 'Started', 'Failed', 'BackOff', 'Killing', 'FailedPostStartHook', 'Pulled'];
@@ -195,50 +221,55 @@ const eventKeys = (
   ),
 ];
 
-describe('recorded scenarios', () => {
-  for (const name of scenarioNames().filter((n) => n !== 'debug-and-resize'))
-    it(`${name}: same requests and events`, async () => {
-      const seen = recording(name);
-      const pod = seen.pods.start;
-      const run = new Run(name, seen);
-      await run.untilQuiet(pod, SCENARIOS[name]?.starts);
-      if (SCENARIOS[name]?.livenessFailsOnce === true) {
-        run.livenessFails = true;
+for (const machine of [V1, V2])
+  describe(`recorded scenarios on ${machine.name}`, () => {
+    inItsFolder();
+    for (const name of scenarioNames().filter((n) => n !== 'debug-and-resize'))
+      it(`${name}: same requests and events`, async () => {
+        const seen = recording(name);
+        const pod = seen.pods.start;
+        const run = new Run(name, seen, machine);
+        await run.untilQuiet(pod, SCENARIOS[name]?.starts);
+        if (SCENARIOS[name]?.livenessFailsOnce === true) {
+          run.livenessFails = true;
+          await run.untilQuiet(pod);
+        }
+        // The sync after an exit stops a finished pod by itself; others are stopped by their deletion.
+        if (!run.runtime.calls.some((c) => c.call === 'StopPodSandbox')) await run.kill(pod);
+        compare(run, seen);
+      });
+
+    it('debug-and-resize: same requests and events', async () => {
+      const seen = recording('debug-and-resize');
+      const { start, cpu, memory } = seen.pods;
+      const { ephemeralContainers: _, ...plain } = start.spec;
+      const run = new Run('debug-and-resize', seen, machine);
+      for (const pod of [{ ...start, spec: plain }, start, cpu, memory]) {
+        assert.ok(pod !== undefined);
         await run.untilQuiet(pod);
       }
-      // The sync after an exit stops a finished pod by itself; others are stopped by their deletion.
-      if (!run.runtime.calls.some((c) => c.call === 'StopPodSandbox')) await run.kill(pod);
+      await run.kill(memory ?? start);
+      assert.deepEqual(run.writes, [
+        ['cpuQuota', 30_000],
+        ['cpuShares', 153],
+        ['memoryLimitBytes', 100_663_296],
+      ]);
+      // The debug container has ended by itself by the time the pod is deleted.
+      const calls = run.runtime.calls.filter(
+        (c) => c.request['containerId'] !== 'container-2' || c.call !== 'StopContainer',
+      );
+      run.runtime.calls.splice(0, Infinity, ...calls);
+      const events = run.events.filter((e) => e.message !== 'Stopping container dbg');
+      run.events.splice(0, Infinity, ...events);
       compare(run, seen);
     });
-
-  it('debug-and-resize: same requests and events', async () => {
-    const seen = recording('debug-and-resize');
-    const { start, cpu, memory } = seen.pods;
-    const { ephemeralContainers: _, ...plain } = start.spec;
-    const run = new Run('debug-and-resize', seen);
-    for (const pod of [{ ...start, spec: plain }, start, cpu, memory]) {
-      assert.ok(pod !== undefined);
-      await run.untilQuiet(pod);
-    }
-    await run.kill(memory ?? start);
-    assert.deepEqual(run.writes, [
-      ['cpuQuota', 30_000],
-      ['cpuShares', 153],
-      ['memoryLimitBytes', 100_663_296],
-    ]);
-    // The debug container has ended by itself by the time the pod is deleted.
-    const calls = run.runtime.calls.filter(
-      (c) => c.request['containerId'] !== 'container-2' || c.call !== 'StopContainer',
-    );
-    run.runtime.calls.splice(0, Infinity, ...calls);
-    const events = run.events.filter((e) => e.message !== 'Stopping container dbg');
-    run.events.splice(0, Infinity, ...events);
-    compare(run, seen);
   });
 
+describe('recorded files', () => {
+  inItsFolder();
   it('writes the hosts file that was seen', async () => {
     const seen = recording('names-dns');
-    const run = new Run('names-dns', seen);
+    const run = new Run('names-dns', seen, V1);
     await run.untilQuiet(seen.pods.start);
     const text = await readFile(join(root, 'pods', seen.pods.start.metadata.uid ?? '', 'etc-hosts'), 'utf8');
     assert.match(
@@ -249,7 +280,7 @@ describe('recorded scenarios', () => {
 });
 
 function compare(run: Run, seen: Recording): void {
-  const wanted = recorded(seen);
+  const wanted = recorded(seen, run.machine);
   const ours = run.runtime.calls.map(({ call, request }) => ({ call, request: normalised(call, request) }));
   assert.deepEqual(
     ours.map((c) => c.call),
