@@ -61,9 +61,13 @@ export class DeviceRegistration implements Runnable {
     await server.close();
   }
 
-  /** A plugin watches its socket: when it is gone, the kubelet is new and wants to hear from it again. */
+  /**
+   * A plugin watches its socket: when it is gone, the kubelet is new and wants to hear from it again. The socket that the
+   * kubelet before left goes first, or a plugin that is quick would call a dead one.
+   */
   async #removeSockets(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: DIRECTORY_MODE });
+    await rm(join(this.#directory, SOCKET), { force: true });
     for (const name of await readdir(this.#directory)) {
       const path = join(this.#directory, name);
       const isSocket = await lstat(path).then(
