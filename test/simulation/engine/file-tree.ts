@@ -32,6 +32,7 @@ export type Found = {
 const NAMES_MS = 5000;
 const DATA_MS = 30_000;
 const MAX_LINKS = 40;
+const BY_DESCRIPTOR = '/proc/self/fd/';
 const FIRST_FD = 20;
 
 export class FileTree {
@@ -156,13 +157,27 @@ export class FileTree {
   // --- paths
 
   find(path: string, syscall: string, follow = true): Found {
-    if (path.startsWith('/proc/self/fd/')) return this.#walk(path, syscall, follow);
+    if (path.startsWith(BY_DESCRIPTOR)) return this.#below(path, syscall, follow) ?? this.#walk(path, syscall, follow);
     const key = follow ? path : `${path}\0`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const found = this.#walk(path, syscall, follow);
     this.#known.set(key, found);
     return found;
+  }
+
+  /** One plain name in a directory that is held open, which is nearly all that is asked for by descriptor. */
+  #below(path: string, syscall: string, follow: boolean): Found | undefined {
+    const end = path.indexOf('/', BY_DESCRIPTOR.length);
+    if (end < 0 || end === path.length - 1 || path.indexOf('/', end + 1) >= 0) return undefined;
+    const name = path.slice(end + 1);
+    if (name === '.' || name === '..') return undefined;
+    const held = this.descriptor(Number(path.slice(BY_DESCRIPTOR.length, end)), syscall);
+    const parent = this.#top(held.inode);
+    const child = parent.entries.get(name);
+    if (parent.kind !== 'dir' || (follow && child?.kind === 'symlink')) return undefined;
+    const inode = child === undefined ? undefined : this.#top(child);
+    return { inode, parent, name, path: held.path === '/' ? `/${name}` : `${held.path}/${name}` };
   }
 
   /** Names or mounts are others now. */

@@ -5,18 +5,42 @@ import { Random } from './random.ts';
 
 export type Owner = { readonly name: string; alive: boolean };
 
-type Event = {
+/** Something that will happen; also what a timer's handle is. */
+class Event {
   readonly at: number;
   readonly seq: number;
   readonly owner: Owner;
   run: (() => void) | undefined;
-};
+  readonly #scheduler: Scheduler;
+
+  constructor(scheduler: Scheduler, at: number, seq: number, owner: Owner, run: () => void) {
+    this.#scheduler = scheduler;
+    this.at = at;
+    this.seq = seq;
+    this.owner = owner;
+    this.run = run;
+  }
+
+  cancel(): void {
+    if (this.run === undefined) return;
+    this.run = undefined;
+    this.#scheduler.tookBack();
+  }
+  unref(): this {
+    return this;
+  }
+  ref(): this {
+    return this;
+  }
+}
 
 /** Of the real machine, kept before the globals are replaced. */
 const turn = setImmediate;
 /** Now and then the real process has its turn: signals, output. */
 const EVENTS_A_TURN = 2000;
 const START_MS = Date.UTC(2026, 0, 1);
+/** Events that were taken back are swept out when there are so many, and more of them than others. */
+const SWEEP = 1000;
 
 export class Scheduler {
   readonly world: Owner = { name: 'world', alive: true };
@@ -24,7 +48,8 @@ export class Scheduler {
   readonly agentRandom: Random;
   /** How long things take in the world. */
   readonly latency: Random;
-  readonly #heap: Event[] = [];
+  #heap: Event[] = [];
+  #dead = 0;
   #seq = 0;
   #mono = 0;
   #wallOffset = START_MS;
@@ -52,20 +77,29 @@ export class Scheduler {
     this.#wallOffset += ms;
   }
 
-  /** Events that wait, those included that were taken back and whose time has not come. */
+  /** Events that wait. */
   get pending(): number {
-    return this.#heap.length;
+    return this.#heap.length - this.#dead;
+  }
+
+  /** An event will not run. Most deadlines are never reached: without a sweep they would be most of the queue. */
+  tookBack(): void {
+    this.#dead++;
+    if (this.#dead < SWEEP || this.#dead < this.#heap.length / 2) return;
+    // What is sorted is a heap.
+    this.#heap = this.#heap.filter((event) => event.run !== undefined).sort((a, b) => (isBefore(a, b) ? -1 : 1));
+    this.#dead = 0;
   }
 
   get owner(): Owner {
     return this.#owner;
   }
 
-  /** Runs `fn` in `ms`; the answer takes it back. */
-  after(ms: number, fn: () => void, owner: Owner = this.#owner): () => void {
-    const event: Event = { at: this.#mono + Math.max(ms, 0), seq: this.#seq++, owner, run: fn };
+  /** Runs `fn` in `ms`, unless it is taken back. */
+  after(ms: number, fn: () => void, owner: Owner = this.#owner): Event {
+    const event = new Event(this, this.#mono + Math.max(ms, 0), this.#seq++, owner, fn);
     push(this.#heap, event);
-    return () => (event.run = undefined);
+    return event;
   }
 
   /** Runs events until that time, or until `stop` says so. */
@@ -91,11 +125,12 @@ export class Scheduler {
 
   #run(event: Event): void {
     const { run } = event;
-    if (run === undefined || !event.owner.alive) return;
+    if (run === undefined) return void this.#dead--;
+    event.run = undefined;
+    if (!event.owner.alive) return;
     this.#mono = event.at;
     this.#owner = event.owner;
     this.steps++;
-    event.run = undefined;
     run();
     settle();
     this.#owner = this.world;

@@ -38,8 +38,8 @@ const PODS_DIR = '/var/lib/kubelet/pods';
 const MIRROR = 'kubernetes.io/config.mirror';
 /** An agent that ends within this time of a fault may have ended because of it: no call waits longer. */
 const EXCUSED_MS = 180_000;
-/** Looks that may be left out one after the other. */
-const MOST_SKIPPED = 2;
+/** Looks that may be left out one after the other: there is one a minute at least. */
+const MOST_SKIPPED = 5;
 
 export class Inspector {
   readonly violations: Violation[] = [];
@@ -49,6 +49,9 @@ export class Inspector {
   readonly #counts = new RestartCounts();
   readonly #refusals = new Refusals();
   #asked = new Set<string>();
+  /** When, in calm time, the first of what is waited for is overdue. */
+  #nextDueMs = Infinity;
+  #seenPods: { readonly changes: number; readonly pods: ReadonlyMap<string, SeenPod> } | undefined;
   #requests: number[] = [];
   #crashesSeen = 0;
   #runtimeChanges = 0;
@@ -72,11 +75,12 @@ export class Inspector {
     };
   }
 
-  /** Where nothing changed and nothing is waited for there is nothing new to see, for a minute. */
+  /** Where nothing changed and nothing that is waited for is overdue there is nothing new to see. */
   #isQuiet(): boolean {
     const { api, files, faults, crashes } = this.#world;
     const at = `${api.changes} ${files.changes} ${this.#runtimeChanges} ${faults.active.length} ${crashes.length}`;
-    const isQuiet = at === this.#seenAt && this.#since.size <= 1 && this.#skipped < MOST_SKIPPED;
+    const isDue = faults.calmMs > this.#nextDueMs;
+    const isQuiet = at === this.#seenAt && !isDue && this.#skipped < MOST_SKIPPED;
     this.#seenAt = at;
     this.#skipped = isQuiet ? this.#skipped + 1 : 0;
     return isQuiet;
@@ -88,6 +92,7 @@ export class Inspector {
     const view = this.#view();
     this.mostPods = Math.max(this.mostPods, view.pods.size);
     this.#asked = new Set();
+    this.#nextDueMs = Infinity;
     for (const [name, check] of Object.entries(INVARIANTS)) for (const text of check(view)) this.report(name, text);
     for (const key of this.#since.keys()) if (!this.#asked.has(key)) this.#since.delete(key);
     const report = (invariant: string, text: string): void => this.report(invariant, text);
@@ -109,12 +114,15 @@ export class Inspector {
     this.#asked.add(key);
     const since = this.#since.get(key) ?? now;
     this.#since.set(key, since);
+    this.#nextDueMs = Math.min(this.#nextDueMs, since + boundMs);
     return now - since > boundMs;
   }
 
-  #pods(): Map<string, SeenPod> {
+  #pods(): ReadonlyMap<string, SeenPod> {
+    const { store, changes } = this.#world.api;
+    if (this.#seenPods?.changes === changes) return this.#seenPods.pods;
     const pods = new Map<string, SeenPod>();
-    for (const { object } of this.#world.api.store.list('pods')) {
+    for (const { object } of store.list('pods')) {
       const pod = object as unknown as Pod;
       if (pod.metadata.annotations?.[MIRROR] !== undefined) continue;
       const kind = pod.metadata.labels?.['kind'] ?? '';
@@ -128,6 +136,7 @@ export class Inspector {
         hasEnded: phase === 'Failed' || phase === 'Succeeded',
       });
     }
+    this.#seenPods = { changes, pods };
     return pods;
   }
 

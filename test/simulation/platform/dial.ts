@@ -16,7 +16,7 @@ export function dial(_clock: Clock, o: { server: URL; timeoutMs: number }, signa
     scheduler.after(1 + 2 * scheduler.latency.next(), () => {
       const reach = network.api.reach();
       if (reach === 'silent') return;
-      late();
+      late.cancel();
       signal.removeEventListener('abort', onAbort);
       if (reach === 'yes') return resolve({ socket: new Socket(), protocol: 'h2' });
       const detail = { errno: 'ECONNREFUSED', absent: true };

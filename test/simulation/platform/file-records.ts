@@ -14,53 +14,102 @@ class Kinds {
   constructor(kind: Kind) {
     this.#kind = kind;
   }
-  isFile = (): boolean => this.#kind === 'file';
-  isDirectory = (): boolean => this.#kind === 'dir';
-  isSymbolicLink = (): boolean => this.#kind === 'symlink';
-  isSocket = (): boolean => this.#kind === 'socket';
-  isCharacterDevice = (): boolean => this.#kind === 'device';
-  isBlockDevice = (): boolean => false;
-  isFIFO = (): boolean => false;
+  isFile(): boolean {
+    return this.#kind === 'file';
+  }
+  isDirectory(): boolean {
+    return this.#kind === 'dir';
+  }
+  isSymbolicLink(): boolean {
+    return this.#kind === 'symlink';
+  }
+  isSocket(): boolean {
+    return this.#kind === 'socket';
+  }
+  isCharacterDevice(): boolean {
+    return this.#kind === 'device';
+  }
+  isBlockDevice(): boolean {
+    return false;
+  }
+  isFIFO(): boolean {
+    return false;
+  }
 }
 
 export type SimStats = Kinds & Record<string, unknown>;
-export type SimDirent = Kinds & { readonly name: string; readonly parentPath: string };
+
+export class SimDirent extends Kinds {
+  readonly name: string;
+  readonly parentPath: string;
+  constructor(kind: Kind, name: string, parentPath: string) {
+    super(kind);
+    this.name = name;
+    this.parentPath = parentPath;
+  }
+}
+
+class NumberStats extends Kinds {
+  readonly dev: number;
+  readonly ino: number;
+  readonly mode: number;
+  readonly nlink: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly rdev = 0;
+  readonly size: number;
+  readonly blksize = 4096;
+  readonly blocks: number;
+  readonly mtimeMs: number;
+  readonly birthtimeMs: number;
+
+  constructor(inode: Inode) {
+    super(inode.kind);
+    this.dev = inode.fs.device;
+    this.ino = inode.ino;
+    this.mode = KIND_BITS[inode.kind] | (inode.mode & 0o7777);
+    this.nlink = inode.kind === 'dir' ? 2 : inode.nlink;
+    this.uid = inode.uid;
+    this.gid = inode.gid;
+    this.size = inode.kind === 'dir' ? 4096 : inode.content.length;
+    this.blocks = Math.ceil(this.size / 512);
+    this.mtimeMs = inode.mtimeMs;
+    this.birthtimeMs = inode.birthMs;
+  }
+
+  get atimeMs(): number {
+    return this.mtimeMs;
+  }
+  get ctimeMs(): number {
+    return this.mtimeMs;
+  }
+  get mtime(): Date {
+    return new Date(this.mtimeMs);
+  }
+  get atime(): Date {
+    return new Date(this.mtimeMs);
+  }
+  get ctime(): Date {
+    return new Date(this.mtimeMs);
+  }
+  get birthtime(): Date {
+    return new Date(this.birthtimeMs);
+  }
+}
 
 export function statsOf(inode: Inode, options: { readonly bigint?: boolean } = {}): SimStats {
-  const size = inode.kind === 'dir' ? 4096 : inode.content.length;
-  const numbers = {
-    dev: inode.fs.device,
-    ino: inode.ino,
-    mode: KIND_BITS[inode.kind] | (inode.mode & 0o7777),
-    nlink: inode.kind === 'dir' ? 2 : inode.nlink,
-    uid: inode.uid,
-    gid: inode.gid,
-    rdev: 0,
-    size,
-    blksize: 4096,
-    blocks: Math.ceil(size / 512),
-    mtimeMs: inode.mtimeMs,
-    atimeMs: inode.mtimeMs,
-    ctimeMs: inode.mtimeMs,
-    birthtimeMs: inode.birthMs,
-  };
+  const numbers = new NumberStats(inode) as unknown as SimStats;
+  if (options.bigint !== true) return numbers;
   const stats = new Kinds(inode.kind) as SimStats;
-  if (options.bigint !== true)
-    return Object.assign(stats, numbers, {
-      mtime: new Date(inode.mtimeMs),
-      atime: new Date(inode.mtimeMs),
-      ctime: new Date(inode.mtimeMs),
-      birthtime: new Date(inode.birthMs),
-    });
-  for (const [name, value] of Object.entries(numbers)) stats[name] = BigInt(Math.floor(value));
+  for (const name of BIG) stats[name] = BigInt(Math.floor(numbers[name] as number));
   for (const name of ['mtime', 'atime', 'ctime']) stats[`${name}Ns`] = nanos(inode.mtimeMs);
   stats['birthtimeNs'] = nanos(inode.birthMs);
   return stats;
 }
 
+const BIG = 'dev ino mode nlink uid gid rdev size blksize blocks mtimeMs atimeMs ctimeMs birthtimeMs'.split(' ');
+
 const nanos = (ms: number): bigint => BigInt(Math.floor(ms * 1000)) * 1000n;
 
-export function direntOf(dir: Inode, name: string, parentPath: string): SimDirent {
-  const kind = dir.entries.get(name)?.kind ?? 'file';
-  return Object.assign(new Kinds(kind), { name, parentPath });
-}
+export const direntOf = (dir: Inode, name: string, parentPath: string): SimDirent =>
+  new SimDirent(dir.entries.get(name)?.kind ?? 'file', name, parentPath);

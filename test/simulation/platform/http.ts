@@ -1,7 +1,7 @@
 // node:http and node:https of the simulated machine: requests go to the simulated network, servers hear of nobody.
 import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
-import { machine } from '../engine/machine.ts';
+import { machine, type HttpAnswer } from '../engine/machine.ts';
 
 export { Server, createServer } from './net.ts';
 
@@ -30,8 +30,7 @@ export class ClientRequest extends EventEmitter {
         return;
       }
       this.socket = { localPort: 40_000 };
-      const body = Readable.from([Buffer.from(answer.body)]);
-      this.emit('response', Object.assign(body, { statusCode: answer.status, statusMessage: '', headers: {} }));
+      this.emit('response', new Reply(answer));
     });
     return this;
   }
@@ -40,6 +39,20 @@ export class ClientRequest extends EventEmitter {
   destroy(): this {
     this.destroyed = true;
     return this;
+  }
+}
+
+/** An answer that is all there. */
+class Reply extends Readable {
+  readonly statusCode: number;
+  readonly statusMessage = '';
+  readonly headers = {};
+
+  constructor({ status, body }: HttpAnswer) {
+    super({ read: () => undefined });
+    this.statusCode = status;
+    if (body !== '') this.push(Buffer.from(body));
+    this.push(null);
   }
 }
 

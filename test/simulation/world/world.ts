@@ -29,6 +29,7 @@ export type WorldOptions = {
   readonly onLog?: (line: string) => void;
 };
 
+const LINES_AT_ONCE = 1000;
 const RUNTIME_SOCKET = '/run/containerd/containerd.sock';
 
 export class World {
@@ -50,6 +51,8 @@ export class World {
   isUp = true;
   readonly #o: WorldOptions;
   readonly #hash = createHash('sha256');
+  /** Lines that are not in the hash yet. */
+  #lines: string[] = [];
   /** Times the machine was switched on. */
   boots = 0;
 
@@ -126,20 +129,27 @@ export class World {
 
   /** A pod whose containers run listens on all ports. */
   #answers(host: string): boolean {
-    return this.running().some(({ sandbox }) => sandbox.ip === host && sandbox.ready);
+    for (const { state, sandbox } of this.runtime.state.containers.values())
+      if (sandbox.ip === host && sandbox.ready && state === ContainerState.CONTAINER_RUNNING) return true;
+    return false;
   }
 
   /** Something happened that everybody who runs this seed must see at this very moment. */
   trace(text: string): void {
     const line = `${this.scheduler.monotonic().toFixed(3)} ${text}`;
-    this.#hash.update(line);
-    this.#hash.update('\n');
+    if (this.#lines.push(line) === LINES_AT_ONCE) this.#hashLines();
     this.#o.onTrace?.(line);
   }
 
   /** Of everything traced so far. */
   digest(): string {
+    this.#hashLines();
     return this.#hash.copy().digest('hex').slice(0, 16);
+  }
+
+  #hashLines(): void {
+    for (const line of this.#lines) this.#hash.update(`${line}\n`);
+    this.#lines = [];
   }
 
   /** Containers that run. */
