@@ -39,8 +39,35 @@ test('a runtime that hangs leaves the layout as it was, after five seconds', asy
   hangs = false;
   assert.equal(await layouts.read(never), 'dedicated');
   hangs = true;
+  await clock.advance(5 * 60_000);
   const last = layouts.read(never);
   await clock.advance(5000);
   assert.equal(await last, 'dedicated');
   assert.equal(clock.pending, 0);
+});
+
+test('a layout that was told is not asked for again for five minutes', async () => {
+  const clock = new ManualClock();
+  const never = new AbortController().signal;
+  let [asked, images] = [0, 2];
+  const layouts = new DiskLayouts(
+    {
+      imageFsInfo: async () => {
+        asked++;
+        return { imageFilesystems: [{ fsId: { mountpoint: '/images' } }], containerFilesystems: [] };
+      },
+      deviceOf: async (path) => (path === '/images' ? images : 1),
+      clock,
+      log: silentLogger,
+    },
+    '/var/lib/kubelet',
+  );
+  assert.equal(await layouts.read(never), 'dedicated');
+  images = 1;
+  await clock.advance(299_000);
+  assert.equal(await layouts.read(never), 'dedicated');
+  assert.equal(asked, 1);
+  await clock.advance(1000);
+  assert.equal(await layouts.read(never), 'shared');
+  assert.equal(asked, 2);
 });

@@ -22,11 +22,14 @@ export type DiskLayoutsDeps = {
 export type Devices = { readonly own: number; readonly images?: number; readonly containers?: number };
 
 const PATIENCE_MS = 5000;
+/** A layout changes with the runtime's configuration, if ever: it need not be asked for at every look. */
+const KEPT_MS = 300_000;
 
 export class DiskLayouts {
   readonly #deps: DiskLayoutsDeps;
   readonly #rootDir: string;
   #last: DiskLayout = 'shared';
+  #readAt = -Infinity;
 
   constructor(deps: DiskLayoutsDeps, rootDir: string) {
     this.#deps = deps;
@@ -36,10 +39,12 @@ export class DiskLayouts {
   /** Rejects only when `signal` aborts. */
   async read(signal: AbortSignal): Promise<DiskLayout> {
     const { clock, log } = this.#deps;
+    if (clock.monotonic() - this.#readAt < KEPT_MS) return this.#last;
     try {
       this.#last = layoutOf(
         await withDeadline(clock, signal, PATIENCE_MS, (own) => abortable(own, this.#devices(own))),
       );
+      this.#readAt = clock.monotonic();
     } catch (err) {
       signal.throwIfAborted();
       log.warn('the filesystems of the runtime are not known, taken as they were', { layout: this.#last, err });

@@ -62,7 +62,7 @@ export type PodLifeDeps = {
     };
   readonly cgroups: {
     exists(pod: Pod, signal: AbortSignal): Promise<boolean>;
-    ensure(pod: Pod, signal: AbortSignal): Promise<void>;
+    ensure(pod: Pod, signal: AbortSignal, isThere?: boolean): Promise<void>;
     destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void>;
   };
   readonly volumes: {
@@ -247,7 +247,7 @@ function prerequisitesOf(clock: Environment['clock'], deps: PodLifeDeps): PodPre
     networkProblem: () => network.networkProblem(),
     registerObjects: (pod) => objects.register(pod),
     cgroupExists: (pod, signal) => cgroups.exists(pod, signal),
-    ensureCgroup: (pod, signal) => cgroups.ensure(pod, signal),
+    ensureCgroup: (pod, signal, isThere) => cgroups.ensure(pod, signal, isThere),
     keepMirror: (pod) => cluster.keepMirror(pod),
     ensureDirectories: (pod) => directories.ensure(uidOf(pod)),
     mountVolumes: (pod, signal) => volumes.waitMounted(pod, signal),

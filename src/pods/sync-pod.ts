@@ -79,7 +79,8 @@ export interface PodPrerequisites {
   /** Begins to keep the objects (secrets, config maps) this pod refers to at hand. */
   registerObjects(pod: Pod): void;
   cgroupExists(pod: Pod, signal: AbortSignal): Promise<boolean>;
-  ensureCgroup(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** `isThere`: it was just seen to exist. */
+  ensureCgroup(pod: Pod, signal: AbortSignal, isThere?: boolean): Promise<void>;
   /** Brings the API server's picture of a static pod up to date, in the background, again and again until it is. */
   keepMirror(pod: Pod): void;
   ensureDirectories(pod: Pod): Promise<void>;
@@ -200,17 +201,14 @@ export class SyncPod {
   async #prepareCgroup({ pod, snapshot }: Pass, signal: AbortSignal): Promise<boolean> {
     const { prerequisites, runtime, observed } = this.#deps;
     try {
-      if (
-        snapshot !== undefined &&
-        hasRunningContainers(snapshot) &&
-        !(await prerequisites.cgroupExists(pod, signal))
-      ) {
+      const mustBeThere = snapshot !== undefined && hasRunningContainers(snapshot);
+      if (mustBeThere && !(await prerequisites.cgroupExists(pod, signal))) {
         await runtime.kill(pod, snapshot, undefined, signal);
         await observed.refresh(uidOf(pod), signal);
         if (!runsOnce(pod)) await prerequisites.ensureCgroup(pod, signal);
         return true;
       }
-      await prerequisites.ensureCgroup(pod, signal);
+      await prerequisites.ensureCgroup(pod, signal, mustBeThere);
       return false;
     } catch (err) {
       this.#explain(

@@ -74,3 +74,18 @@ test('a tier that was not weighed because the cgroup could not be made is weighe
   await life.ensure(pod, never);
   assert.equal(refreshes, 2);
 });
+
+test('a cgroup that was just seen is not looked for again, its tier is weighed all the same', async () => {
+  const did: string[] = [];
+  const life = new PodCgroupLife({
+    cgroups: {
+      exists: async () => true,
+      ensure: async () => did.push('ensure') > 0,
+      destroy: async () => undefined,
+    },
+    tiers: () => ({ refresh: async () => void did.push('refresh') }),
+    onMade: () => void did.push('made'),
+  });
+  await life.ensure(pod, never, true);
+  assert.deepEqual(did, ['refresh']);
+});

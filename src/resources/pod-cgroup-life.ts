@@ -28,10 +28,14 @@ export class PodCgroupLife {
     return this.#deps.cgroups.exists(pod, signal);
   }
 
-  async ensure(pod: Pod, signal: AbortSignal): Promise<void> {
+  /** `isThere`: it was just seen to exist. */
+  async ensure(pod: Pod, signal: AbortSignal, isThere = false): Promise<void> {
     const { cgroups, tiers, onMade } = this.#deps;
     const isWeighed = weighsNothing(pod) || this.#weighed.has(pod.spec);
-    const [made] = await Promise.all([cgroups.ensure(pod, signal), isWeighed ? undefined : tiers().refresh(signal)]);
+    const [made] = await Promise.all([
+      isThere ? false : cgroups.ensure(pod, signal),
+      isWeighed ? undefined : tiers().refresh(signal),
+    ]);
     this.#weighed.add(pod.spec);
     if (made) onMade(pod);
   }

@@ -1,5 +1,5 @@
 // Samples processor time now and then, so that whoever asks first already gets a rate; who asks again and again is a sample
-// each time. One small file per cgroup: with a hundred pods that is most of what an idle node reads.
+// each time. One small file per cgroup: with a hundred pods that is much of what an idle node reads.
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
@@ -21,7 +21,7 @@ export type CpuSamplingDeps = {
   readonly log: Logger;
 };
 
-const EVERY_MS = 30_000;
+const EVERY_MS = 60_000;
 const JITTER = 0.2;
 
 export class CpuSampling implements Runnable {

@@ -72,9 +72,9 @@ export class NodeReadings {
   }
 
   /** The root cgroup with the machine as its limit. */
-  async root(detail: Detail, signal: AbortSignal): Promise<Reading> {
+  async root(detail: Detail, signal: AbortSignal, machine = this.#deps.host.machine()): Promise<Reading> {
     const { host, cgroups } = this.#deps;
-    const [{ memoryBytes, swapBytes }, swapUsedBytes] = await Promise.all([host.machine(), host.swapUsed()]);
+    const [{ memoryBytes, swapBytes }, swapUsedBytes] = await Promise.all([machine, host.swapUsed()]);
     const reading = await cgroups.readRoot({ memoryBytes, swapBytes, swapUsedBytes }, detail, signal);
     if (reading === undefined) throw new KubeletError('unavailable', 'failed to get root cgroup stats: no statistics');
     return reading;
@@ -94,8 +94,9 @@ export class NodeReadings {
     onRuntimeFailure?: (err: unknown) => void,
   ): Promise<NodeFigures> {
     const { host, clock } = this.#deps;
+    const facts = host.machine();
     const [base, network, runtime, machine, tasks] = await Promise.all([
-      this.#base(true, signal),
+      this.#base(true, signal, facts),
       host.interfaces(INIT),
       onRuntimeFailure === undefined
         ? this.#runtimeFilesystems(signal)
@@ -106,7 +107,7 @@ export class NodeReadings {
             onRuntimeFailure(err);
             return undefined;
           }),
-      host.machine(),
+      facts,
       host.tasks(),
     ]);
     const { figures, root } = base;
@@ -126,10 +127,14 @@ export class NodeReadings {
     return (await this.#base(false, signal)).figures;
   }
 
-  async #base(io: boolean, signal: AbortSignal): Promise<{ figures: NodeFigures; root: Reading }> {
+  async #base(
+    io: boolean,
+    signal: AbortSignal,
+    machine?: Promise<MachineFacts>,
+  ): Promise<{ figures: NodeFigures; root: Reading }> {
     const { psi, nodeName } = this.#o;
     const [root, systemContainers, bootMs] = await Promise.all([
-      this.root('usage', signal),
+      this.root('usage', signal, machine),
       this.#systemContainers(io, signal),
       this.#deps.host.bootMs(),
     ]);

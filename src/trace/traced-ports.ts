@@ -37,7 +37,7 @@ const beginTrace = (tracer: PodTracer, kind: Kind, pod: Pod): void =>
 
 const tracedPrerequisites = (tracer: PodTracer, inner: PodPrerequisites): PodPrerequisites => ({
   ...inner,
-  ensureCgroup: (pod, signal) => tracer.span('cgroup', () => inner.ensureCgroup(pod, signal)),
+  ensureCgroup: (pod, signal, isThere) => tracer.span('cgroup', () => inner.ensureCgroup(pod, signal, isThere)),
   ensureDirectories: (pod) => tracer.span('directories', () => inner.ensureDirectories(pod)),
   mountVolumes: (pod, signal) => tracer.span('volumes', () => inner.mountVolumes(pod, signal)),
 });

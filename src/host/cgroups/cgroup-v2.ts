@@ -18,11 +18,14 @@ import { childDirs, isGone, killPids, pidsBelow, removeCgroup } from './remove-t
 /** A pod's cgroup counts as present when it has all of these that the root has. */
 const REQUIRED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
 const DEFAULT_PERIOD_US = 100_000;
+/** The root's controllers are the kernel's: they are read again after this long, and before a cgroup counts as missing. */
+const KEPT_MS = 60_000;
 
 export class CgroupV2 implements Cgroups {
   readonly version = 2;
   readonly #clock: Clock;
   readonly #mountPoint: string;
+  #controllers: { readonly names: readonly string[]; readonly at: number } | undefined;
 
   constructor(clock: Clock, mountPoint: string) {
     this.#clock = clock;
@@ -52,14 +55,17 @@ export class CgroupV2 implements Cgroups {
 
   async exists(path: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
-    const [root, own] = await Promise.all([
-      controllersOf(this.#mountPoint),
-      controllersOf(this.#dir(path)).catch((err: unknown) => {
-        if (isGone(err)) return undefined;
-        throw err;
-      }),
-    ]);
-    return own !== undefined && root.every((c) => !REQUIRED.includes(c) || own.includes(c));
+    const own = await controllersOf(this.#dir(path)).catch((err: unknown) => {
+      if (isGone(err)) return undefined;
+      throw err;
+    });
+    if (own === undefined) return false;
+    const hasAll = (root: readonly string[]): boolean => root.every((c) => !REQUIRED.includes(c) || own.includes(c));
+    const known = this.#controllers;
+    if (known !== undefined && this.#clock.monotonic() - known.at < KEPT_MS && hasAll(known.names)) return true;
+    const names = await controllersOf(this.#mountPoint);
+    this.#controllers = { names, at: this.#clock.monotonic() };
+    return hasAll(names);
   }
 
   async read(path: string, signal: AbortSignal): Promise<CgroupReading> {
