@@ -39,6 +39,7 @@ export const eventDescriptor = (): number => 0;
 export const setOpenFileLimit = (): void => undefined;
 export const openFileLimit = (): { soft: bigint; hard: bigint } => ({ soft: 1_000_000n, hard: 1_000_000n });
 export const dropPages = (): void => undefined;
+export const trimHeapSync = (): void => undefined;
 export const sendUnixDatagram = (): void => undefined;
 export function connectUnixStream(): never {
   throw new KubeletError('notFound', 'connect: ENOENT', { detail: { errno: 'ENOENT' } });
@@ -69,3 +70,10 @@ export function netlinkDump(request: Uint8Array): Buffer[] {
     return [message(RTM_NEWLINK, [0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 3, Buffer.from('eth0\0'))];
   return [message(RTM_NEWADDR, [2, 24, 0, 0, 2, 0, 0, 0], 2, Buffer.from([10, 0, 0, 1]))];
 }
+
+type Real = typeof import('../../../src/host/libc.ts');
+/** Calls that nothing makes here. */
+type Absent = 'flockExclusiveSync' | 'projectOfSync' | 'setProjectSync' | 'projectQuotaStateSync' | 'projectUsageSync';
+/** Whatever else the real one offers must be here, or the agent does not even load: that is seen by the compiler. */
+type Missing = Exclude<keyof Real, keyof typeof import('./libc.ts') | Absent>;
+export const nothingIsMissing: [Missing] extends [never] ? true : Missing = true;
