@@ -10,7 +10,9 @@ const PREFIX = 'kts-node-';
 export async function makeNodeFolder(): Promise<string> {
   for (const name of await readdir(PARENT)) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await removeNodeFolder(join(PARENT, name));
+    // Whoever starts at the same time finds it too: what one of them does not manage, the other does, or the next.
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      await removeNodeFolder(join(PARENT, name)).catch(() => undefined);
   }
   const dir = await mkdtemp(join(PARENT, `${PREFIX}${process.pid}-`));
   await chmod(dir, 0o711); // pods with users of their own pass through
