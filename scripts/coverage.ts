@@ -6,6 +6,8 @@ import { relative, resolve } from 'node:path';
 import { run } from 'node:test';
 
 const BOUND = 95;
+/** A test that never ends is named, like one that fails. */
+const TEST_MS = 300_000;
 /** Share processes with nobody: they change what belongs to their whole process. */
 const LEFT_OUT: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
@@ -35,6 +37,7 @@ let found: readonly FileCoverage[] = [];
 const stream = run({
   files,
   isolation: 'none',
+  timeout: TEST_MS,
   coverage: true,
   coverageIncludeGlobs: folders.length === 0 ? ['src/**/*.ts'] : folders.map((folder) => `${folder}**/*.ts`),
   coverageExcludeGlobs: ['src/**/*.test.ts', 'src/**/*.fixture.ts', 'src/**/gen/**'],
