@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, mkdtempSync, rmSync, watch } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, watch } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,6 +42,10 @@ test('a plugin that sees its socket go never finds the one of the kubelet before
     [],
   );
   assert.equal(registration.failing(), undefined);
+  assert.equal(await knock(kubelet), 'connected');
+  stop.abort();
+  await running;
+  assert.deepEqual(readdirSync(directory), [], 'nothing is left of it');
 });
 
 const listen = (path: string): Promise<Server> =>

@@ -1,6 +1,6 @@
 // How device plugins make themselves known: on the kubelet's own socket (`device-plugins/kubelet.sock`) or through the
 // folder of plugin sockets. Both end in `Plugins.connect`.
-import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { isExtendedResource } from '../core/resource-names.ts';
 import { aborted } from '../lib/abort.ts';
@@ -49,9 +49,12 @@ export class DeviceRegistration implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const server = new GrpcServer();
     server.unary(Registration.register, (request, gone) => this.#register(request, gone));
+    const path = join(this.#directory, SOCKET);
     try {
       await this.#removeSockets();
-      await server.listen(join(this.#directory, SOCKET));
+      // A plugin calls as soon as the name is there, which is before anybody listens: the name comes last.
+      await server.listen(`${path}.new`);
+      await rename(`${path}.new`, path);
     } catch (err) {
       // The rest of the node works without; the health check tells.
       this.#failure = messageOf(err);
@@ -59,6 +62,7 @@ export class DeviceRegistration implements Runnable {
     }
     await aborted(signal);
     await server.close();
+    await rm(path, { force: true });
   }
 
   /**
