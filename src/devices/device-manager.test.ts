@@ -157,6 +157,9 @@ describe('device manager', () => {
     const full = `UnexpectedAdmissionError: Allocate failed due to requested number of devices unavailable for ${R}. Requested: 1, Available: 0, which is unexpected`;
     assert.equal(await node.admit(third), full);
     node.active.delete('1');
+    node.running.add('1');
+    assert.equal(await node.admit(third), full, 'the containers of a pod that nobody knows any more still run');
+    node.running.delete('1');
     assert.equal(await node.admit(third), 'admitted');
   });
 

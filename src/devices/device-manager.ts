@@ -304,12 +304,17 @@ export class DeviceManager implements HintProvider {
     return own;
   }
 
-  /** What ended pods had is free again. `admitting` may be unknown to everybody else. */
+  /**
+   * What ended pods had is free again. `admitting` may be unknown to everybody else, so may a pod whose containers run: it was
+   * deleted while no kubelet ran, and is being stopped.
+   */
   #dropStale(admitting?: Pod): void {
     const { pods } = this.#deps;
     if (!pods.sourcesReady()) return;
     const alive = new Set<string>(pods.alive().map(uidOf));
     if (admitting !== undefined) alive.add(uidOf(admitting));
+    for (const { podUid } of this.#grants.entries())
+      if (!alive.has(podUid) && pods.isRunning(podUid as PodUid)) alive.add(podUid);
     this.#grants.retain(alive);
     for (const uid of this.#reusable.keys()) if (!alive.has(uid)) this.#reusable.delete(uid);
     for (const key of this.#affinities.keys()) if (!alive.has(key.split('/')[0] ?? '')) this.#affinities.delete(key);

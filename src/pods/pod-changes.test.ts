@@ -29,6 +29,8 @@ function setup(admit: Admit = async () => ({ ok: true })) {
     store,
     workers: {
       stateOf: (uid) => states.get(uid),
+      podOf: (uid) => (states.has(uid) ? named(uid) : undefined),
+      uids: () => [...states.keys()],
       add: (pod) => {
         did.push(`add ${uidOf(pod)}`);
         states.set(uidOf(pod), initialState);
@@ -113,6 +115,19 @@ describe('the changes of the sources', () => {
     await t.clock.advance(3000);
     assert.deepEqual(t.did.slice(1), ['event a UnexpectedAdmissionError', 'add a']);
     assert.equal(t.changes.active()[0]?.metadata.labels?.['x'], 'y');
+    await t.end();
+  });
+
+  it('leave a pod that is gone what it holds until its containers are stopped', async () => {
+    const t = setup();
+    await t.changes.handle({ op: 'ADD', pods: [named('a')] });
+    await t.changes.handle({ op: 'REMOVE', pods: [named('a')] });
+    const stopped = { evicted: false, deleted: true, restart: false, since: 0 };
+    t.states.set(podUid('a'), { phase: 'terminating', graceSeconds: 30, ...stopped });
+    assert.deepEqual(t.changes.unfinished().map(uidOf), ['a']);
+    assert.deepEqual(t.changes.active(), [], 'it takes no part in admission');
+    t.states.set(podUid('a'), { phase: 'terminated', ...stopped });
+    assert.deepEqual(t.changes.unfinished(), []);
     await t.end();
   });
 

@@ -20,7 +20,7 @@ export type PodChange = {
 
 export type PodChangesDeps = {
   readonly store: PodStore;
-  readonly workers: Pick<PodWorkers, 'add' | 'ensure' | 'stateOf' | 'stop' | 'wake'>;
+  readonly workers: Pick<PodWorkers, 'add' | 'ensure' | 'podOf' | 'stateOf' | 'stop' | 'uids' | 'wake'>;
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> };
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
@@ -77,11 +77,29 @@ export class PodChanges implements Runnable {
 
   /** Pods that take part in admission: admitted and not over. */
   active(): Pod[] {
-    return this.unfinished().filter((pod) => !this.#admissions.has(uidOf(pod)));
+    return this.#wanted().filter((pod) => !this.#admissions.has(uidOf(pod)));
   }
 
-  /** Pods that are not over, be they admitted or not judged yet: what they hold from an earlier run is still theirs. */
+  /**
+   * Pods that are not over, be they admitted, not judged yet or gone at their source while their containers are still
+   * stopped: what they hold is still theirs.
+   */
   unfinished(): Pod[] {
+    return [...this.#wanted(), ...this.#leaving()];
+  }
+
+  #leaving(): Pod[] {
+    const { store, workers } = this.#deps;
+    return workers.uids().flatMap((uid) => {
+      const phase = workers.stateOf(uid)?.phase;
+      const isStopped = phase === 'terminated' || phase === 'finished';
+      const pod = isStopped || store.get(uid) !== undefined ? undefined : workers.podOf(uid);
+      return pod === undefined ? [] : [pod];
+    });
+  }
+
+  /** Of the sources, and not over. */
+  #wanted(): Pod[] {
     const { store, workers, status } = this.#deps;
     return store.all().filter((pod) => {
       const uid = uidOf(pod);

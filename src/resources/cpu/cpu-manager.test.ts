@@ -176,8 +176,8 @@ test('a failed reconcile ends nothing; a change of the pools starts the next one
   await run;
 });
 
-test('nothing is given back before all sources were heard', async () => {
-  const { manager, allocate, active, control } = setup();
+test('nothing is given back before all sources were heard, nor while the container runs', async () => {
+  const { manager, allocate, active, control, running } = setup();
   await manager.load();
   await allocate(podWith('p1', '2'));
   active.pop();
@@ -185,6 +185,10 @@ test('nothing is given back before all sources were heard', async () => {
   manager.removeStale();
   assert.equal(manager.state.entries.size, 1);
   control.ready = true;
+  running.set('p1/c0', 'id1');
+  manager.removeStale();
+  assert.equal(manager.state.entries.size, 1, 'its pod was deleted and is being stopped');
+  running.clear();
   manager.removeStale();
   assert.equal(manager.state.entries.size, 0);
 });

@@ -114,11 +114,11 @@ export class CpuManager implements HintProvider, Runnable {
     });
   }
 
-  /** Gives back the CPUs of containers that no unfinished pod has. */
+  /** Gives back the CPUs of containers that no unfinished pod has and that do not run any more. */
   removeStale(): void {
     const { policy } = this.#o;
     for (const [uid, container] of staleEntries(this.#state.entries, this.#deps.pods))
-      policy?.release(this.#state, uid, container);
+      if (this.#deps.runningId(uid as PodUid, container) === undefined) policy?.release(this.#state, uid, container);
   }
 
   /** Which CPUs the container is to be created with, once that is on disk. Undefined: any. */
