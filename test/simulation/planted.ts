@@ -74,4 +74,18 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['volumes in order'],
     with: 'csi',
   },
+  'forgotten-device': {
+    file: 'devices/device-manager.ts',
+    find: 'for (const entry of grants) this.#grants.set(entry);',
+    replace: 'for (const entry of grants.slice(1)) this.#grants.set(entry);',
+    found: ['no device twice', 'nothing that runs is refused'],
+    with: 'devices',
+  },
+  'untold-cpus': {
+    file: 'resources/cpu/cpu-manager.ts',
+    find: "if (cpus === '' || cpus === this.#told.get(id)) return;",
+    replace: "if (cpus !== '') return;",
+    found: ['no CPU twice'],
+    with: 'devices',
+  },
 };

@@ -31,6 +31,7 @@ const KINDS = `--kinds=${[
   'late',
   'no-image',
 ].join()}`;
+const DEVICES = ['--with=devices', `${KINDS},web,web-at-times,hungry,resized,critical`];
 const TROUBLED = ['--pods=12', '--life=3m', '--fault-every=1m', KINDS];
 
 export const REGRESSIONS: readonly Regression[] = [
@@ -53,5 +54,9 @@ export const REGRESSIONS: readonly Regression[] = [
   {
     bug: 'the wrong dead container kept when the clock was set back',
     args: ['--seed=7115', '--until=1h', '--stop=20m', '--pods=12', KINDS],
+  },
+  {
+    bug: 'a device of a pod that is still being stopped given to the next one',
+    args: ['--seed=405', '--until=30m', '--stop=24m', '--pods=6', '--life=3m', '--fault-every=2m', ...DEVICES],
   },
 ];

@@ -37,6 +37,8 @@ const FIRST_FD = 20;
 
 export class FileTree {
   readonly #now: () => number;
+  /** What is on disk depends on how much time passed, whatever a clock says. */
+  readonly #uptime: () => number;
   readonly #mounts: Mount[] = [];
   readonly #over = new Map<Inode, Mount[]>();
   readonly #descriptors = new Map<number, Descriptor>();
@@ -52,8 +54,9 @@ export class FileTree {
   #lastMount = 20;
   #lastFd = FIRST_FD;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, uptime: () => number) {
     this.#now = now;
+    this.#uptime = uptime;
     const fs = this.makeFs('ext4', '/dev/vda1', { durable: true, capacityBytes: 100 * 2 ** 30 });
     this.root = fs.root;
     this.#add({ fs, root: fs.root, covered: undefined, target: '/', options: 'rw,relatime' });
@@ -400,7 +403,7 @@ export class FileTree {
   #touch(inode: Inode): void {
     if (inode.kind === 'dir') this.#changed();
     if (!inode.fs.durable) return;
-    const now = this.#now();
+    const now = this.#uptime();
     const limit = inode.kind === 'dir' ? NAMES_MS : DATA_MS;
     if (inode.saved !== undefined && now - inode.dirtySinceMs < limit) return;
     inode.saved = { data: inode.data, entries: inode.kind === 'dir' ? new Map(inode.entries) : inode.entries };
@@ -410,7 +413,7 @@ export class FileTree {
 
   /** The machine lost its power: file systems in memory, mounts and what was not on disk yet are gone. */
   powerCut(): void {
-    const now = this.#now();
+    const now = this.#uptime();
     for (const inode of this.#dirty) {
       const { saved } = inode;
       inode.saved = undefined;

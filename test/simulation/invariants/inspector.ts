@@ -6,6 +6,7 @@ import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
 import { volumesGivenBack, volumesStillThere } from './csi-volumes.ts';
+import { noCpuTwice, watchDevices } from './devices.ts';
 import { givenBack } from './given-back.ts';
 import { watchGone } from './gone-stays-gone.ts';
 import { Refusals, RestartCounts, watchCalls } from './moments.ts';
@@ -30,6 +31,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'resize arrives': resizeArrives,
   'node is alive': nodeIsAlive,
   bounded,
+  'no CPU twice': noCpuTwice,
   'volumes given back': volumesGivenBack,
   'volumes still there': volumesStillThere,
 };
@@ -63,6 +65,7 @@ export class Inspector {
     const report = (invariant: string, text: string): void => this.report(invariant, text);
     watchCalls(world, (uid) => this.#pods().get(uid), report);
     watchGone(world, report);
+    if (world.devices !== undefined) watchDevices(world, report);
     const send = world.runtime.state.onEvent;
     world.runtime.state.onEvent = (event) => {
       this.#runtimeChanges++;

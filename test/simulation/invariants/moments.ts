@@ -19,6 +19,9 @@ const STEADY = new Set([
   'claim',
   'claims',
   'inline',
+  'device',
+  'devices',
+  'pinned',
 ]);
 
 export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undefined, report: Report): void {
@@ -82,18 +85,21 @@ export class Refusals {
   #boots = 0;
 
   look({ pods, running }: View, boots: number, report: Report): void {
-    for (const { uid, pod, hasEnded } of pods.values())
+    for (const { uid, pod, kind, hasEnded } of pods.values())
       if (
         hasEnded &&
         boots === this.#boots &&
         this.#alive.has(uid) &&
-        pod.status?.message?.startsWith(REFUSED) === true
+        pod.status?.message?.startsWith(HOLDERS.has(kind) ? 'Pod was rejected' : REFUSED) === true
       )
         report('nothing that runs is refused', `${pod.metadata.name}: ${pod.status.message}`);
     this.#boots = boots;
     this.#alive = new Set(running.map((c) => uidOf(c)).filter((uid) => pods.get(uid)?.hasEnded === false));
   }
 }
+
+/** Pods with devices or CPUs of their own, which they have already. */
+const HOLDERS = new Set(['device', 'devices', 'pinned']);
 
 /** For a pressure. Nobody schedules here: what pods ask for may be more than the node has, and then some are refused. */
 const REFUSED = 'Pod was rejected: The node had condition';

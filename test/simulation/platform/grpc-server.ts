@@ -9,6 +9,7 @@ import { later, machine, type Listener } from '../engine/machine.ts';
 export class GrpcServer extends GrpcMethods {
   #listener: Listener | undefined;
   #path = '';
+  #owner = machine().scheduler.owner;
 
   async listen(socketPath: string): Promise<void> {
     await later(0.1, () => {
@@ -16,7 +17,8 @@ export class GrpcServer extends GrpcMethods {
       const { inode, parent, name } = files.find(socketPath, 'bind');
       if (inode === undefined) files.create(parent, name, 'socket', 0o755, 'open');
       this.#path = socketPath;
-      this.#listener = { ended: new EventEmitter().setMaxListeners(0), call: (...args) => this.#serve(...args) };
+      this.#owner = machine().scheduler.owner;
+      this.#listener = { ended: new EventEmitter().setMaxListeners(0), call: (...args) => this.#take(...args) };
       sockets.set(socketPath, this.#listener);
     });
   }
@@ -28,6 +30,17 @@ export class GrpcServer extends GrpcMethods {
     if (machine().sockets.get(this.#path) === listener) machine().sockets.delete(this.#path);
     listener.ended.emit('end');
     await later(0.1, () => undefined);
+  }
+
+  /** What the agent serves is an event of the agent; nobody answers for one that is dead. */
+  #take(...args: Parameters<Listener['call']>): Promise<void> {
+    const owner = this.#owner;
+    const { scheduler } = machine();
+    if (owner === scheduler.world) return this.#serve(...args);
+    if (!owner.alive) return Promise.reject(new GrpcError(GrpcCode.Unavailable, `connect ECONNREFUSED ${this.#path}`));
+    return new Promise((resolve, reject) => {
+      scheduler.after(0, () => void this.#serve(...args).then(resolve, reject), owner);
+    });
   }
 
   async #serve(path: string, bytes: Uint8Array, send: (message: Uint8Array) => void, gone: AbortSignal): Promise<void> {

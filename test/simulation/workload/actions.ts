@@ -2,9 +2,11 @@
 // a list with some of them left out is a run as good as the whole (shrinking leaves out what a failure does not need).
 import { Random } from '../engine/random.ts';
 import { addKinds, KINDS } from './pods.ts';
+import { DEVICE_KINDS } from './device-pods.ts';
 import { STORAGE_KINDS } from './storage-pods.ts';
 
 addKinds(STORAGE_KINDS);
+addKinds(DEVICE_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -27,7 +29,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi'] as const;
+export const PARTS = ['stale', 'csi', 'devices'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -129,7 +131,11 @@ function partPods(random: Random, { untilMs, pods, lifeMs }: Profile, part: Part
   return actions.filter(({ atMs }) => atMs < untilMs);
 }
 
-const POD_KINDS: Readonly<Record<Part, readonly string[]>> = { stale: [], csi: Object.keys(STORAGE_KINDS) };
+const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
+  stale: [],
+  csi: Object.keys(STORAGE_KINDS),
+  devices: Object.keys(DEVICE_KINDS),
+};
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
   return Array.from({ length: random.int(1, 4) }, () => ({
@@ -181,6 +187,7 @@ const MOMENTARY: readonly string[] = [
 const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   stale: ['api-stale', 'api-stale', 'api-replays', 'api-objects-vanish'],
   csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
+  devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 
 const faultActions = (random: Random, untilMs: number, everyMs: number): Action[] =>

@@ -162,7 +162,14 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `;
 
-export const agentConfig = (endpoint: string): string => `apiVersion: kubelet.config.k8s.io/v1beta1
+const PINNING = `cpuManagerPolicy: static
+reservedSystemCPUs: "0"
+`;
+
+export const agentConfig = (
+  endpoint: string,
+  also: readonly string[],
+): string => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 staticPodPath: /etc/kubernetes/manifests
 containerRuntimeEndpoint: ${endpoint}
@@ -177,4 +184,4 @@ containerLogMonitorInterval: 5m
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1%}
-`;
+${also.includes('devices') ? PINNING : ''}`;

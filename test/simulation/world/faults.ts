@@ -138,6 +138,26 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     begin: ({ csi }, random) => csi?.stop(random.chance(0.5)),
     end: ({ csi, isUp }) => isUp && void csi?.start(),
   },
+  'device-restart': {
+    begin: ({ devices }) => {
+      if (devices === undefined) return;
+      devices.isWanted = false;
+      devices.stop();
+    },
+    end: ({ devices }) => devices !== undefined && (devices.isWanted = true),
+  },
+  'device-unhealthy': {
+    begin: ({ devices }, random) => devices?.sicken(new Set([random.int(0, 9), random.int(0, 9), random.int(0, 9)])),
+    end: ({ devices }) => devices?.sicken(new Set()),
+  },
+  'device-refuses': {
+    begin: ({ devices }) => devices !== undefined && (devices.fault = 'refuse'),
+    end: ({ devices }) => devices !== undefined && (devices.fault = undefined),
+  },
+  'device-hangs': {
+    begin: ({ devices }) => devices !== undefined && (devices.fault = 'hang'),
+    end: ({ devices }) => devices !== undefined && (devices.fault = undefined),
+  },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {

@@ -11,6 +11,7 @@ import { Scheduler } from '../engine/scheduler.ts';
 import { Agent, agentConfig } from './agent.ts';
 import { SimApiServer } from './api-server.ts';
 import type { CsiDriver } from './csi-driver.ts';
+import { DevicePlugin } from './device-plugin.ts';
 import { Faults } from './faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
@@ -44,6 +45,7 @@ export class World {
   agent!: Agent;
   /** Where the world has that part. */
   csi: CsiDriver | undefined;
+  devices: DevicePlugin | undefined;
   readonly faults: Faults = new Faults(this);
   /** Told of every call to the runtime. */
   onCall: (verb: string, request: unknown) => void = () => undefined;
@@ -60,7 +62,10 @@ export class World {
     this.#o = options;
     this.scheduler = new Scheduler(options.seed);
     this.random = new Random(options.seed, 'world');
-    this.files = new FileTree(() => this.scheduler.wall());
+    this.files = new FileTree(
+      () => this.scheduler.wall(),
+      () => this.scheduler.monotonic(),
+    );
     this.machine = {
       scheduler: this.scheduler,
       files: this.files,
@@ -116,9 +121,10 @@ export class World {
           world.trace(`agent ended by itself: ${reason}`);
         },
       },
-      { verbosity: options.verbosity ?? 0, config: agentConfig(world.runtime.endpoint) },
+      { verbosity: options.verbosity ?? 0, config: agentConfig(world.runtime.endpoint, options.also ?? []) },
     );
     world.agent.install();
+    if (options.also?.includes('devices') === true) world.devices = new DevicePlugin(world);
     return world;
   }
 
@@ -195,6 +201,7 @@ export class World {
     this.#killAgent();
     this.machine.sockets.clear();
     this.csi?.forget();
+    this.devices?.stop();
     for (const c of this.running()) this.runtime.state.exit(c.id, 255, 'Unknown');
     for (const sandbox of this.runtime.state.sandboxes.values()) sandbox.ready = false;
     this.files.powerCut();
