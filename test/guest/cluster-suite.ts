@@ -1,7 +1,7 @@
 // Runs in the guest, bundled: the packaged kubelet in a cluster. Each line it prints is one check, as in suite.sh.
 import { isAbsolute } from 'node:path';
 import { command, GuestNode } from './guest-node.ts';
-import { addSwap, LIMITED, MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
+import { addSwap, EVICTION, LIMITED, MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
 
 const EXCERPT = 1500;
 const [dir = '', suite = '', release = ''] = process.argv.slice(2);
@@ -16,7 +16,8 @@ async function report(name: string, run: () => Promise<void>): Promise<void> {
   } catch (err) {
     const text = err instanceof Error ? err.message : String(err);
     console.log(`check: ${name} FAILED ${text.slice(0, EXCERPT).replaceAll('\n', '\nguest: ')}`);
-    console.log(await command('journalctl', '-u', 'kubelet', '-n', '40', '-o', 'cat', '--no-pager'));
+    for (const unit of ['containerd', 'kubelet'])
+      console.log(await command('journalctl', '-u', unit, '-n', '30', '-o', 'cat', '--no-pager'));
   }
 }
 
@@ -27,11 +28,11 @@ async function all(scenarios: readonly Scenario[], node: GuestNode): Promise<voi
 console.log(`${at()}: the suite begins`);
 const node = await GuestNode.open(dir);
 console.log(`${at()}: the API server listens`);
-if (suite === 'memory') {
+if (suite === 'memory' || suite === 'eviction') {
   await addSwap();
   await node.restart(LIMITED);
   console.log('check: the node is ready ok');
-  await all(MEMORY, node);
+  await all(suite === 'memory' ? MEMORY : EVICTION, node);
 } else if (suite === 'pods') {
   await node.restart('');
   console.log('check: the node is ready ok');

@@ -13,7 +13,6 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { build } from 'esbuild';
 import { busyboxArchive, pauseArchive } from '../../src/devcluster/containerd/image.ts';
 import { findContainerd, laterRunc, type ContainerdVersion } from '../harness/containerd-binaries.ts';
 import { Archive } from '../node/cgroup-v2-guest-image.ts';
@@ -40,7 +39,6 @@ export async function buildGuest(work: string, kind: GuestKind): Promise<Guest> 
   writeSystem(root, kind.release);
   await writeRuntime(root, kind.containerd);
   writePods(root);
-  await writeClusterSuite(root);
   installPackages(root, work);
   const disk = join(work, 'disk.img');
   execFileSync('mke2fs', ['-q', '-t', 'ext4', '-d', root, disk, `${DISK_MB}M`]);
@@ -83,13 +81,17 @@ function writeSystem(root: string, release: string): void {
   write('root/release', release);
   write('root/busybox.tar', busyboxArchive({ ref: IMAGE }));
   write('root/pause.tar', pauseArchive(PAUSE));
-  for (const script of ['suite.sh', 'prepare.sh'])
+  for (const script of ['wait.sh', 'prepare.sh'])
     write(`root/${script}`, readFileSync(join(import.meta.dirname, script)), 0o755);
-  const images = 'for f in busybox pause; do ctr -n k8s.io images import /root/$f.tar; done';
+  const images =
+    '[ -e /var/imported ] || for f in busybox pause; do ctr -n k8s.io images import /root/$f.tar; done; touch /var/imported';
   unit('images.service', oneshot('containerd.service', 'kubelet.service', `/bin/sh -c '${images}'`));
-  unit('suite.service', oneshot('kubelet.service', '', '/root/suite.sh'));
+  unit('suite.service', oneshot('images.service kubelet.service', '', '/root/wait.sh'));
   const config = readFileSync(join(ROOT, 'packaging', 'config.yaml'), 'utf8');
-  write('etc/kubernetes/kubelet.yaml', `${config}shutdownGracePeriod: 60s\nshutdownGracePeriodCriticalPods: 30s\n`);
+  write(
+    'etc/kubernetes/kubelet.yaml',
+    `${config}readOnlyPort: 10255\nshutdownGracePeriod: 60s\nshutdownGracePeriodCriticalPods: 30s\n`,
+  );
   // Emulation is slow: the watchdog is patient. `Type=notify` lets the suite see when the agent has its pods.
   write(
     'etc/systemd/system/kubelet.service.d/30-guest.conf',
@@ -134,23 +136,6 @@ async function writeRuntime(root: string, version: ContainerdVersion): Promise<v
   writeFileSync(join(root, 'etc/cni/net.d/10-guest.conflist'), JSON.stringify(network));
 }
 
-/** One file, since a slow machine would strip types from hundreds; what it reads lies where its modules look for it. */
-async function writeClusterSuite(root: string): Promise<void> {
-  const folder = join(root, 'root', 'cluster');
-  await build({
-    entryPoints: [join(import.meta.dirname, 'cluster-suite.ts')],
-    outfile: join(folder, 'cluster-suite.mjs'),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    logLevel: 'warning',
-    alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
-  });
-  for (const name of ['scenarios', 'statuses', 'objects.json'])
-    cpSync(join(ROOT, 'test', 'golden', name), join(folder, name), { recursive: true });
-}
-
 const oneshot = (after: string, before: string, command: string): string =>
   `[Unit]\nAfter=${after}\n${before === '' ? '' : `Before=${before}\n`}[Service]\nType=oneshot\nTimeoutStartSec=infinity\nRemainAfterExit=yes\nExecStart=${command}\n`;
 
@@ -176,7 +161,8 @@ function writePods(root: string): void {
             image: IMAGE,
             imagePullPolicy: 'Never',
             command: ['sh', '-c', `: ${name}; trap '${end}' TERM; while :; do sleep 1000 & wait $!; done`],
-            resources: { requests: { cpu: '10m' }, limits: { cpu: '200m', memory: '64Mi' } },
+            // What starts the containers is throttled too: under emulation it needs its time.
+            resources: { requests: { cpu: '10m' }, limits: { cpu: '800m', memory: '64Mi' } },
             volumeMounts: [{ name: 'v', mountPath: '/ends' }],
           },
         ],

@@ -6,12 +6,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { bootGuest } from '../harness/guest.ts';
-import { buildGuest, type Guest, type GuestKind } from './guest-disk.ts';
-import { OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
+import { buildGuest, type GuestKind } from './guest-disk.ts';
+import { keep, runSuite, type Kept } from './machine.ts';
+import { suiteDrive } from './suite-drive.ts';
+import { MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
 
 const MINUTE = 60_000;
 const BUILD_MS = 15 * MINUTE;
+const BOOT_MS = 10 * MINUTE;
 const ORDER = 'ordinary asked\nordinary ended\ncritical asked\ncritical ended\n';
 
 type Suite = {
@@ -55,6 +57,17 @@ const SUITES: readonly Suite[] = [
     ],
   },
   {
+    name: 'reboot',
+    minutes: 15,
+    isAlone: true,
+    checks: () => [
+      ...comesUp,
+      'shutdowns are held up',
+      'reboot: pods ended in order before',
+      'reboot: pods run again, restarted once',
+    ],
+  },
+  {
     name: 'pods',
     minutes: 15,
     checks: ({ release }) => [
@@ -63,26 +76,10 @@ const SUITES: readonly Suite[] = [
       ...(release === 'trixie' ? [OWN_USERS[0]] : []),
     ],
   },
+  { name: 'memory', minutes: 15, checks: () => ['the node is ready', ...namesOf(MEMORY)] },
 ];
 
 const GUESTS: readonly GuestKind[] = [{ release: 'bookworm', containerd: '1.7' }];
-
-/** All it printed on its console, over all boots, until it switched itself off. */
-function boot({ kernel, initramfs }: Guest, disk: string, suite: Suite): Promise<string> {
-  // One processor: with several, emulation crashes compiled JavaScript now and then. A plain one: newer kernels crash on all
-  // that emulation can do, and count on a timer that it does not keep.
-  const machine = ['-accel', 'tcg', '-cpu', 'Nehalem', '-smp', '1', '-m', '2048'];
-  const append = [
-    'console=ttyS0 panic=-1 loglevel=3 psi=1 no_timer_check systemd.show_status=no systemd.unified_cgroup_hierarchy=1',
-    `guest.suite=${suite.name}`,
-    ...(suite.isAlone ? ['guest.pods=files systemd.wants=kubelet.service'] : []),
-  ].join(' ');
-  const drive = ['-drive', `file=${disk},format=raw,if=virtio`];
-  const parts = ['-kernel', kernel, '-initrd', initramfs, '-append', append];
-  return bootGuest([...machine, ...parts, ...drive], suite.minutes * MINUTE, (line) => {
-    if (line.startsWith('guest: ')) console.log(`${suite.name}: ${line}`);
-  });
-}
 
 const wanted = (variable: string, value: string): boolean =>
   (process.env[variable] ?? value).split(',').includes(value);
@@ -94,8 +91,10 @@ for (const kind of GUESTS) {
       : !wanted('SYSTEMD_GUEST_RELEASE', kind.release) && 'another release is wanted';
   describe(`systemd and cgroup v2: ${kind.release}, containerd ${kind.containerd}`, { skip }, () => {
     const work = mkdtempSync(join(tmpdir(), 'kts-guest-'));
-    let guest: Guest;
-    before(async () => (guest = await buildGuest(work, kind)), { timeout: BUILD_MS });
+    let kept: Kept;
+    before(async () => (kept = await keep(await buildGuest(work, kind), await suiteDrive(work), work, BOOT_MS)), {
+      timeout: BUILD_MS + BOOT_MS,
+    });
     after(() => rmSync(work, { recursive: true, force: true }));
 
     for (const suite of SUITES)
@@ -107,13 +106,21 @@ for (const kind of GUESTS) {
         },
         async (t) => {
           const disk = join(work, `${suite.name}.img`);
-          execFileSync('cp', ['--sparse=always', guest.disk, disk]);
           const start = performance.now();
-          const output = await boot(guest, disk, suite);
+          const output = await runSuite(kept, disk, {
+            suite: suite.name,
+            isAlone: suite.isAlone === true,
+            giveUpMs: suite.minutes * MINUTE,
+            told: (line) => {
+              if (line.startsWith('guest: ')) console.log(`${suite.name}: ${line}`);
+            },
+          });
           t.diagnostic(`guest ran ${((performance.now() - start) / 1000).toFixed(0)} s`);
           const checks = [...output.matchAll(/^check: (.*?)\r?$/gm)].map(([, line = '']) => line);
           const want = suite.checks(kind).map((name) => `${name} ok`);
-          assert.deepEqual(checks, want, output.slice(-6000));
+          const first = want.find((line) => !checks.includes(line));
+          assert.equal(first, undefined, `the first check that failed or is missing: ${first}\n${output.slice(-6000)}`);
+          assert.deepEqual(checks, want);
           if (suite.endsInOrder) {
             const cat = ['-R', 'cat /var/ends/log', disk];
             assert.equal(execFileSync('debugfs', cat, { encoding: 'utf8', stdio: 'pipe' }), ORDER);

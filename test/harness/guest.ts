@@ -9,11 +9,15 @@ const QEMU = 'qemu-system-x86_64';
 export const noQemu = (): string | false =>
   spawnSync(QEMU, ['--version']).error !== undefined ? `${QEMU} is not installed` : false;
 
-/** Resolves to everything the guest printed until it was off. `GUEST_LOG=file` keeps it as it comes; `told` hears each line. */
+/**
+ * Resolves to everything the guest printed until it was off. `GUEST_LOG=file` keeps it as it comes; `told` hears each line,
+ * and what `answer` makes of one is typed on the console.
+ */
 export function bootGuest(
   args: readonly string[],
   giveUpMs: number,
   told: (line: string) => void = () => undefined,
+  answer?: (line: string) => string | undefined,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     // The kernel ends the guest with its parent, whatever ends that.
@@ -21,7 +25,7 @@ export function bootGuest(
       'setpriv',
       ['--pdeathsig', 'KILL', QEMU, ...args, '-nographic', '-nodefaults', '-serial', 'stdio'],
       {
-        stdio: ['ignore', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe'],
         timeout: giveUpMs,
         killSignal: 'SIGKILL',
       },
@@ -33,7 +37,13 @@ export function bootGuest(
         output += text;
         if (log !== undefined) appendFileSync(log, text);
       });
-    createInterface({ input: guest.stdout }).on('line', told);
+    guest.stdin.on('error', () => undefined); // it is off
+    if (answer === undefined) guest.stdin.end();
+    createInterface({ input: guest.stdout }).on('line', (line) => {
+      told(line);
+      const typed = answer?.(line);
+      if (typed !== undefined) guest.stdin.write(typed);
+    });
     guest.once('error', reject);
     // Not `exit`: the last lines come after it.
     guest.once('close', () => resolve(output));
