@@ -97,10 +97,12 @@ async function allPlanted(): Promise<number> {
   row('---', '---', '---', '---');
   for (const [name, { found, with: part = '' }] of Object.entries(PLANTED)) {
     const began = seconds();
-    let [invariant, after] = ['nothing', '-'];
-    for (let seed = Number(values.seed ?? 1); invariant === 'nothing' && seconds() - began < 300; seed++) {
+    let [invariant, after, hasRun] = ['nothing', '-', true];
+    for (let seed = Number(values.seed ?? 1); hasRun && invariant === 'nothing' && seconds() - began < 300; seed++) {
+      hasRun = false;
       const args = [`--seed=${seed}`, '--until=6h', '--pods=20', '--life=3m', '--fault-every=1m', `--with=${part}`];
       await run([...args, `--plant=${name}`, ...passed], (line) => {
+        hasRun ||= line.startsWith('seed ');
         const seen = /VIOLATED at ([\d.]+) s: ([^:]+):/.exec(line);
         if (seen === null || invariant !== 'nothing') return;
         [after, invariant] = [`${Math.round(Number(seen[1]) / 60)} min`, seen[2] ?? ''];

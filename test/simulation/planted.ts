@@ -26,8 +26,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   'leaked-mount': {
     file: 'host/mounts/mounter.ts',
-    find: 'if (options.inMemory === true) await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));',
-    replace: 'if (options.inMemory === true) return;',
+    find: 'if (table !== undefined && entry === undefined) return;',
+    replace: 'if (entry === undefined) return;',
     found: ['given back', 'stops in time'],
   },
   'early-removal': {

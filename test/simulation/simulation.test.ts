@@ -4,6 +4,7 @@
 //   SIMULATION_PLANTED=1  every planted bug, each within five minutes
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { PLANTED } from './planted.ts';
@@ -61,6 +62,11 @@ describe('a simulated node', { concurrency: false }, () => {
       t.diagnostic(outcome.text);
       assert.equal(outcome.code, 0, `${outcome.text}\n${again(args)}`);
     });
+
+  it('knows where each planted bug goes', async () => {
+    for (const [name, { file, find }] of Object.entries(PLANTED))
+      assert.ok((await readFile(join(HERE, '../../src', file), 'utf8')).includes(find), `${name}: ${file} has changed`);
+  });
 
   for (const [name, { found, with: part = '' }] of Object.entries(PLANTED))
     it(`finds a planted ${name}`, { skip: !ALL_PLANTED && !SOON.has(name) && 'SIMULATION_PLANTED=1' }, async (t) => {
