@@ -218,7 +218,7 @@ async function bodyOf(request: HttpRequest, body: Readable, maxBytes: number, si
   }
 }
 
-/** By events: every pod has some requests, and `for await` costs one of them a tenth of its CPU. */
+/** By events: every pod has some requests, and an async iterator makes a promise for each chunk. */
 function wholeOf(body: Readable, maxBytes: number, what: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (body.destroyed) return reject(body.errored ?? cutShort());
