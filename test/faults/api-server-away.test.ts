@@ -9,8 +9,8 @@ import { Fleet, isReady, randomFrom } from './fleet.ts';
 
 const PODS = Number(process.env['FAULT_PODS'] ?? 30);
 const SHORT = Number(process.env['FAULT_ROUNDS'] ?? 10);
-/** Longer than any pause between two attempts of the kubelet; `FAULT_AWAY_MS=60000` for longer than its lease. */
-const AWAY_MS = Number(process.env['FAULT_AWAY_MS'] ?? 25_000);
+/** Longer than any pause between two attempts of the kubelet, and than its lease. */
+const AWAY_MS = Number(process.env['FAULT_AWAY_MS'] ?? 45_000);
 const READY_WITHIN_MS = 3000;
 const SEED = Number(process.env['SEED'] ?? 1);
 const KINDS = ['plain', 'ready', 'plain', 'two', 'plain', 'sidecar', 'plain', 'plain', 'crash', 'plain'];
