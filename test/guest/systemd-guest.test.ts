@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { buildGuest, type GuestKind } from './guest-disk.ts';
 import { keep, runSuite, type Kept } from './machine.ts';
 import { suiteDrive } from './suite-drive.ts';
-import { MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
+import { EVICTION, MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
 
 const MINUTE = 60_000;
 const BUILD_MS = 15 * MINUTE;
@@ -77,6 +77,7 @@ const SUITES: readonly Suite[] = [
     ],
   },
   { name: 'memory', minutes: 15, checks: () => ['the node is ready', ...namesOf(MEMORY)] },
+  { name: 'eviction', minutes: 12, checks: () => ['the node is ready', ...namesOf(EVICTION)] },
 ];
 
 const GUESTS: readonly GuestKind[] = [{ release: 'bookworm', containerd: '1.7' }];
