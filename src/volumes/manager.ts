@@ -130,6 +130,11 @@ export class VolumeManager implements Runnable {
       this.#volumesOf(found.uid).adopt(found);
       metrics?.reconstructed();
     }
+    for (const plugin of resolver.all?.() ?? [])
+      await plugin.findLeftovers?.(signal).catch((err: unknown) => {
+        signal.throwIfAborted();
+        log.warn('not all that an earlier run left could be read', { plugin: plugin.name, err });
+      });
   }
 
   /**
@@ -150,12 +155,15 @@ export class VolumeManager implements Runnable {
 
   async #removeLeftovers(plugin: VolumePlugin): Promise<void> {
     if (this.#leftovers?.delete(plugin.name) !== true) return;
+    const before = this.volumesInUse().join(' ');
     try {
       await plugin.removeLeftovers?.(this.#stop.signal);
     } catch (err) {
       if (this.#stop.signal.aborted) return;
       this.#leftovers.set(plugin.name, plugin);
       this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: plugin.name, err });
+    } finally {
+      if (this.volumesInUse().join(' ') !== before) this.#deps.onVolumesInUse?.();
     }
   }
 
@@ -256,7 +264,9 @@ export class VolumeManager implements Runnable {
 
   /** Names for the node's status: volumes a controller attached for pods here. */
   volumesInUse(): string[] {
-    return [...new Set([...this.#pods.values()].flatMap((pod) => pod.attachedNames()))].sort();
+    const ofPods = [...this.#pods.values()].flatMap((pod) => pod.attachedNames());
+    const left = [...(this.#deps.resolver.all?.() ?? [])].flatMap((plugin) => plugin.leftInUse?.() ?? []);
+    return [...new Set([...ofPods, ...left])].sort();
   }
 
   /** What keeps the pod waiting, as a sentence; undefined if no volume does. */

@@ -83,6 +83,10 @@ export interface VolumePlugin {
   stats?(volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Learns what it must know of a volume that an earlier run left, before anything is set up or torn down. */
   reconstruct?(volume: VolumeOnDisk): Promise<ReconstructedVolume>;
+  /** Looks for what earlier runs left, pods or not, before anything is set up or torn down. */
+  findLeftovers?(signal: AbortSignal): Promise<void>;
+  /** Names of attached volumes that earlier runs left and that are not taken down yet. */
+  leftInUse?(): readonly string[];
   /** Removes what earlier runs left that belongs to no pod. Asked once all pods are known, and again after a failure. */
   removeLeftovers?(signal: AbortSignal): Promise<void>;
   /** The objects a volume is made of. */

@@ -32,6 +32,7 @@ const KINDS = `--kinds=${[
   'no-image',
 ].join()}`;
 const DEVICES = ['--with=devices', `${KINDS},web,web-at-times,hungry,resized,critical`];
+const PARTS = ['--with=stale,csi,devices'];
 const TROUBLED = ['--pods=12', '--life=3m', '--fault-every=1m', KINDS];
 
 export const REGRESSIONS: readonly Regression[] = [
@@ -58,5 +59,9 @@ export const REGRESSIONS: readonly Regression[] = [
   {
     bug: 'a device of a pod that is still being stopped given to the next one',
     args: ['--seed=405', '--until=30m', '--stop=24m', '--pods=6', '--life=3m', '--fault-every=2m', ...DEVICES],
+  },
+  {
+    bug: 'a volume detached that an earlier run left staged',
+    args: ['--seed=507', '--until=30m', '--stop=26m', '--pods=6', '--life=3m', '--fault-every=2m', ...PARTS],
   },
 ];

@@ -93,12 +93,27 @@ export class CsiBlock {
   }
 
   /** Unstages what no pod has a link to. */
-  async removeUnused(signal: AbortSignal): Promise<void> {
-    const names = (await namesIn(this.#deps.layout.devicesRoot)).filter((name) => !SHARED_DIRS.has(name));
+  async findLeftovers(signal: AbortSignal): Promise<void> {
+    const { layout, devices } = this.#deps;
+    const find = async (specName: string): Promise<void> => {
+      const data = await readVolumeData(layout.blockDataDir(specName));
+      if (data !== undefined) devices.found(data.driverName, data.volumeHandle);
+    };
     await forEach(
-      names.map((specName) => () => this.#removeLeftover(specName, signal)),
+      (await this.#specNames()).map((specName) => () => find(specName)),
       signal,
     );
+  }
+
+  async removeUnused(signal: AbortSignal): Promise<void> {
+    await forEach(
+      (await this.#specNames()).map((specName) => () => this.#removeLeftover(specName, signal)),
+      signal,
+    );
+  }
+
+  async #specNames(): Promise<string[]> {
+    return (await namesIn(this.#deps.layout.devicesRoot)).filter((name) => !SHARED_DIRS.has(name));
   }
 
   async #removeLeftover(specName: string, signal: AbortSignal): Promise<void> {

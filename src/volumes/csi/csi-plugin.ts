@@ -215,16 +215,34 @@ export class CsiPlugin implements VolumePlugin {
   }
 
   /** A run that was killed after the last pod let go of a volume left it staged. */
+  async findLeftovers(signal: AbortSignal): Promise<void> {
+    await forEach(
+      [...(await this.#stageDirs()).map((dir) => () => this.#find(dir)), () => this.#block.findLeftovers(signal)],
+      signal,
+    );
+  }
+
+  async #find(dir: string): Promise<void> {
+    const data = await readVolumeData(dir);
+    if (data !== undefined) this.#devices.found(data.driverName, data.volumeHandle);
+  }
+
+  leftInUse(): string[] {
+    return this.#devices.left().map(({ driver, handle }) => uniqueNameOf(driver, handle));
+  }
+
   async removeLeftovers(signal: AbortSignal): Promise<void> {
-    const { root, devicesRoot } = this.#deps.layout;
-    const drivers = (await namesIn(root)).map((name) => join(root, name)).filter((dir) => dir !== devicesRoot);
-    const dirs = (
-      await Promise.all(drivers.map(async (dir) => (await namesIn(dir)).map((name) => join(dir, name))))
-    ).flat();
+    const dirs = await this.#stageDirs();
     await forEach(
       [...dirs.map((dir) => () => this.#removeLeftover(dir, signal)), () => this.#block.removeUnused(signal)],
       signal,
     );
+  }
+
+  async #stageDirs(): Promise<string[]> {
+    const { root, devicesRoot } = this.#deps.layout;
+    const drivers = (await namesIn(root)).map((name) => join(root, name)).filter((dir) => dir !== devicesRoot);
+    return (await Promise.all(drivers.map(async (dir) => (await namesIn(dir)).map((name) => join(dir, name))))).flat();
   }
 
   async #removeLeftover(dir: string, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { CsiScene, DRIVER, podWith } from '../../../test/fakes/csi-scene.ts';
 import type { Pod } from '../../core/pod.ts';
 import { VolumeLayout } from '../layout.ts';
-import { CsiLayout } from './csi-layout.ts';
+import { CsiLayout, uniqueNameOf } from './csi-layout.ts';
 
 const raw: Pod = podWith('p', 'u', [{ name: 'raw', persistentVolumeClaim: { claimName: 'c' } }], {
   containers: [{ name: 'c', volumeDevices: [{ name: 'raw', devicePath: '/dev/xvda' }] }],
@@ -93,4 +93,59 @@ test('a driver that is away, or a damaged file, keeps nobody else from being cle
     ['NodeGetInfo', 'NodeUnstageVolume'],
   );
   for (const driver of ['a.away', 'b.damaged']) assert.ok(existsSync(layout.stageDir(driver, 'h')), driver);
+});
+
+for (const volumeMode of ['Filesystem', 'Block'] as const)
+  test(`${volumeMode}: what an earlier run left staged is in use until the driver has unstaged it, tried again included`, async (t) => {
+    const s = new CsiScene();
+    t.after(() => s.end());
+    const layout = new CsiLayout(new VolumeLayout(s.root));
+    const dir = volumeMode === 'Block' ? layout.blockDataDir('pv') : layout.stageDir(DRIVER, 'h');
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(
+      join(dir, 'vol_data.json'),
+      JSON.stringify({ driverName: DRIVER, volumeHandle: 'h', specVolID: 'pv' }),
+    );
+    const name = uniqueNameOf(DRIVER, 'h');
+    const seen: string[][] = [];
+    let asked = 0;
+    s.driver.before = (call) => {
+      if (call !== 'nodeUnstageVolume') return;
+      seen.push(s.kubelet.manager.volumesInUse());
+      if (++asked === 1) throw new Error('busy');
+    };
+    await s.driver.listen(s.endpoint);
+    await s.start();
+    assert.deepEqual(s.kubelet.manager.volumesInUse(), [name], 'before anything else is known');
+    await s.register();
+    while (s.kubelet.manager.volumesInUse().length > 0) {
+      s.kubelet.manager.removeUnknown(() => false);
+      await new Promise(setImmediate);
+    }
+    assert.deepEqual(seen, [[name], [name]]);
+    assert.deepEqual(s.inUse.at(-1), [], 'and the node is told');
+  });
+
+test('a pod that comes for a volume which was left staged takes it over, and has it unstaged in the end', async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  const layout = new CsiLayout(new VolumeLayout(s.root));
+  mkdirSync(layout.stageDir(DRIVER, 'h'), { recursive: true });
+  const data = JSON.stringify({ driverName: DRIVER, volumeHandle: 'h' });
+  writeFileSync(join(layout.stageDir(DRIVER, 'h'), 'vol_data.json'), data);
+  await s.driver.listen(s.endpoint);
+  await s.start();
+  s.addClaim('c', 'pv', 'h');
+  await s.register();
+  await s.kubelet.manager.waitMounted(mounted, s.signal);
+  s.kubelet.manager.podRemoved('u');
+  await s.kubelet.manager.waitUnmounted('u', s.signal);
+  assert.deepEqual(
+    s.driver
+      .take()
+      .map(({ call }) => call)
+      .filter((call) => call.endsWith('Volume')),
+    ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume'],
+  );
+  assert.deepEqual(s.kubelet.manager.volumesInUse(), []);
 });

@@ -14,6 +14,7 @@ export type SharedDevice = {
   selinuxLabel?: string | undefined;
 };
 
+/** Stands for an earlier run that left a volume staged. It keeps no pod from having the volume taken down. */
 const NOBODY = '';
 
 export class SharedDevices {
@@ -31,8 +32,14 @@ export class SharedDevices {
     return device;
   }
 
-  has(driver: string, handle: string): boolean {
-    return this.#devices.has(keyOf(driver, handle));
+  /** An earlier run staged it, or began to: until it is taken down it is in use, whether or not a pod has it. */
+  found(driver: string, handle: string): void {
+    this.use(driver, handle, NOBODY);
+  }
+
+  /** What was found and is not taken down yet. */
+  left(): SharedDevice[] {
+    return this.all().filter(({ users }) => users.has(NOBODY));
   }
 
   all(): SharedDevice[] {
@@ -44,21 +51,16 @@ export class SharedDevices {
     return undefined;
   }
 
-  /** Takes down what an earlier run staged and nobody uses. Whatever comes of it, nobody is a user because of it. */
+  /** Takes down what an earlier run staged, unless a pod has it: then that is the pod's matter. */
   async removeUnused(
     driver: string,
     handle: string,
     unstage: (device: SharedDevice, signal: AbortSignal) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
-    if (this.has(driver, handle)) return;
     const device = this.use(driver, handle, NOBODY);
-    try {
-      await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
-    } finally {
-      device.users.delete(NOBODY);
-      this.#drop(device);
-    }
+    if (device.users.size > 1) device.users.delete(NOBODY);
+    else await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
   }
 
   /** Lets go of a volume; `unstage` is run for the last user and may fail, who then stays a user. */
@@ -71,11 +73,12 @@ export class SharedDevices {
     await device.turn.run(signal, async () => {
       const { users } = device;
       if (!users.has(user)) return;
-      if ([...users].some((other) => other !== user)) return void users.delete(user);
+      if ([...users].some((other) => other !== user && other !== NOBODY)) return void users.delete(user);
       // From here on some of it may be gone: whoever comes next has it staged again.
       device.isStaged = false;
       await unstage(signal);
       users.delete(user);
+      users.delete(NOBODY);
       this.#drop(device);
     });
   }
