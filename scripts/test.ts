@@ -43,8 +43,8 @@ const LONG: readonly string[] = [
 
 /** A third of the time of all unit tests is theirs: those of one half take as long as those of the other. */
 const LONG_UNIT_TESTS: readonly [readonly string[], readonly string[]] = [
-  ['src/runtime/random.test.ts', 'src/sources/decode.test.ts'],
-  ['src/volumes/csi/faults.test.ts', 'src/server/server.test.ts'],
+  ['src/runtime/random.test.ts', 'src/sources/decode.test.ts', 'src/server/server.test.ts'],
+  ['src/volumes/csi/faults.test.ts'],
 ];
 
 /** Each job is one file, or several that must not run at the same time. */
