@@ -1,5 +1,5 @@
-// The table of figures in README.md, drawn from the history: of every figure the newest run on a quiet machine, full ones
-// before quick ones. Nobody writes these figures by hand.
+// The table of figures in README.md, drawn from the history: of every figure the newest run of the bundle on a quiet machine,
+// full ones before quick ones. Nobody writes these figures by hand.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { redrawHistory, readRuns, type Run, type RunRow } from './history.ts';
@@ -87,7 +87,7 @@ const scenarioOf = (key: string): string => {
 
 function newest(runs: readonly Run[], key: string, what: string): Found | undefined {
   const having = runs.flatMap((run) => {
-    if (run.form === undefined) return []; // from before it was noted what was measured
+    if (run.form !== 'bundle') return []; // what `bin/kubelet` runs
     const row = run.rows.find((r) => r.key === key);
     return row === undefined || row.value === null ? [] : [{ key, what, row, run }];
   });
