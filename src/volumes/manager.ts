@@ -262,7 +262,7 @@ export class VolumeManager implements Runnable {
     return totals;
   }
 
-  /** Names for the node's status: volumes a controller attached for pods here. */
+  /** Names for the node's status: volumes a controller attached for pods here, or that an earlier run left staged. */
   volumesInUse(): string[] {
     const ofPods = [...this.#pods.values()].flatMap((pod) => pod.attachedNames());
     const left = [...(this.#deps.resolver.all?.() ?? [])].flatMap((plugin) => plugin.leftInUse?.() ?? []);
