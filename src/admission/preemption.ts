@@ -18,7 +18,8 @@ export const PREEMPTED = {
 } as const;
 
 export type PreemptionPlan =
-  { readonly ok: true; readonly victims: readonly Pod[] } | { readonly ok: false; readonly why: string };
+  | { readonly ok: true; readonly victims: readonly Pod[] }
+  | { readonly ok: false; readonly why: string };
 
 export function planPreemption(pod: Pod, running: readonly Pod[], shortages: readonly Shortage[]): PreemptionPlan {
   const needs = shortages.map((s) => ({ resource: s.resource, amount: s.requested - (s.capacity - s.used) }));

@@ -4,7 +4,10 @@ import { createHash } from 'node:crypto';
 import type { Credential } from './keyring.ts';
 
 export type VerificationPolicy =
-  'NeverVerify' | 'NeverVerifyPreloadedImages' | 'NeverVerifyAllowlistedImages' | 'AlwaysVerify';
+  | 'NeverVerify'
+  | 'NeverVerifyPreloadedImages'
+  | 'NeverVerifyAllowlistedImages'
+  | 'AlwaysVerify';
 
 export type SecretAccess = {
   readonly uid: string;

@@ -15,7 +15,8 @@ export type RuntimeHandlersDeps = {
   };
   /** What was known before a boot; absent where nothing is kept. */
   readonly lastKnown?:
-    { get(name: string): RuntimeClass | undefined; set(name: string, value: RuntimeClass): void } | undefined;
+    | { get(name: string): RuntimeClass | undefined; set(name: string, value: RuntimeClass): void }
+    | undefined;
   readonly clock: Clock;
 };
 

@@ -11,7 +11,8 @@ import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 
 export type AdmissionVerdict =
-  { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly message: string };
 
 export type AdmissionQueueDeps = {
   readonly admit: (pod: Pod, signal: AbortSignal) => Promise<AdmissionVerdict>;

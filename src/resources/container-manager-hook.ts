@@ -4,7 +4,8 @@ import type { PodUid } from '../core/ids.ts';
 import type { Container, Pod } from '../core/pod.ts';
 
 export type HookVerdict =
-  { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly message: string };
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly message: string };
 
 /** What a hook adds to a container's configuration before it is created. */
 export type ContainerAdditions = {

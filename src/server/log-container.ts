@@ -2,7 +2,8 @@
 import type { ContainerStatus, Pod } from '../core/pod.ts';
 
 export type ChosenLog =
-  { readonly ok: true; readonly containerId: string } | { readonly ok: false; readonly why: string };
+  | { readonly ok: true; readonly containerId: string }
+  | { readonly ok: false; readonly why: string };
 
 export function logContainerOf(pod: Pod, container: string, previous: boolean): ChosenLog {
   const { status } = pod;

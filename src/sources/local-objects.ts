@@ -7,7 +7,8 @@ import { checkObjectMeta } from '../core/validation/object-meta.ts';
 import { readConfigMap, readSecret } from '../core/validation/pod-shape.ts';
 
 export type LocalObject =
-  { readonly kind: 'ConfigMap'; readonly object: ConfigMap } | { readonly kind: 'Secret'; readonly object: Secret };
+  | { readonly kind: 'ConfigMap'; readonly object: ConfigMap }
+  | { readonly kind: 'Secret'; readonly object: Secret };
 
 export type ReadObject = {
   readonly object?: LocalObject;

@@ -4,7 +4,15 @@ import type { Container, ContainerStatus, Pod, PodPhase } from '../core/pod.ts';
 import { phaseOf } from './phase.ts';
 
 type Short =
-  'running' | 'started' | 'waiting' | 'ok' | 'failed' | 'restarting' | 'failed before' | 'ok before' | 'missing';
+  | 'running'
+  | 'started'
+  | 'waiting'
+  | 'ok'
+  | 'failed'
+  | 'restarting'
+  | 'failed before'
+  | 'ok before'
+  | 'missing';
 
 const ended = (exitCode: number, reason = 'Error') => ({
   terminated: { exitCode, reason, startedAt: null, finishedAt: null },

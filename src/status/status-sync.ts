@@ -42,7 +42,8 @@ export interface DesiredStatuses {
   get(
     uid: PodUid,
   ):
-    { readonly pod: Pod; readonly status: PodStatus; readonly version: number; readonly finished: boolean } | undefined;
+    | { readonly pod: Pod; readonly status: PodStatus; readonly version: number; readonly finished: boolean }
+    | undefined;
   all(): Iterable<[PodUid, unknown]>;
   delete(uid: PodUid): void;
 }

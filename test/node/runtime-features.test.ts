@@ -58,7 +58,12 @@ async function running(name: string, spec: PodSpec): Promise<Pod> {
 
 const remove = (name: string): Promise<unknown> => node.client.delete(PODS, { namespace, name }, {}, never);
 const gone = (name: string): Promise<boolean> =>
-  until(`${name} is gone`, () => read(name).then(() => false, () => true)); // prettier-ignore
+  until(`${name} is gone`, () =>
+    read(name).then(
+      () => false,
+      () => true,
+    ),
+  );
 
 const idOf = (pod: Pod, name: string): string =>
   pod.status?.containerStatuses?.find((c) => c.name === name)?.containerID?.replace(/^.*:\/\//, '') ?? '';

@@ -1,7 +1,14 @@
 // One problem with one field, and how it reads: `spec.containers[0].name: Required value: …`.
 
 export type FieldErrorKind =
-  'Required' | 'Invalid' | 'NotSupported' | 'Duplicate' | 'Forbidden' | 'TooLong' | 'TooMany' | 'NotFound';
+  | 'Required'
+  | 'Invalid'
+  | 'NotSupported'
+  | 'Duplicate'
+  | 'Forbidden'
+  | 'TooLong'
+  | 'TooMany'
+  | 'NotFound';
 
 export type FieldError = {
   readonly field: string;

@@ -2,7 +2,17 @@
 // proto3 rules: absent scalars are zero values, absent messages are undefined, zero values are not sent.
 
 export type ScalarType =
-  'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'double' | 'fixed64' | 'enum' | 'bigint64';
+  | 'string'
+  | 'bytes'
+  | 'bool'
+  | 'int32'
+  | 'int64'
+  | 'uint32'
+  | 'uint64'
+  | 'double'
+  | 'fixed64'
+  | 'enum'
+  | 'bigint64';
 
 /** `[number, jsName, type, repeated?]`; `type` is a scalar, a message, or a map of string to string. */
 export type FieldSpec = {

@@ -63,7 +63,9 @@ export class HostPathPlugin implements VolumePlugin {
 
 function sourceOf({ volume, persistent }: VolumeRequest): { path: string; type: string } {
   const source = (persistent === undefined ? volume.hostPath : persistent.volume.spec['hostPath']) as
-    { path?: unknown; type?: unknown } | null | undefined;
+    | { path?: unknown; type?: unknown }
+    | null
+    | undefined;
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { path: text(source?.path), type: text(source?.type) };
 }

@@ -74,7 +74,9 @@ export class NfsPlugin implements VolumePlugin {
 
 function sourceOf({ volume, persistent, readOnly }: VolumeRequest): NfsSource {
   const source = (persistent === undefined ? volume.nfs : persistent.volume.spec['nfs']) as
-    { server?: unknown; path?: unknown; readOnly?: unknown } | null | undefined;
+    | { server?: unknown; path?: unknown; readOnly?: unknown }
+    | null
+    | undefined;
   const { server, path } = source ?? {};
   if (typeof server !== 'string' || typeof path !== 'string' || server === '')
     throw new KubeletError('invalid', 'an NFS volume names a server and a path');

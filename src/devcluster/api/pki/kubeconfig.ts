@@ -3,7 +3,8 @@ import { stringify } from 'yaml';
 import type { Credential } from './pki.ts';
 
 export type KubeconfigUser = { readonly name: string } & (
-  { readonly credential: Credential } | { readonly token: string }
+  | { readonly credential: Credential }
+  | { readonly token: string }
 );
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
