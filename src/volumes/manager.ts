@@ -70,6 +70,9 @@ export type VolumeManagerOpts = {
 /** How long steps under way may take to end when the agent is told to stop. */
 const STOP_MS = 5_000;
 
+/** Passes over what a kind of volume left may overlap: one that waits for a slow driver keeps no other from its turn. */
+type LeftoversOf = { readonly plugin: VolumePlugin; passes: number; hasFailed: boolean };
+
 type Waiter = { readonly uid: string; readonly done: () => boolean; readonly resolve: () => void };
 
 export class VolumeManager implements Runnable {
@@ -83,7 +86,7 @@ export class VolumeManager implements Runnable {
   /** The attached names of each pod, as last told. */
   readonly #inUse = new Map<string, string>();
   /** Kinds whose leftovers are still to be removed; undefined until all pods are known. */
-  #leftovers: Map<string, VolumePlugin> | undefined;
+  #leftovers: Map<string, LeftoversOf> | undefined;
   readonly #stop = new AbortController();
   #waiters = new Set<Waiter>();
 
@@ -147,23 +150,30 @@ export class VolumeManager implements Runnable {
     }
     this.#leftovers ??= new Map(
       [...(this.#deps.resolver.all?.() ?? [])].flatMap((plugin) =>
-        plugin.removeLeftovers === undefined ? [] : [[plugin.name, plugin] as const],
+        plugin.removeLeftovers === undefined ? [] : [[plugin.name, { plugin, passes: 0, hasFailed: false }] as const],
       ),
     );
-    for (const plugin of this.#leftovers.values()) void this.#removeLeftovers(plugin);
+    for (const of of this.#leftovers.values()) void this.#removeLeftovers(of);
   }
 
-  async #removeLeftovers(plugin: VolumePlugin): Promise<void> {
-    if (this.#leftovers?.delete(plugin.name) !== true) return;
-    const before = this.volumesInUse().join(' ');
+  /** They are done with when no pass is under way and none of the last ones failed. */
+  async #removeLeftovers(of: LeftoversOf): Promise<void> {
+    if (of.passes++ === 0) of.hasFailed = false;
+    let told = this.volumesInUse().join(' ');
+    const tell = (): void => {
+      const now = this.volumesInUse().join(' ');
+      if (now !== told) this.#deps.onVolumesInUse?.();
+      told = now;
+    };
     try {
-      await plugin.removeLeftovers?.(this.#stop.signal);
+      await of.plugin.removeLeftovers?.(tell, this.#stop.signal);
     } catch (err) {
       if (this.#stop.signal.aborted) return;
-      this.#leftovers.set(plugin.name, plugin);
-      this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: plugin.name, err });
+      of.hasFailed = true;
+      this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: of.plugin.name, err });
     } finally {
-      if (this.volumesInUse().join(' ') !== before) this.#deps.onVolumesInUse?.();
+      tell();
+      if (--of.passes === 0 && !of.hasFailed) this.#leftovers?.delete(of.plugin.name);
     }
   }
 

@@ -87,8 +87,11 @@ export interface VolumePlugin {
   findLeftovers?(signal: AbortSignal): Promise<void>;
   /** Names of attached volumes that earlier runs left and that are not taken down yet. */
   leftInUse?(): readonly string[];
-  /** Removes what earlier runs left that belongs to no pod. Asked once all pods are known, and again after a failure. */
-  removeLeftovers?(signal: AbortSignal): Promise<void>;
+  /**
+   * Removes what earlier runs left that belongs to no pod. Asked once all pods are known, and again after a failure or
+   * while an earlier call still waits for something. `removed` is called whenever `leftInUse` may have become shorter.
+   */
+  removeLeftovers?(removed: () => void, signal: AbortSignal): Promise<void>;
   /** The objects a volume is made of. */
   references?(volume: Volume): readonly ObjectReference[];
   /** For kinds that a controller attaches to the node: the name under which it does. Undefined: not this volume. */

@@ -92,7 +92,6 @@ export class CsiBlock {
     return { attachedName: unique, uniqueName: unique };
   }
 
-  /** Unstages what no pod has a link to. */
   async findLeftovers(signal: AbortSignal): Promise<void> {
     const { layout, devices } = this.#deps;
     const find = async (specName: string): Promise<void> => {
@@ -105,9 +104,10 @@ export class CsiBlock {
     );
   }
 
-  async removeUnused(signal: AbortSignal): Promise<void> {
+  /** Unstages what no pod has a link to. */
+  async removeUnused(removed: () => void, signal: AbortSignal): Promise<void> {
     await forEach(
-      (await this.#specNames()).map((specName) => () => this.#removeLeftover(specName, signal)),
+      (await this.#specNames()).map((specName) => () => this.#removeLeftover(specName, signal).then(removed)),
       signal,
     );
   }

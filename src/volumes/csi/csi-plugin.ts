@@ -231,12 +231,9 @@ export class CsiPlugin implements VolumePlugin {
     return this.#devices.left().map(({ driver, handle }) => uniqueNameOf(driver, handle));
   }
 
-  async removeLeftovers(signal: AbortSignal): Promise<void> {
-    const dirs = await this.#stageDirs();
-    await forEach(
-      [...dirs.map((dir) => () => this.#removeLeftover(dir, signal)), () => this.#block.removeUnused(signal)],
-      signal,
-    );
+  async removeLeftovers(removed: () => void, signal: AbortSignal): Promise<void> {
+    const staged = (await this.#stageDirs()).map((dir) => () => this.#removeLeftover(dir, signal).then(removed));
+    await forEach([...staged, () => this.#block.removeUnused(removed, signal)], signal);
   }
 
   async #stageDirs(): Promise<string[]> {

@@ -126,6 +126,42 @@ for (const volumeMode of ['Filesystem', 'Block'] as const)
     assert.deepEqual(s.inUse.at(-1), [], 'and the node is told');
   });
 
+test('of several volumes left staged each is reported as no longer in use by itself, however slow the driver of another', async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  const layout = new CsiLayout(new VolumeLayout(s.root));
+  const left = ['slow', 'quick', 'late'].map((driverName) => {
+    const dir = layout.stageDir(driverName, 'h');
+    mkdirSync(dir, { recursive: true });
+    writeFileSync(join(dir, 'vol_data.json'), JSON.stringify({ driverName, volumeHandle: 'h' }));
+    return uniqueNameOf(driverName, 'h');
+  });
+  const [slow, quick, late] = left as [string, string, string];
+  const answer = Promise.withResolvers<void>();
+  let slowAsked = 0;
+  s.driver.before = (call, request) => {
+    if (call !== 'nodeUnstageVolume' || !String(request['staging_target_path']).includes('/slow/')) return;
+    slowAsked += 1;
+    return answer.promise;
+  };
+  const untilReported = async (...names: string[]): Promise<void> => {
+    while (s.inUse.at(-1)?.join() !== names.sort().join()) await new Promise(setImmediate);
+  };
+  await s.driver.listen(s.endpoint);
+  await s.start();
+  await untilReported(slow, quick, late);
+  await s.register('slow');
+  await s.register('quick');
+  s.kubelet.manager.removeUnknown(() => false);
+  await untilReported(slow, late);
+  await s.register('late');
+  await untilReported(slow);
+  s.kubelet.manager.removeUnknown(() => false);
+  answer.resolve();
+  await untilReported();
+  assert.equal(slowAsked, 1);
+});
+
 test('a pod that comes for a volume which was left staged takes it over, and has it unstaged in the end', async (t) => {
   const s = new CsiScene();
   t.after(() => s.end());

@@ -19,6 +19,8 @@ const NOBODY = '';
 
 export class SharedDevices {
   readonly #devices = new Map<string, SharedDevice>();
+  /** Of an earlier run, and being taken down right now. */
+  readonly #removing = new Set<SharedDevice>();
 
   /** Makes somebody a user. */
   use(driver: string, handle: string, user: string): SharedDevice {
@@ -51,7 +53,10 @@ export class SharedDevices {
     return undefined;
   }
 
-  /** Takes down what an earlier run staged, unless a pod has it: then that is the pod's matter. */
+  /**
+   * Takes down what an earlier run staged, unless a pod has it: then that is the pod's matter. Asked again while the
+   * driver has not answered yet it does nothing.
+   */
   async removeUnused(
     driver: string,
     handle: string,
@@ -59,8 +64,14 @@ export class SharedDevices {
     signal: AbortSignal,
   ): Promise<void> {
     const device = this.use(driver, handle, NOBODY);
-    if (device.users.size > 1) device.users.delete(NOBODY);
-    else await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
+    if (device.users.size > 1) return void device.users.delete(NOBODY);
+    if (this.#removing.has(device)) return;
+    this.#removing.add(device);
+    try {
+      await this.release(device, NOBODY, (stop) => unstage(device, stop), signal);
+    } finally {
+      this.#removing.delete(device);
+    }
   }
 
   /** Lets go of a volume; `unstage` is run for the last user and may fail, who then stays a user. */
