@@ -70,12 +70,11 @@ const podOf = (uid: string, more: Record<string, string> = {}): Pod => {
 async function managersIn(dir: string, pods: readonly Pod[], devices: readonly DeviceManager[]): Promise<PinningHook> {
   const registry = new Registry();
   const alignment = alignmentMetrics(registry);
-  const known = { unfinished: () => pods, sourcesReady: () => true };
+  const known = { unfinished: () => pods, sourcesReady: () => true, runningId: () => undefined };
   const infra = { clock: systemClock, log: silentLogger, pods: known };
   const cpu = new CpuManager(
     {
       ...infra,
-      runningId: () => undefined,
       cpusets: { setCpus: () => Promise.resolve() },
       metrics: new CpuMetrics(registry, alignment, undefined),
     },

@@ -15,6 +15,7 @@ import { chooseMemoryPolicy } from './memory/choose-policy.ts';
 import { MemoryManager, memoryMetrics } from './memory/memory-manager.ts';
 import { PinningHook } from './pinning-hook.ts';
 import type { HintProvider } from './topology/hint-provider.ts';
+import type { ManagedPods } from './topology/stale-entries.ts';
 import { TopologyManager, topologyMetrics } from './topology/topology-manager.ts';
 import { topologySettings } from './topology/topology-options.ts';
 import type { NodeResources } from './node-resources.ts';
@@ -44,7 +45,7 @@ export async function createContainerManagers(
   env: Environment,
   deps: ContainerManagersDeps,
 ): Promise<ContainerManagers> {
-  const { machine, resources, holders, sourcesReady } = deps;
+  const { machine, resources } = deps;
   const { config, registry, clock, log, flags } = env;
   const podLevelManagers = hasPodLevelManagers(env);
   const settings = topologySettings(
@@ -57,8 +58,8 @@ export async function createContainerManagers(
   );
   const alignment = alignmentMetrics(registry);
   const allocation = podLevelManagers ? allocationMetrics(registry) : undefined;
-  const pods = { unfinished: holders, sourcesReady };
-  const cpu = createCpuManager(env, deps, machine, new CpuMetrics(registry, alignment, allocation));
+  const pods = managedPods(deps);
+  const cpu = createCpuManager(env, deps, pods, new CpuMetrics(registry, alignment, allocation));
   const memory = new MemoryManager(
     { clock, log: log.child({ component: 'memory-manager' }), pods, metrics: memoryMetrics(registry, allocation) },
     {
@@ -84,10 +85,17 @@ export async function createContainerManagers(
 export const hasPodLevelManagers = ({ gates }: Pick<Environment, 'gates'>): boolean =>
   gates.enabled('PodLevelResourceManagers') && gates.enabled('PodLevelResources');
 
+const managedPods = ({ holders, sourcesReady, observed }: ContainerManagersDeps): ManagedPods => ({
+  unfinished: holders,
+  sourcesReady,
+  runningId: (uid, container) =>
+    observed.get(uid)?.containers.find((c) => c.name === container && c.state === 'running')?.id,
+});
+
 function createCpuManager(
   env: Environment,
-  { resources, observed, runtime, holders, sourcesReady }: ContainerManagersDeps,
-  machine: MachineTopology,
+  { machine, resources, runtime }: ContainerManagersDeps,
+  pods: ManagedPods,
   metrics: CpuMetrics,
 ): CpuManager {
   const { config, gates, registry, clock, log, flags } = env;
@@ -108,9 +116,7 @@ function createCpuManager(
     {
       clock,
       log: log.child({ component: 'cpu-manager' }),
-      pods: { unfinished: holders, sourcesReady },
-      runningId: (uid, container) =>
-        observed.get(uid)?.containers.find((c) => c.name === container && c.state === 'running')?.id,
+      pods,
       cpusets: {
         setCpus: async (containerId, cpus, signal) => {
           await runtime.updateContainerResources({ containerId, linux: { cpusetCpus: cpus } }, signal);

@@ -75,8 +75,8 @@ function setup(o: { file?: string; policy?: 'none' | 'static'; podLevelManagers?
           return active;
         },
         sourcesReady: () => control.ready,
+        runningId: (uid, container) => running.get(`${uid}/${container}`),
       },
-      runningId: (uid, container) => running.get(`${uid}/${container}`),
       cpusets: {
         setCpus: (id, cpus) => {
           calls.push(`${id} ${cpus}`);

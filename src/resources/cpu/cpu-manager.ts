@@ -25,8 +25,6 @@ export interface CpusetWriter {
 
 export type CpuManagerDeps = LatestFileDeps & {
   readonly pods: ManagedPods;
-  /** The id of a container that runs; undefined while it does not. */
-  readonly runningId: (uid: PodUid, container: string) => string | undefined;
   readonly cpusets: CpusetWriter;
   readonly metrics: CpuMetrics;
 };
@@ -118,7 +116,7 @@ export class CpuManager implements HintProvider, Runnable {
   removeStale(): void {
     const { policy } = this.#o;
     for (const [uid, container] of staleEntries(this.#state.entries, this.#deps.pods))
-      if (this.#deps.runningId(uid as PodUid, container) === undefined) policy?.release(this.#state, uid, container);
+      policy?.release(this.#state, uid, container);
   }
 
   /** Which CPUs the container is to be created with, once that is on disk. Undefined: any. */
@@ -193,7 +191,7 @@ export class CpuManager implements HintProvider, Runnable {
     const alive = new Set<string>();
     for (const pod of this.#deps.pods.unfinished())
       for (const { name } of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
-        const id = this.#deps.runningId(uidOf(pod), name);
+        const id = this.#deps.pods.runningId(uidOf(pod), name);
         if (id === undefined) continue;
         alive.add(id);
         if (!signal.aborted) await this.#tell(pod, name, id, signal);

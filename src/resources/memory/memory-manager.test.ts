@@ -36,13 +36,18 @@ let files = 0;
 
 function setup(o: { file?: string; policy?: string } = {}) {
   const active: Pod[] = [];
+  const running = new Set<string>();
   const registry = new Registry();
   const stateFile = o.file ?? join(root, `state-${files++}`);
   const manager = new MemoryManager(
     {
       clock: new ManualClock(),
       log: silentLogger,
-      pods: { unfinished: () => active, sourcesReady: () => true },
+      pods: {
+        unfinished: () => active,
+        sourcesReady: () => true,
+        runningId: (uid, container) => (running.has(`${uid}/${container}`) ? 'id' : undefined),
+      },
       metrics: memoryMetrics(registry, undefined),
     },
     {
@@ -57,7 +62,7 @@ function setup(o: { file?: string; policy?: string } = {}) {
     },
   );
   made.push(manager);
-  return { manager, active, registry, stateFile };
+  return { manager, active, running, registry, stateFile };
 }
 
 const podOf = (uid: string, containers: PodVector['containers']): Pod =>
@@ -93,6 +98,22 @@ test('a container gets nodes, and its init containers’ memory goes back when i
   manager.removeStale();
   assert.equal(manager.state.entries.size, 0);
   assert.equal(manager.state.machine.get(1)?.assignments, 0);
+});
+
+test('a restart finds the memory of a pod that is gone from the API server: it goes back when its container has stopped', async () => {
+  const first = setup();
+  await first.manager.load();
+  const pod = podOf('p', [{ name: 'main', kind: 'main', requests: { memory: GIB } }]);
+  await first.manager.allocate(pod, pod.spec.containers[0] ?? { name: '' }, { numaNodes: [1], preferred: true });
+  await first.manager.flush();
+  const { manager, running } = setup({ file: first.stateFile });
+  await manager.load();
+  running.add('p/main');
+  manager.removeStale();
+  assert.equal(manager.state.entries.size, 1, 'it is being stopped');
+  running.clear();
+  manager.removeStale();
+  assert.equal(manager.state.entries.size, 0);
 });
 
 test('a request that no node has is spread over several', async () => {

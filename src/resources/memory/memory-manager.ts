@@ -118,7 +118,7 @@ export class MemoryManager implements HintProvider, Runnable {
     });
   }
 
-  /** Gives back the memory of containers that no unfinished pod has. */
+  /** Gives back the memory of containers that no unfinished pod has and that do not run any more. */
   removeStale(): void {
     for (const [uid, container] of staleEntries(this.#state.entries, this.#deps.pods))
       this.#o.policy?.release(this.#state, uid, container);

@@ -1,4 +1,5 @@
 // Which entries of a manager's state belong to nobody any more. Pure.
+import type { PodUid } from '../../core/ids.ts';
 import { uidOf, type Pod } from '../../core/pod.ts';
 
 /** The pods that managers look after, as far as they are known. */
@@ -7,9 +8,14 @@ export interface ManagedPods {
   unfinished(): readonly Pod[];
   /** Whether every source was heard: before that an unknown pod may still turn up. */
   sourcesReady(): boolean;
+  /** The id of a container that runs; undefined while it does not. */
+  runningId(uid: PodUid, container: string): string | undefined;
 }
 
-/** Entries, by pod and container, that no init or main container of an unfinished pod has. */
+/**
+ * Entries, by pod and container, that no init or main container of an unfinished pod has and no running container uses:
+ * of a pod that was deleted while the agent was down nothing else is known until it is being stopped.
+ */
 export function staleEntries(
   entries: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
   pods: ManagedPods,
@@ -19,6 +25,7 @@ export function staleEntries(
   return [...entries].flatMap(([uid, own]) => {
     const spec = known.get(uid)?.spec;
     const names = new Set([...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name));
-    return [...own.keys()].filter((name) => !names.has(name)).map((name) => [uid, name] as const);
+    const isHeld = (name: string): boolean => names.has(name) || pods.runningId(uid as PodUid, name) !== undefined;
+    return [...own.keys()].filter((name) => !isHeld(name)).map((name) => [uid, name] as const);
   });
 }
