@@ -82,6 +82,11 @@ test('a kubelet that fails gives exit code 1, one that is done gives 0', async (
   assert.equal(await start(['--runonce'], () => Promise.resolve()).code, 0);
 });
 
+test('a cgroup root that is missing is refused before the health port opens', async () => {
+  writeConfig('cgroupRoot: /no-such-cgroup-root\n');
+  assert.equal(await start([], () => assert.fail('the port is open by now')).code, 1);
+});
+
 test('an unexpected failure exits at once', async () => {
   writeConfig('');
   const life = start([], untilStopped);

@@ -1,5 +1,6 @@
 // Everything the kubelet checks and sets on its machine before any part of it starts, in order.
 import type { Logger } from '../../lib/logger.ts';
+import { checkCgroupRoot } from './cgroup-root.ts';
 import { ensureDataDirectories } from './data-directories.ts';
 import { applyKernelSettings, applyOomScoreAdj, applyOpenFileLimit, checkSwap } from './host-checks.ts';
 
@@ -9,6 +10,8 @@ export type HostSettings = {
   readonly oomScoreAdj: number;
   readonly maxOpenFiles: number;
   readonly podLogsDir: string;
+  readonly cgroupsPerQOS: boolean;
+  readonly cgroupRoot: string;
 };
 
 interface Gates {
@@ -22,6 +25,7 @@ export function prepareHost(
   log: Logger,
 ): void {
   checkSwap(settings.failSwapOn, log);
+  if (settings.cgroupsPerQOS) checkCgroupRoot(settings.cgroupRoot);
   const onlyReport = gates.enabled('KubeletInUserNamespace');
   applyKernelSettings({ protect: settings.protectKernelDefaults, onlyReport }, log);
   applyOpenFileLimit(settings.maxOpenFiles, log);
