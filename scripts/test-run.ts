@@ -1,5 +1,6 @@
 // Runs a command, or Node's test runner over some files, to its end or to its limit.
 import { spawn } from 'node:child_process';
+import { setPriority } from 'node:os';
 import type { Outcome } from './test-report.ts';
 
 export const MINUTE = 60_000;
@@ -7,10 +8,22 @@ export const MINUTE = 60_000;
 /** These change what belongs to their whole process, the umask for one. */
 export const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
+export type Isolation = 'own process' | 'shared process';
+/** Low: only what others leave of the processors. */
+export type Priority = 'usual' | 'low';
+const LOW = 10;
+
 /** A test that never ends must not hold up everything for ever. */
-export function runCommand(name: string, command: string, args: readonly string[], limitMs: number): Promise<Outcome> {
+export function runCommand(
+  name: string,
+  command: string,
+  args: readonly string[],
+  limitMs: number,
+  priority: Priority = 'usual',
+): Promise<Outcome> {
   const from = performance.now();
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs, killSignal: 'SIGKILL' });
+  if (priority === 'low' && child.pid !== undefined) setPriority(child.pid, LOW);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -25,7 +38,7 @@ export function runCommand(name: string, command: string, args: readonly string[
 export const runTests = (
   name: string,
   files: readonly string[],
-  isolation: 'own process' | 'shared process',
+  how: { readonly isolation: Isolation; readonly priority: Priority },
   limitMs: number,
 ): Promise<Outcome> =>
   runCommand(
@@ -34,9 +47,10 @@ export const runTests = (
     [
       '--disable-warning=ExperimentalWarning',
       '--test',
-      ...(isolation === 'shared process' ? ['--test-isolation=none'] : []),
+      ...(how.isolation === 'shared process' ? ['--test-isolation=none'] : []),
       `--test-timeout=${5 * MINUTE}`,
       ...files,
     ],
     limitMs,
+    how.priority,
   );

@@ -13,8 +13,9 @@ import { randomFrom, type Random } from '../lib/random.fixture.ts';
 import { mergeHints } from '../resources/topology/merge.ts';
 import type { Device } from './device.ts';
 import { DeviceManager, type DevicePluginCalls } from './device-manager.ts';
+import { randomRuns } from '../../test/harness/random-runs.ts';
 
-const STEPS = 20_000;
+const STEPS = randomRuns(20_000);
 const STEPS_PER_NODE = 1000;
 const RESOURCES = ['example.com/card', 'example.com/port'];
 const HINTS = { policy: 'best-effort', nodes: [0, 1, 2, 3], distances: undefined } as const;

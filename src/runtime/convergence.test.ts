@@ -20,8 +20,9 @@ import {
 import { randomPod } from '../../test/golden/random-pods.ts';
 import { ScriptedRuntime } from '../../test/golden/scripted-runtime.ts';
 import { PodRuntime } from './pod-runtime.ts';
+import { randomRuns } from '../../test/harness/random-runs.ts';
 
-const RUNS = 150;
+const RUNS = randomRuns(150);
 const MAX_SYNCS = 60;
 const signal = new AbortController().signal;
 let root = '';

@@ -1,4 +1,4 @@
-// 5,000 random pods with random runtime states: planning and config building never throw anything but a refusal with a
+// Random pods with random runtime states: planning and config building never throw anything but a refusal with a
 // reason, and what they make is a sensible plan and an encodable request.
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -25,8 +25,9 @@ import type { UserNamespaceMapping } from './namespaces.ts';
 import { planPod } from './plan.ts';
 import type { PodPlan, ProbeResult } from './plan-steps.ts';
 import { sandboxConfig } from './sandbox-config.ts';
+import { randomRuns } from '../../test/harness/random-runs.ts';
 
-const RUNS = 5000;
+const RUNS = randomRuns(5000);
 const FACTS = facts('/r');
 const ALLOCATABLE = { cpu: '2', memory: '4Gi' };
 const USERNS = {

@@ -21,6 +21,7 @@ import { methodLabel, pathLabel } from './request-metrics.ts';
 import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
 import { localRoot } from './standalone-access.ts';
+import { randomRuns } from '../../test/harness/random-runs.ts';
 import { forwardedHeaders } from './streaming/pass-through.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
 import { findSocket, tcpPeer } from './tcp-peer.ts';
@@ -445,7 +446,8 @@ describe('a port', () => {
     }
   });
 
-  it('answers 10,000 odd requests or hangs up, and lives on', async () => {
+  const REQUESTS = randomRuns(10_000);
+  it(`answers ${REQUESTS} odd requests or hangs up, and lives on`, async () => {
     const host = 'Host: x\r\nConnection: close\r\n';
     const up = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
     const forms = (n: number): string[] => [
@@ -460,14 +462,14 @@ describe('a port', () => {
       randomBytes(1 + (n % 80)).toString('latin1'),
     ];
     let answered = 0;
-    for (let n = 0; n < 10_000; n += 50) {
+    for (let n = 0; n < REQUESTS; n += 50) {
       const texts = await Promise.all(
         Array.from({ length: 50 }, (_, i) => talk(Buffer.from(forms(n + i)[(n + i) % 9] ?? '', 'latin1'), 2000)),
       );
       answered += texts.filter((t) => t.startsWith('HTTP/1.1 ')).length;
     }
-    assert.ok(answered > 8000, `${answered} answers`);
-    assert.ok(upgrades > 1000);
+    assert.ok(answered > REQUESTS * 0.8, `${answered} answers`);
+    assert.ok(upgrades > REQUESTS / 10);
     assert.match(await talk(Buffer.from(`GET /ok HTTP/1.1\r\n${host}\r\n`), 2000), /\r\n\r\n[^]*ok/);
   });
 });

@@ -8,8 +8,9 @@ import { readPod } from './pod-shape.ts';
 import { validatePod } from './pod.ts';
 import { validateResize } from './resize.ts';
 import { validateEphemeralContainersUpdate, validatePodUpdate } from './update.ts';
+import { randomRuns } from '../../../test/harness/random-runs.ts';
 
-const RUNS = 5000;
+const RUNS = randomRuns(5000);
 
 const word = fc.constantFrom(
   '',

@@ -4,8 +4,9 @@ import { test } from 'node:test';
 import { randomFrom, type Random } from '../../lib/random.fixture.ts';
 import type { HintsByResource, TopologyHint } from './hint-provider.ts';
 import { mergeHints, type TopologyPolicyName } from './merge.ts';
+import { randomRuns } from '../../../test/harness/random-runs.ts';
 
-const STEPS = 100_000;
+const STEPS = randomRuns(100_000);
 const NODES = [0, 1, 2, 3];
 const POLICIES: readonly TopologyPolicyName[] = ['best-effort', 'restricted', 'single-numa-node'];
 

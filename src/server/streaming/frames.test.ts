@@ -6,6 +6,7 @@ import { statusOf } from './exec-status.ts';
 import { dataHead, FrameType, HeaderWriter, SpdyDecoder, SpdyError, type SpdyEvent } from './spdy-frames.ts';
 import { WebSocketConnection } from './websocket.ts';
 import { FrameDecoder, frameOf, Opcode, WebSocketError, type FrameEvent } from './websocket-frames.ts';
+import { randomRuns } from '../../../test/harness/random-runs.ts';
 
 function masked(opcode: number, payload: Buffer, fin = true): Buffer {
   const head = frameOf(opcode, payload).subarray(0, payload.length < 126 ? 2 : payload.length < 65536 ? 4 : 10);
@@ -124,7 +125,7 @@ describe('WebSocket frames', () => {
           assert.ok(err instanceof WebSocketError);
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: randomRuns(10_000) },
     );
   });
 });
@@ -202,7 +203,7 @@ describe('SPDY frames', () => {
           assert.ok(err instanceof SpdyError);
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: randomRuns(10_000) },
     );
   });
 });
