@@ -43,7 +43,7 @@ export async function buildManagers(
   const observed = edge.observer.cache;
   const machine = await readMachineTopology();
   const devices = await createDevices(base, { ...deps, machine, observed });
-  const dra = await createDra(base, { ...deps, client: cluster.api?.main });
+  const dra = await createDra(base, { ...deps, observed, client: cluster.api?.main });
   const pinning = await createContainerManagers(base, {
     machine,
     resources: edge.resources,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
+import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { DraHook } from './dra-hook.ts';
 import { DraManager } from './dra-manager.ts';
 import { Drivers } from './drivers.ts';
@@ -30,10 +31,12 @@ export type DraDeps = {
   readonly client: Client | undefined;
   readonly alive: () => readonly Pod[];
   readonly sourcesReady: () => boolean;
+  readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
   readonly wake: (uid: PodUid) => void;
 };
 
-export async function createDra(env: Environment, { client, alive, sourcesReady, wake }: DraDeps): Promise<Dra> {
+export async function createDra(env: Environment, deps: DraDeps): Promise<Dra> {
+  const { client, alive, sourcesReady, observed, wake } = deps;
   const { clock, flags, gates, registry } = env;
   const log = env.log.child({ component: 'dra' });
   const metrics = draMetrics(registry, () => manager.inUse());
@@ -58,7 +61,7 @@ export async function createDra(env: Environment, { client, alive, sourcesReady,
       drivers,
       claim: (namespace, name, signal) =>
         client === undefined ? noSuchClaim(name) : client.get(RESOURCE_CLAIMS, { namespace, name }, signal),
-      pods: { alive, sourcesReady },
+      pods: { alive, sourcesReady, isRunning: (uid) => isRunning(observed.get(uid)) },
       health,
       durations: metrics.operations,
     },
@@ -77,6 +80,8 @@ export async function createDra(env: Environment, { client, alive, sourcesReady,
     parts: [manager, closing(drivers, health), ...(slices === undefined ? [] : [slices])],
   };
 }
+
+const isRunning = (seen: PodSnapshot | undefined): boolean => seen !== undefined && hasRunningContainers(seen);
 
 const sliceCleaner = ({ clock, log, nodeName }: Environment, client: Client): SliceCleaner =>
   new SliceCleaner(

@@ -26,7 +26,13 @@ export type DraManagerDeps = {
   readonly drivers: { get(driver: string): Pick<DriverConnection, 'prepare' | 'unprepare'> };
   /** Rejects with the API server's text. */
   readonly claim: (namespace: string, name: string, signal: AbortSignal) => Promise<ResourceClaim>;
-  readonly pods: { alive(): readonly Pod[]; sourcesReady(): boolean };
+  readonly pods: {
+    /** Pods that are not over. */
+    alive(): readonly Pod[];
+    sourcesReady(): boolean;
+    /** Whether any container of the pod runs. */
+    isRunning(uid: PodUid): boolean;
+  };
   readonly health: { of(driver: string, pool: string, device: string): KnownHealth };
   /** `dra_operations_duration_seconds{operation_name,is_error}`. */
   readonly durations: Histogram;
@@ -245,10 +251,9 @@ export class DraManager implements Runnable {
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { pods, log } = this.#deps;
     if (!pods.sourcesReady()) return;
-    const alive = new Set<string>(pods.alive().map(uidOf));
     for (const { namespace, name, pods: users } of this.#cache.all())
       for (const uid of users) {
-        if (alive.has(uid)) continue;
+        if (this.#isHeldBy(uid as PodUid)) continue;
         try {
           await this.#unprepare(uid, namespace, [name], signal);
         } catch (err) {
@@ -256,6 +261,12 @@ export class DraManager implements Runnable {
           log.warn('claim of a pod that is gone stays prepared for now', { claim: `${namespace}/${name}`, uid, err });
         }
       }
+  }
+
+  /** Asked anew for each: while a driver is slow, pods come. A pod that is gone may have to be stopped still. */
+  #isHeldBy(uid: PodUid): boolean {
+    const { pods } = this.#deps;
+    return pods.isRunning(uid) || pods.alive().some((pod) => uidOf(pod) === uid);
   }
 
   async #save(what: string): Promise<void> {

@@ -206,6 +206,8 @@ describe('DRA manager', () => {
   let driver: FakeDraDriver;
   let claims: Record<string, ResourceClaim>;
   let alive: Pod[];
+  let clock: ManualClock;
+  const running = new Set<string>();
   let present: string[];
   const health = { of: () => ({ health: 'Healthy' as const, message: 'fine' }) };
   const made: FakeDraDriver[] = [];
@@ -226,7 +228,7 @@ describe('DRA manager', () => {
     });
     manager = new DraManager(
       {
-        clock: systemClock,
+        clock,
         log: silentLogger,
         drivers,
         claim: async (_, name) => {
@@ -235,7 +237,7 @@ describe('DRA manager', () => {
             throw new KubeletError('notFound', `resourceclaims.resource.k8s.io "${name}" not found`);
           return found;
         },
-        pods: { alive: () => alive, sourcesReady: () => true },
+        pods: { alive: () => alive, sourcesReady: () => true, isRunning: (uid) => running.has(uid) },
         health,
         durations: registry.histogram('d', 'd', ['operation_name', 'is_error']),
       },
@@ -254,10 +256,20 @@ describe('DRA manager', () => {
     return fake;
   };
 
+  /** Time goes on until so many claims are prepared. */
+  const untilInUse = async (count: number): Promise<void> => {
+    while (manager.inUse().get('<any>') !== count) {
+      await clock.advance(60_000);
+      await systemClock.sleep(5, signal);
+    }
+  };
+
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'dra-'));
     claims = { c: claim('c', ['1', '2']), d: claim('d', ['1', '2']) };
     alive = [];
+    clock = new ManualClock();
+    running.clear();
     present = [];
     await start();
     driver = await register();
@@ -393,6 +405,42 @@ describe('DRA manager', () => {
     await manager.prepare(wanted, signal);
     assert.deepEqual(driver.calls, ['v1 prepare c', 'v1beta1 prepare c']);
     assert.deepEqual(manager.cdiDevicesOf(wanted, main), [`${DRIVER}/dev=c`]);
+  });
+
+  it('a claim is unprepared once its pod is gone and nothing of it runs', async () => {
+    await manager.prepare(pod('1', ['c']), signal);
+    await manager.prepare(pod('2', ['d']), signal);
+    running.add('1');
+    const stop = new AbortController();
+    const reconciling = manager.run(stop.signal);
+    await untilInUse(1);
+    running.clear();
+    await untilInUse(0);
+    assert.deepEqual(driver.calls.slice(2), ['v1 unprepare d', 'v1 unprepare c']);
+    stop.abort();
+    await reconciling;
+  });
+
+  it('a pod that comes while a claim of another is being unprepared keeps its own', async () => {
+    const [gone, first, second] = [pod('1', ['c']), pod('2', ['d']), pod('3', ['d'])];
+    claims['d'] = claim('d', ['2', '3']);
+    await manager.prepare(gone, signal);
+    await manager.prepare(first, signal);
+    alive = [first];
+    driver.fault = 'hang';
+    const stop = new AbortController();
+    const reconciling = manager.run(stop.signal);
+    await clock.advance(60_000);
+    await until('the driver is asked', () => driver.calls.at(-1) === 'v1 unprepare c');
+    alive = [first, second];
+    await manager.prepare(second, signal);
+    driver.fault = undefined;
+    await driver.listen();
+    await until('it is back', () => drivers.get(DRIVER).connected);
+    await untilInUse(1);
+    assert.deepEqual([...manager.podsOf(DRIVER)], ['2', '3']);
+    stop.abort();
+    await reconciling;
   });
 
   it('refuses to start with a damaged checkpoint', async () => {
