@@ -62,6 +62,8 @@ const pressure = (...conditions: string[]): Given => ({ deps: { nodeConditions: 
 const sysctl = (name: string, spec: Partial<Pod['spec']> = {}): Pod =>
   pod('p', {}, { spec: { containers: [], ...spec, securityContext: { sysctls: [{ name, value: '1' }] } } });
 
+const leaving = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } };
+
 const REJECTED: [name: string, pod: Pod, given: Given, reason: string, message: string][] = [
   [
     'the recorded pod that wants 64 processors',
@@ -90,6 +92,20 @@ const REJECTED: [name: string, pod: Pod, given: Given, reason: string, message: 
     { others: [pod('q', { memory: '2Gi' })] },
     'OutOfmemory',
     "Node didn't have enough resource: memory, requested: 3221225472, used: 2147483648, capacity: 4294967296",
+  ],
+  [
+    'processors that a pod still has which is being deleted',
+    pod('p', { cpu: '2' }),
+    { others: [pod('q', { cpu: '1' }, leaving)] },
+    'OutOfcpu',
+    "Node didn't have enough resource: cpu, requested: 2000, used: 1000, capacity: 2000",
+  ],
+  [
+    'a pod that runs already, on a node that has less than before',
+    pod('p', { cpu: '2' }),
+    { others: [pod('q', { cpu: '1' })], deps: { isRunning: () => true } },
+    'OutOfcpu',
+    "Node didn't have enough resource: cpu, requested: 2000, used: 1000, capacity: 2000",
   ],
   [
     'one pod too many, even if it asks for nothing',
@@ -312,6 +328,11 @@ const ADMITTED: [name: string, pod: Pod, given: Given][] = [
     'a pod that runs already, seen by a new agent under pressure',
     pod('p'),
     { deps: { nodeConditions: () => ['DiskPressure', 'MemoryPressure'], isRunning: () => true } },
+  ],
+  [
+    'a pod that runs already, beside one that is being deleted',
+    pod('p', { cpu: '2' }),
+    { others: [pod('q', { cpu: '1' }, leaving)], deps: { isRunning: () => true } },
   ],
   [
     'a pod that runs already, by a node object that tells of no capacity',

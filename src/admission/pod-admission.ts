@@ -68,13 +68,18 @@ export class PodAdmission {
    * this one are evicted before it settles.
    */
   async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
-    const beside = others.filter((other) => uidOf(other) !== uidOf(pod));
+    const beside = others.filter((other) => uidOf(other) !== uidOf(pod) && !this.#makesRoom(other, pod));
     const verdict = await this.#decide(pod, beside, signal);
     if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
     else if (verdict.victims.length > 0)
       this.#deps.preemptions?.inc({ preemption_signal: verdict.scarce ?? '' }, verdict.victims.length);
     if (verdict.ok) await evictVictims(this.#deps, verdict.victims, signal);
     return verdict;
+  }
+
+  /** What a pod that runs already has, no pod on its way out can need: that one was only found again by a new agent. */
+  #makesRoom(other: Pod, pod: Pod): boolean {
+    return other.metadata.deletionTimestamp !== undefined && this.#deps.isRunning(pod);
   }
 
   /** A pod that was admitted before was rejected after all. */

@@ -193,6 +193,7 @@ const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, onR
     workers,
     status: deps.statuses,
     admission: deps.tracing.admission(runsAlready(deps), deps.admission),
+    runsAlready: runsAlready(deps),
     resizes: deps.resizing,
     sourcesReady: deps.sourcesReady,
     onRemoved: () => {

@@ -24,7 +24,7 @@ function setup(admit: Admit = async () => ({ ok: true })) {
   const statuses = new Map<PodUid, PodStatus>();
   const clock = new ManualClock();
   const store = new PodStore();
-  const world = { sourcesReady: true };
+  const world = { sourcesReady: true, running: new Set<string>() };
   const changes = new PodChanges({
     store,
     workers: {
@@ -48,6 +48,7 @@ function setup(admit: Admit = async () => ({ ok: true })) {
       },
     },
     admission: { admit },
+    runsAlready: (pod) => world.running.has(uidOf(pod)),
     resizes: { allocated: (pod) => pod, admitted: () => undefined, offer: () => undefined },
     sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
@@ -115,6 +116,15 @@ describe('the changes of the sources', () => {
     await t.clock.advance(3000);
     assert.deepEqual(t.did.slice(1), ['event a UnexpectedAdmissionError', 'add a']);
     assert.equal(t.changes.active()[0]?.metadata.labels?.['x'], 'y');
+    await t.end();
+  });
+
+  it('judge pods that run already first, then the oldest', async () => {
+    const t = setup();
+    t.world.running.add('b').add('d');
+    const pods = ['c', 'd', 'a', 'b'].map((uid, i) => named(uid, { creationTimestamp: `2026-01-01T00:00:0${9 - i}Z` }));
+    await t.changes.handle({ op: 'ADD', pods });
+    assert.deepEqual(t.did, ['add b', 'add d', 'add a', 'add c']);
     await t.end();
   });
 

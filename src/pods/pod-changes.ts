@@ -23,6 +23,8 @@ export type PodChangesDeps = {
   readonly workers: Pick<PodWorkers, 'add' | 'ensure' | 'podOf' | 'stateOf' | 'stop' | 'uids' | 'wake'>;
   readonly status: { statusOf(uid: PodUid): PodStatus | undefined; set(pod: Pod, status: PodStatus): PodStatus };
   readonly admission: { admit(pod: Pod, active: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> };
+  /** Whether containers of the pod run, whoever started them. */
+  readonly runsAlready: (pod: Pod) => boolean;
   /** Resources are granted at admission; a later change is an offer that may have to wait. */
   readonly resizes: {
     /** The pod with what it was granted: that is what it takes from others. */
@@ -64,7 +66,7 @@ export class PodChanges implements Runnable {
 
   /** Resolves when the pods of this change are judged; nothing else waits for that. */
   async handle({ op, pods }: PodChange): Promise<void> {
-    const taken = (op === 'ADD' ? byAge(pods) : pods).map(async (pod) => {
+    const taken = (op === 'ADD' ? this.#inTurn(pods) : pods).map(async (pod) => {
       try {
         await this.#take(op, pod);
       } catch (err) {
@@ -73,6 +75,12 @@ export class PodChanges implements Runnable {
     });
     if (op === 'REMOVE') this.#deps.onRemoved();
     await Promise.all(taken);
+  }
+
+  /** Those that run were admitted before, by an earlier agent; then the oldest first. */
+  #inTurn(pods: readonly Pod[]): readonly Pod[] {
+    const [running, others] = [byAge(pods.filter(this.#deps.runsAlready)), byAge(pods)];
+    return [...new Set([...running, ...others])];
   }
 
   /** Pods that take part in admission: admitted and not over. */
