@@ -1,8 +1,9 @@
-// Claimed devices as the runtime sees them: containers get the CDI devices of their claims at each start.
+// Claimed devices as the runtime sees them: containers get the CDI devices of their claims at each start. Whether a pod gets
+// its claims is the scheduler's decision.
 import type { Container, Pod } from '../core/pod.ts';
 import { ContainerStartError } from '../core/reasons.ts';
 import { messageOf } from '../lib/errors.ts';
-import type { ContainerAdditions, ContainerManagerHook, HookVerdict } from '../resources/container-manager-hook.ts';
+import type { ContainerAdditions, ContainerManagerHook } from '../resources/container-manager-hook.ts';
 import type { DraManager } from './dra-manager.ts';
 
 export class DraHook implements ContainerManagerHook {
@@ -13,11 +14,6 @@ export class DraHook implements ContainerManagerHook {
     this.#dra = dra;
   }
 
-  /** The scheduler has decided about claims. */
-  admit(): Promise<HookVerdict> {
-    return Promise.resolve({ ok: true });
-  }
-
   async preCreate(pod: Pod, container: Container): Promise<ContainerAdditions> {
     try {
       const cdiDevices = this.#dra.cdiDevicesOf(pod, container);
@@ -25,19 +21,5 @@ export class DraHook implements ContainerManagerHook {
     } catch (err) {
       throw new ContainerStartError('CreateContainerConfigError', messageOf(err), err);
     }
-  }
-
-  preStart(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  postStop(): void {}
-
-  hasExclusiveCpus(): boolean {
-    return false;
-  }
-
-  ownsCpus(): boolean {
-    return false;
   }
 }

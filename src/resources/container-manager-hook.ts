@@ -31,17 +31,17 @@ export type ContainerAdditions = {
 export interface ContainerManagerHook {
   readonly name: string;
   /** Reserves what the pod needs, or says why it cannot. Called once per pod, before it gets any cgroup. */
-  admit(pod: Pod, signal: AbortSignal): Promise<HookVerdict>;
+  admit?(pod: Pod, signal: AbortSignal): Promise<HookVerdict>;
   /** Called before every creation; a failure becomes the container's PreCreateHookError. */
   preCreate(pod: Pod, container: Container, signal: AbortSignal): Promise<ContainerAdditions>;
   /** Called between creation and start; a failure becomes PreStartHookError. */
-  preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
+  preStart?(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void>;
   /** The container is gone; what it held may be used again. */
-  postStop(podUid: PodUid, containerName: string, containerId: string): void;
+  postStop?(podUid: PodUid, containerName: string, containerId: string): void;
   /** Whether containers of the pod own whole CPUs, so that the pod must not be throttled. */
-  hasExclusiveCpus(pod: Pod): boolean;
+  hasExclusiveCpus?(pod: Pod): boolean;
   /** Whether this container does. Asked when it is resized; changes nothing. */
-  ownsCpus(pod: Pod, container: Container): boolean;
+  ownsCpus?(pod: Pod, container: Container): boolean;
 }
 
 /** All hooks as one. Later additions win where they name the same thing. */
@@ -54,8 +54,8 @@ export class ContainerManagerHooks {
 
   async admit(pod: Pod, signal: AbortSignal): Promise<HookVerdict> {
     for (const hook of this.#hooks) {
-      const verdict = await hook.admit(pod, signal);
-      if (!verdict.ok) return verdict;
+      const verdict = await hook.admit?.(pod, signal);
+      if (verdict?.ok === false) return verdict;
     }
     return { ok: true };
   }
@@ -78,18 +78,18 @@ export class ContainerManagerHooks {
   }
 
   async preStart(pod: Pod, container: Container, containerId: string, signal: AbortSignal): Promise<void> {
-    for (const hook of this.#hooks) await hook.preStart(pod, container, containerId, signal);
+    for (const hook of this.#hooks) await hook.preStart?.(pod, container, containerId, signal);
   }
 
   postStop(podUid: PodUid, containerName: string, containerId: string): void {
-    for (const hook of this.#hooks) hook.postStop(podUid, containerName, containerId);
+    for (const hook of this.#hooks) hook.postStop?.(podUid, containerName, containerId);
   }
 
   hasExclusiveCpus(pod: Pod): boolean {
-    return this.#hooks.some((hook) => hook.hasExclusiveCpus(pod));
+    return this.#hooks.some((hook) => hook.hasExclusiveCpus?.(pod) ?? false);
   }
 
   ownsCpus(pod: Pod, container: Container): boolean {
-    return this.#hooks.some((hook) => hook.ownsCpus(pod, container));
+    return this.#hooks.some((hook) => hook.ownsCpus?.(pod, container) ?? false);
   }
 }
