@@ -153,12 +153,12 @@ export class VolumeManager implements Runnable {
         plugin.removeLeftovers === undefined ? [] : [[plugin.name, { plugin, passes: 0, hasFailed: false }] as const],
       ),
     );
-    for (const of of this.#leftovers.values()) void this.#removeLeftovers(of);
+    for (const kind of this.#leftovers.values()) void this.#removeLeftovers(kind);
   }
 
   /** They are done with when no pass is under way and none of the last ones failed. */
-  async #removeLeftovers(of: LeftoversOf): Promise<void> {
-    if (of.passes++ === 0) of.hasFailed = false;
+  async #removeLeftovers(kind: LeftoversOf): Promise<void> {
+    if (kind.passes++ === 0) kind.hasFailed = false;
     let told = this.volumesInUse().join(' ');
     const tell = (): void => {
       const now = this.volumesInUse().join(' ');
@@ -166,14 +166,14 @@ export class VolumeManager implements Runnable {
       told = now;
     };
     try {
-      await of.plugin.removeLeftovers?.(tell, this.#stop.signal);
+      await kind.plugin.removeLeftovers?.(tell, this.#stop.signal);
     } catch (err) {
       if (this.#stop.signal.aborted) return;
-      of.hasFailed = true;
-      this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: of.plugin.name, err });
+      kind.hasFailed = true;
+      this.#deps.log.debug('what an earlier run left could not be removed yet', { plugin: kind.plugin.name, err });
     } finally {
       tell();
-      if (--of.passes === 0 && !of.hasFailed) this.#leftovers?.delete(of.plugin.name);
+      if (--kind.passes === 0 && !kind.hasFailed) this.#leftovers?.delete(kind.plugin.name);
     }
   }
 
