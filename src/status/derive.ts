@@ -36,7 +36,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
   const { pod, previous, snapshot } = input;
   const restartingAll = mustRestartAll(pod, snapshot, previous);
   const statuses = withReadiness({ ...input, restartingAll });
-  const computed = phaseOf(pod, statuses, input.terminal);
+  const computed = phaseOf(pod, statuses, { terminal: input.terminal, initialised: isInitialised(pod, snapshot) });
   const overdue = pastDeadline(pod, previous, input.nowMs);
   const phase = finalPhase(input, computed, overdue);
   const last = previous.conditions ?? [];
@@ -89,6 +89,13 @@ function withReadiness(input: DeriveInput & { readonly restartingAll: boolean })
     ),
     ephemeral,
   };
+}
+
+/** What an earlier sandbox had does not count: in a new one everything begins again. */
+function isInitialised(pod: Pod, { sandboxes: [newest], containers }: PodSnapshot): boolean {
+  if (newest?.ready !== true) return false;
+  const names = new Set(pod.spec.containers.map((c) => c.name));
+  return containers.some((c) => c.sandboxId === newest.id && names.has(c.name));
 }
 
 /** A final phase never turns back; a pod past its deadline has failed. */

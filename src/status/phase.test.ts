@@ -38,10 +38,11 @@ type Row = {
   readonly sidecar?: Short;
   readonly main: readonly Short[];
   readonly terminal?: true;
+  readonly initialised?: true;
   readonly static?: true;
 };
 
-function phase({ policy, init = [], sidecar, main, terminal, static: isStatic }: Row): PodPhase {
+function phase({ policy, init = [], sidecar, main, terminal, initialised, static: isStatic }: Row): PodPhase {
   const named = (kind: string, shorts: readonly Short[]): readonly [Container[], ContainerStatus[]] => [
     shorts.map((_, i) => ({ name: `${kind}${i}` })),
     shorts.flatMap((short, i) => statusOf(`${kind}${i}`, short)),
@@ -61,7 +62,7 @@ function phase({ policy, init = [], sidecar, main, terminal, static: isStatic }:
     init: [...initStatuses, ...(sidecar === undefined ? [] : statusOf('s', sidecar))],
     main: mainStatuses,
   };
-  return phaseOf(pod, statuses, terminal === true);
+  return phaseOf(pod, statuses, { terminal: terminal === true, initialised: initialised === true });
 }
 
 const rows: readonly [string, Row, PodPhase][] = [
@@ -69,6 +70,13 @@ const rows: readonly [string, Row, PodPhase][] = [
   ['one waits to start for the first time', { main: ['running', 'waiting'] }, 'Pending'],
   ['one nobody saw', { main: ['running', 'missing'] }, 'Pending'],
   ['one is to start again', { main: ['failed before'] }, 'Running'],
+  ['one that is gone from the runtime, Never', { policy: 'Never', main: ['failed before'] }, 'Failed'],
+  ['one that is gone from the runtime, OnFailure', { policy: 'OnFailure', main: ['failed before'] }, 'Running'],
+  [
+    'one is gone from the runtime, another runs, Never',
+    { policy: 'Never', main: ['failed before', 'running'] },
+    'Running',
+  ],
   ['one ended and starts again', { main: ['failed'] }, 'Running'],
   ['all ended well, Never', { policy: 'Never', main: ['ok', 'ok'] }, 'Succeeded'],
   ['one ended ill, Never', { policy: 'Never', main: ['ok', 'failed'] }, 'Failed'],
@@ -92,9 +100,17 @@ const rows: readonly [string, Row, PodPhase][] = [
   ['an init container waits after a failure', { init: ['failed before'], main: ['waiting'] }, 'Pending'],
   ['the same, Never', { policy: 'Never', init: ['failed before'], main: ['waiting'] }, 'Failed'],
   ['an init container waits after a success', { init: ['ok before'], main: ['waiting'] }, 'Pending'],
+  ['an init container fails in a new sandbox', { init: ['failed before'], main: ['failed'] }, 'Running'],
+  ['an init container is done in a new sandbox', { init: ['ok before'], main: ['failed'] }, 'Running'],
+  ['an init container runs in a new sandbox', { init: ['running'], main: ['failed'] }, 'Pending'],
   ['a sidecar nobody saw', { sidecar: 'missing', main: ['waiting'] }, 'Pending'],
   ['a sidecar that has not started', { sidecar: 'running', main: ['waiting'] }, 'Pending'],
-  ['a sidecar that has not started beside a main one that has', { sidecar: 'running', main: ['running'] }, 'Running'],
+  [
+    'a sidecar that has not started beside a main one that has',
+    { sidecar: 'running', main: ['running'], initialised: true },
+    'Running',
+  ],
+  ['a sidecar that has not started in a new sandbox', { sidecar: 'running', main: ['failed'] }, 'Pending'],
   ['a sidecar that waits', { sidecar: 'waiting', main: ['running'] }, 'Pending'],
   ['a sidecar that ended keeps nobody', { policy: 'Never', sidecar: 'failed', main: ['ok'] }, 'Succeeded'],
   ['a sidecar that starts again', { sidecar: 'failed before', main: ['running'] }, 'Running'],

@@ -12,17 +12,22 @@ type Counts = {
   succeeded: number;
   stoppedFinal: number;
   unknown: number;
-  mainStarted: boolean;
+};
+
+export type PhaseOptions = {
+  /** Every container has been stopped for good, whatever the restart policy says. */
+  readonly terminal: boolean;
+  /** A main container was made in the sandbox that is in use. */
+  readonly initialised: boolean;
 };
 
 const find = (statuses: readonly ContainerStatus[] | undefined, name: string): ContainerStatus | undefined =>
   statuses?.find((s) => s.name === name);
 
-/** `terminal`: every container has been stopped for good, whatever the restart policy says. */
 export function phaseOf(
   pod: Pod,
   statuses: { readonly init: readonly ContainerStatus[]; readonly main: readonly ContainerStatus[] },
-  terminal: boolean,
+  options: PhaseOptions,
 ): PodPhase {
   const n: Counts = {
     pendingInit: 0,
@@ -34,7 +39,6 @@ export function phaseOf(
     succeeded: 0,
     stoppedFinal: 0,
     unknown: 0,
-    mainStarted: false,
   };
   for (const c of pod.spec.initContainers ?? []) {
     const status = find(statuses.init, c.name);
@@ -42,12 +46,12 @@ export function phaseOf(
     else countInit(n, c, pod, status);
   }
   for (const c of pod.spec.containers) countMain(n, c, pod, find(statuses.main, c.name));
-  return decide(n, pod, terminal);
+  return decide(n, pod, options);
 }
 
-function decide(n: Counts, pod: Pod, terminal: boolean): PodPhase {
+function decide(n: Counts, pod: Pod, { terminal, initialised }: PhaseOptions): PodPhase {
   if (n.failedInitFinal > 0) return 'Failed';
-  if (n.pendingInit > 0 || (n.pendingSidecar > 0 && !n.mainStarted) || n.waiting > 0) return 'Pending';
+  if (n.pendingInit > 0 || (n.pendingSidecar > 0 && !initialised) || n.waiting > 0) return 'Pending';
   if (n.running > 0 && n.unknown === 0) return 'Running';
   if (n.running === 0 && n.stopped > 0 && n.unknown === 0) {
     const ended = n.stopped === n.succeeded ? 'Succeeded' : 'Failed';
@@ -57,23 +61,21 @@ function decide(n: Counts, pod: Pod, terminal: boolean): PodPhase {
   return 'Pending';
 }
 
+type Termination = NonNullable<ContainerStatus['state']['terminated']>;
+
+const isFinal = (c: Container, pod: Pod, { exitCode, reason }: Termination): boolean =>
+  !restartsAfterExit(c, pod, exitCode) && reason !== RESTARTING_ALL;
+
+/** One that ended keeps the pod from nothing: while main containers have not started, they wait themselves. */
 function countInit(n: Counts, c: Container, pod: Pod, status: ContainerStatus | undefined): void {
-  const failed = ({ exitCode, reason }: NonNullable<ContainerStatus['state']['terminated']>): void => {
-    if (!restartsAfterExit(c, pod, exitCode) && reason !== RESTARTING_ALL) n.failedInitFinal++;
-    else n.pendingInit++;
-  };
-  const ended = status?.state.terminated;
-  const before = status?.lastState.terminated;
-  if (ended !== undefined) {
-    if (ended.exitCode !== 0) failed(ended);
-  } else if (status?.state.waiting !== undefined && before !== undefined) {
-    if (before.exitCode !== 0) failed(before);
-    else n.pendingInit++;
-  } else n.pendingInit++;
+  const isWaiting = status?.state.waiting !== undefined;
+  const ended = status?.state.terminated ?? (isWaiting ? status.lastState.terminated : undefined);
+  if (ended === undefined) n.pendingInit++;
+  else if (ended.exitCode !== 0 && isFinal(c, pod, ended)) n.failedInitFinal++;
 }
 
 function countSidecar(n: Counts, status: ContainerStatus | undefined): void {
-  if (status === undefined) n.pendingSidecar++;
+  if (status === undefined) n.unknown++;
   else if (status.state.running !== undefined) {
     n.running++;
     if (status.started !== true) n.pendingSidecar++;
@@ -84,18 +86,15 @@ function countSidecar(n: Counts, status: ContainerStatus | undefined): void {
 }
 
 function countMain(n: Counts, c: Container, pod: Pod, status: ContainerStatus | undefined): void {
-  if (status === undefined) {
-    n.unknown++;
-    return;
-  }
-  const ended = status.state.terminated;
-  if (status.state.running !== undefined || ended !== undefined || status.lastState.terminated !== undefined)
-    n.mainStarted = true;
-  if (status.state.running !== undefined) n.running++;
-  else if (ended !== undefined) {
+  const ended = status?.state.terminated;
+  const before = status?.lastState.terminated;
+  if (status === undefined) n.unknown++;
+  else if (status.state.running !== undefined) n.running++;
+  else if (ended === undefined && before === undefined) n.waiting++;
+  else {
     n.stopped++;
-    if (ended.exitCode === 0) n.succeeded++;
-    if (!restartsAfterExit(c, pod, ended.exitCode) && ended.reason !== RESTARTING_ALL) n.stoppedFinal++;
-  } else if (status.lastState.terminated !== undefined) n.stopped++;
-  else n.waiting++;
+    if (ended?.exitCode === 0) n.succeeded++;
+    const last = ended ?? before;
+    if (last !== undefined && isFinal(c, pod, last)) n.stoppedFinal++;
+  }
 }
