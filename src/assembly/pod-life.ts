@@ -84,6 +84,7 @@ const derivation =
         actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
         readiness: probes.readinessOf(facts.pod),
         hostIPs: cluster.nodeIps(),
+        recursiveReadOnly: (handler) => edge.health.handlerFeatures(handler).recursiveReadOnlyMounts,
         deviceHealth: managers.deviceHealth.map((ask) => (container) => ask(facts.pod, container)),
       }),
       facts.pod,

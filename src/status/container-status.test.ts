@@ -34,7 +34,12 @@ type Given = {
   readonly pod?: Pod;
   readonly seen?: readonly ObservedContainer[];
   readonly before?: ContainerStatus;
-} & Partial<Pick<ContainerStatusInput, 'startErrors' | 'terminationMessage' | 'restartingAll' | 'deviceHealth'>>;
+} & Partial<
+  Pick<
+    ContainerStatusInput,
+    'startErrors' | 'terminationMessage' | 'restartingAll' | 'deviceHealth' | 'recursiveReadOnly'
+  >
+>;
 
 function status({ kind = 'main', container, pod = podOf(), before, ...given }: Given): ContainerStatus {
   const [first] = containerStatuses(kind, [{ name: 'c', ...container }], {
@@ -47,6 +52,7 @@ function status({ kind = 'main', container, pod = podOf(), before, ...given }: G
     actuated: { containers: new Map() },
     restartingAll: given.restartingAll ?? false,
     ...(given.deviceHealth === undefined ? {} : { deviceHealth: given.deviceHealth }),
+    ...(given.recursiveReadOnly === undefined ? {} : { recursiveReadOnly: given.recursiveReadOnly }),
   });
   assert.ok(first !== undefined);
   return first;
@@ -157,6 +163,18 @@ const states: readonly [string, Given, string][] = [
   ],
 ];
 
+const readOnly = { mountPath: '/m', readOnly: true };
+const recursive: Partial<Container> = {
+  volumeMounts: [
+    { name: 'a', ...readOnly, recursiveReadOnly: 'Disabled' },
+    { name: 'b', ...readOnly, recursiveReadOnly: 'IfPossible' },
+    { name: 'c', ...readOnly, recursiveReadOnly: 'Enabled' },
+    { name: 'd', ...readOnly, recursiveReadOnly: 'IfPossible', mountPropagation: 'HostToContainer' },
+  ],
+};
+const able = (handler: string): boolean => handler === '';
+const modes = (s: ContainerStatus): string => (s.volumeMounts ?? []).map((m) => m.recursiveReadOnly?.[0]).join('');
+
 const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unknown][] = [
   [
     'the message of the runtime and of the container',
@@ -199,7 +217,6 @@ const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unk
         volumeMounts: [
           { name: 'a', mountPath: '/a' },
           { name: 'b', mountPath: '/b', readOnly: true },
-          { name: 'c', mountPath: '/c', readOnly: true, recursiveReadOnly: 'Enabled' },
         ],
       },
     },
@@ -207,12 +224,30 @@ const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unk
     [
       { name: 'a', mountPath: '/a' },
       { name: 'b', mountPath: '/b', readOnly: true, recursiveReadOnly: 'Disabled' },
-      { name: 'c', mountPath: '/c', readOnly: true, recursiveReadOnly: 'Enabled' },
     ],
   ],
+  ['recursive mounts, of a handler that makes them', { container: recursive, recursiveReadOnly: able }, modes, 'DEED'],
+  [
+    'the same, told otherwise while the handler was not known',
+    {
+      seen: [seen()],
+      container: recursive,
+      recursiveReadOnly: able,
+      before: old({ volumeMounts: [{ name: 'a', mountPath: '/a', readOnly: true, recursiveReadOnly: 'Disabled' }] }),
+    },
+    modes,
+    'DEED',
+  ],
+  [
+    'the same, of a handler that is not known yet',
+    { container: recursive, pod: podOf({ runtimeClassName: 'k' }), recursiveReadOnly: able },
+    modes,
+    'DDDD',
+  ],
+  ['the same, of a handler that cannot', { container: recursive, recursiveReadOnly: () => false }, modes, 'DDDD'],
   [
     'mounts as they were told before',
-    { seen: [seen()], before: old({ volumeMounts: [{ name: 'x', mountPath: '/x' }] }) },
+    { seen: [seen()], before: old({ containerID: 'r://new', volumeMounts: [{ name: 'x', mountPath: '/x' }] }) },
     (s) => s.volumeMounts,
     [{ name: 'x', mountPath: '/x' }],
   ],

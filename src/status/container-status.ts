@@ -7,6 +7,7 @@ import {
   type ContainerState,
   type ContainerStatus,
   type Pod,
+  type VolumeMount,
   type VolumeMountStatus,
 } from '../core/pod.ts';
 import type { Actuated } from '../core/pod-resources.ts';
@@ -29,6 +30,8 @@ export type ContainerStatusInput = {
   readonly actuated: Actuated;
   /** How the devices are that a main container has, by those who gave them; undefined for none. */
   readonly deviceHealth?: readonly ((container: Container) => readonly AllocatedResourceStatus[] | undefined)[];
+  /** Whether a runtime handler makes read-only mounts so with all that is mounted below; absent: none does. */
+  readonly recursiveReadOnly?: (runtimeHandler: string) => boolean;
   /** A rule has all containers start over: those not there were removed for it. */
   readonly restartingAll: boolean;
 };
@@ -114,7 +117,7 @@ function unseen(
     image: container.image ?? '',
     imageID: '',
     ...(kind === 'ephemeral' ? {} : { started: false }),
-    ...mountStatuses(container),
+    ...mountStatuses(container, input),
   };
 }
 
@@ -167,7 +170,7 @@ function fromInstance(
       input.actuated.containers.get(container.name),
       old?.containerID === id ? old : undefined,
     ),
-    ...(old?.volumeMounts === undefined ? mountStatuses(container) : { volumeMounts: old.volumeMounts }),
+    ...toldMounts(container, old, input),
     ...userStatus(seen),
   };
 }
@@ -256,16 +259,29 @@ function willStart(container: Container, pod: Pod, seen: ObservedContainer | und
   return seen.state === 'exited' && restartsAfterExit(container, pod, seen.exitCode);
 }
 
-function mountStatuses(container: Container): Pick<ContainerStatus, 'volumeMounts'> {
+/** What was told of a container that was made stays. Before that its handler may not have been known. */
+function toldMounts(
+  container: Container,
+  old: ContainerStatus | undefined,
+  input: ContainerStatusInput,
+): Pick<ContainerStatus, 'volumeMounts'> {
+  const isTold = old?.containerID !== undefined && old.volumeMounts !== undefined;
+  return isTold ? { volumeMounts: old.volumeMounts } : mountStatuses(container, input);
+}
+
+function mountStatuses(container: Container, input: ContainerStatusInput): Pick<ContainerStatus, 'volumeMounts'> {
   const mounts = container.volumeMounts ?? [];
   if (mounts.length === 0) return {};
+  const handler = input.snapshot.sandboxes[0]?.runtimeHandler ?? (input.pod.spec.runtimeClassName ? undefined : '');
+  const supported = handler !== undefined && input.recursiveReadOnly?.(handler) === true;
   return {
     volumeMounts: mounts.map((m): VolumeMountStatus => {
-      const readOnly =
-        m.readOnly === true
-          ? { readOnly: true, recursiveReadOnly: m.recursiveReadOnly === 'Enabled' ? 'Enabled' : 'Disabled' }
-          : {};
+      const recursiveReadOnly = supported && wantsRecursive(m) ? 'Enabled' : 'Disabled';
+      const readOnly = m.readOnly === true ? { readOnly: true, recursiveReadOnly } : {};
       return { name: m.name, mountPath: m.mountPath, ...readOnly };
     }),
   };
 }
+
+const wantsRecursive = ({ recursiveReadOnly, mountPropagation = 'None' }: VolumeMount): boolean =>
+  (recursiveReadOnly === 'Enabled' || recursiveReadOnly === 'IfPossible') && mountPropagation === 'None';
