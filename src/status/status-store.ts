@@ -2,7 +2,7 @@
 // status-sync.ts can send it. Times are stamped here because only the store knows what was said before.
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, uidOf, type ContainerStatus, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
-import { effectivePolicy, mayRestartAll, restartsAfterExit } from '../core/restart-policy.ts';
+import { mayRestartAll, restartsAfterExit } from '../core/restart-policy.ts';
 import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -155,16 +155,22 @@ function stamped(next: PodStatus, old: PodStatus, nowMs: number): PodStatus {
   return { ...next, startTime, ...(next.conditions === undefined ? {} : { conditions }) };
 }
 
-/** A container that ended and is not to be restarted must not come back to life in the status. */
+/**
+ * A container that ended and is not to be restarted must not come back to life in the status. A new sandbox starts
+ * containers again that had ended by a policy of their own.
+ */
 function resurrected(pod: Pod, old: PodStatus, next: PodStatus): string | undefined {
-  if (mayRestartAll(pod)) return undefined;
+  const { restartPolicy = 'Always' } = pod.spec;
+  if (restartPolicy === 'Always' || mayRestartAll(pod)) return undefined;
   for (const c of pod.spec.containers) {
-    if (effectivePolicy(c, pod) === 'Always') continue;
-    const before = old.containerStatuses?.find((s) => s.name === c.name)?.state.terminated;
+    const before = old.containerStatuses?.find((s) => s.name === c.name);
     const after = next.containerStatuses?.find((s) => s.name === c.name);
-    if (before === undefined || after === undefined || after.state.terminated !== undefined) continue;
-    if (before.reason === 'ContainerStatusUnknown') continue;
-    if (!restartsAfterExit(c, pod, before.exitCode)) return c.name;
+    const ended = before?.state.terminated;
+    if (before === undefined || ended === undefined || after === undefined) continue;
+    if (after.state.terminated !== undefined || ended.reason === 'ContainerStatusUnknown') continue;
+    if (after.containerID !== before.containerID && after.restartCount > before.restartCount) continue;
+    const mayRestart = ended.exitCode !== 0 && restartPolicy === 'OnFailure';
+    if (!mayRestart && !restartsAfterExit(c, pod, ended.exitCode)) return c.name;
   }
   return undefined;
 }
@@ -184,12 +190,14 @@ function terminated(pod: Pod, status: PodStatus): PodStatus {
           },
         };
   const init = status.initContainerStatuses ?? [];
+  const wasStarted = ({ state, lastState }: ContainerStatus): boolean =>
+    state.waiting === undefined || lastState.terminated !== undefined;
+  // All up to the last that was ever started, and the first in any case.
+  const reached = Math.max(0, init.findLastIndex(wasStarted));
   const initialised = hasInitialised(pod, status);
   const out: PodStatus = {
     ...status,
-    ...(init.length > 0
-      ? { initContainerStatuses: init.map((s, i) => (i === 0 || s.state.waiting === undefined ? close(s) : s)) }
-      : {}),
+    ...(init.length > 0 ? { initContainerStatuses: init.map((s, i) => (i <= reached ? close(s) : s)) } : {}),
     ...(status.containerStatuses === undefined || !initialised
       ? {}
       : { containerStatuses: status.containerStatuses.map(close) }),
