@@ -1,7 +1,7 @@
 // Runs in the guest, bundled: the packaged kubelet in a cluster. Each line it prints is one check, as in suite.sh.
 import { isAbsolute } from 'node:path';
 import { command, GuestNode } from './guest-node.ts';
-import { addSwap, EVICTION, LIMITED, MEMORY, OWN_USERS, PODS_AND_RESIZE, type Scenario } from './scenarios.ts';
+import { addSwap, EVICTION, LIMITED, MEMORY, podsOf, type Scenario } from './scenarios.ts';
 
 const EXCERPT = 1500;
 const [dir = '', suite = '', release = ''] = process.argv.slice(2);
@@ -36,7 +36,6 @@ if (suite === 'memory' || suite === 'eviction') {
 } else if (suite === 'pods') {
   await node.restart('');
   console.log('check: the node is ready ok');
-  // Mounts of every kind of filesystem can be mapped from Linux 6.3 on: that is Debian 13.
-  await all(release === 'trixie' ? [...PODS_AND_RESIZE, OWN_USERS] : PODS_AND_RESIZE, node);
+  await all(podsOf(release), node);
 } else throw new Error(`no suite ${suite}`);
 process.exit(0);

@@ -279,6 +279,7 @@ async function ownUsers(node: GuestNode): Promise<void> {
   const mounts = [
     { name: 'scratch', mountPath: '/scratch' },
     { name: 'down', mountPath: '/down' },
+    { name: 'words', mountPath: '/words' },
   ];
   const spec = podSpec([box('c', SLEEP, { volumeMounts: mounts })], {
     hostUsers: false,
@@ -286,6 +287,8 @@ async function ownUsers(node: GuestNode): Promise<void> {
     volumes: [
       { name: 'scratch', emptyDir: {} },
       { name: 'down', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+      // Made by the first pod of the suite.
+      { name: 'words', configMap: { name: 'words' } },
     ],
   } as Partial<PodSpec>);
   for (const name of ['users-1', 'users-2']) await node.create(name, spec);
@@ -295,9 +298,27 @@ async function ownUsers(node: GuestNode): Promise<void> {
   const [first, second] = [await outside(one), await outside(two)];
   assert.ok(first >= 65_536 && first % 65_536 === 0 && second !== first, `${first} ${second}`);
   assert.equal(await exec(one, 'c', 'echo x > /scratch/f; stat -c %u:%g /scratch/f; cat /down/name'), '0:0\nusers-1');
+  assert.equal(
+    await exec(one, 'c', 'stat -Lc %u:%g /down/name /words/greeting; cat /words/greeting'),
+    '0:0\n0:0\nhello',
+  );
   const file = statSync(join(podDir(one), 'volumes/kubernetes.io~empty-dir/scratch/f'));
   assert.deepEqual([file.uid, file.gid], [0, 0]);
   for (const name of ['users-1', 'users-2']) await node.remove(name);
+}
+
+/** containerd 1.7 says nothing of users of a pod's own: the pod waits, and its event says why. */
+async function noOwnUsers(node: GuestNode): Promise<void> {
+  const { metadata } = await node.create('users', podSpec([box('c', SLEEP)], { hostUsers: false, hostNetwork: false }));
+  const query = { fieldSelector: `involvedObject.uid=${metadata.uid},reason=FailedCreatePodSandBox` };
+  const event = await until(
+    'the refusal',
+    async () => (await node.client.list(EVENTS, { namespace: 'default', query }, never)).items[0],
+    PATIENT_MS,
+  );
+  assert.match(event.message ?? '', /can't set `spec.hostUsers: false`, runtime does not support user namespaces/);
+  assert.equal((await node.pod('users')).status?.phase, 'Pending');
+  await node.remove('users');
 }
 
 /** Everything a node of this kind can be told to do about memory. */
@@ -313,7 +334,7 @@ export async function addSwap(): Promise<void> {
   await command('swapon', '/var/swapfile');
 }
 
-export const PODS_AND_RESIZE: readonly Scenario[] = [
+const PODS_AND_RESIZE: readonly Scenario[] = [
   ['a pod with init container, sidecar, volumes, probe and restart', wholePod],
   ['resize in place, known to systemd', resize],
   ['a container over its memory limit', outOfMemory],
@@ -325,4 +346,12 @@ export const MEMORY: readonly Scenario[] = [
   ['pressure in statistics and metrics', pressure],
 ];
 export const EVICTION: readonly Scenario[] = [['eviction for memory', eviction]];
-export const OWN_USERS: Scenario = ['users of their own, mounts mapped', ownUsers];
+/** What the runtime of the release can do for pods with users of their own. */
+const OWN_USERS: Readonly<Record<string, Scenario>> = {
+  bookworm: ['users of their own, refused with the reason', noOwnUsers],
+  trixie: ['users of their own, mounts mapped', ownUsers],
+};
+export const podsOf = (release: string): readonly Scenario[] => {
+  const own = OWN_USERS[release];
+  return own === undefined ? PODS_AND_RESIZE : [...PODS_AND_RESIZE, own];
+};

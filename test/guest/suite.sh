@@ -128,6 +128,12 @@ suite_reboot() {
       fail 'reboot: pods ended in order before' "$(cat /var/ends/log)"
     pass 'reboot: pods ended in order before'
     back_again 'reboot: pods run again, restarted once' 1
+    sync
+    # As if the power failed.
+    echo b > /proc/sysrq-trigger
+    ;;
+  3)
+    back_again 'power failure: pods run again, restarted twice' 2
     systemctl --force --force poweroff
     ;;
   esac
