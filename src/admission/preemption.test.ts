@@ -52,6 +52,13 @@ test('critical pods yield only to a higher priority', () => {
   assert.deepEqual(plan, { ok: true, victims: [other] });
 });
 
+test('a static pod without a priority yields to nobody', () => {
+  const plain = burstable('plain', { cpu: '1' });
+  const { priority: _, ...spec } = plain.spec;
+  const metadata = { ...plain.metadata, annotations: { 'kubernetes.io/config.source': 'file' } };
+  assert.equal(planPreemption(CRITICAL, [{ metadata, spec }], [short('cpu', 100)]).ok, false);
+});
+
 test('the victims of any plan free what is needed', () => {
   const pods = fc.array(
     fc.record({ cpu: fc.integer({ min: 0, max: 5 }), memory: fc.integer({ min: 0, max: 5 }), full: fc.boolean() }),
@@ -85,7 +92,7 @@ test('a pod of higher priority may preempt without being critical, an equal one 
   });
   const short: Shortage[] = [{ resource: 'cpu', requested: 1000, used: 1000, capacity: 1000 } as never];
   const victims = (pod: Pod): readonly string[] | string => {
-    const plan = planPreemption(pod, [podOf('plain')], short);
+    const plan = planPreemption(pod, [podOf('plain', 0)], short);
     return plan.ok ? plan.victims.map((p) => p.metadata.name) : 'none';
   };
   assert.deepEqual(victims(podOf('high', 1)), ['plain']);

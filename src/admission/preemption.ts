@@ -35,8 +35,12 @@ export function planPreemption(pod: Pod, running: readonly Pod[], shortages: rea
   return { ok: true, victims: [...fromBestEffort, ...fromBurstable, ...fromGuaranteed] };
 }
 
-const mayPreempt = (pod: Pod, other: Pod): boolean =>
-  (isCriticalPod(pod) && !isCriticalPod(other)) || (pod.spec.priority ?? 0) > (other.spec.priority ?? 0);
+/** Who has no priority is not compared by it: a static pod without one is critical and yields to nobody. */
+function mayPreempt(pod: Pod, other: Pod): boolean {
+  if (isCriticalPod(pod) && !isCriticalPod(other)) return true;
+  const [mine, theirs] = [pod.spec.priority, other.spec.priority];
+  return mine !== undefined && theirs !== undefined && mine > theirs;
+}
 
 /** What is still needed once these pods are gone. */
 const without = (needs: readonly Need[], pods: readonly Pod[]): readonly Need[] =>

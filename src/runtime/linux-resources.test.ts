@@ -107,6 +107,10 @@ describe('linux resources', () => {
     assert.equal(max({ requests: { memory: '100' }, limits: { memory: '100' } }), '0');
     assert.equal(max({ requests: { memory: '100' } }, { priority: 2_000_000_000 }), '0');
     assert.equal(max({}), '0');
+    const container = { name: 'a', resources: { requests: { memory: '100' } } };
+    const isStatic = { annotations: { 'kubernetes.io/config.source': 'file' } };
+    const given = containerResources(podOf({ containers: [container] }, isStatic), container, swap);
+    assert.equal(given.unified?.['memory.swap.max'], '0', 'of a static pod');
   });
 
   const GIB = 2 ** 30;
@@ -118,7 +122,8 @@ describe('linux resources', () => {
     ['a tenth of the node', burst('1Gi'), 900],
     ['next to nothing', burst('1'), 999],
     ['more than the node', burst('20Gi'), 3],
-    ['node critical', burst('1Gi', { priorityClassName: 'system-node-critical' }), -997],
+    ['node critical', burst('1Gi', { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }), -997],
+    ['priority of its own', burst('1Gi', { priority: 2_000_001_000 }), 900],
     ['best effort', oomScoreAdj(podOf(), { name: 'a' }, GIB), 1000],
     ['pod-level request is shared out', burst('1Gi', { resources: { requests: { memory: '3Gi' } } }), 700],
     [

@@ -1,6 +1,6 @@
 // Requests and limits as the runtime wants them: shares, quota, bytes and the order in which the kernel kills.
 import type { LinuxContainerResources } from '../cri/gen/cri.ts';
-import { isSidecar, type Container, type Pod, type ResourceList } from '../core/pod.ts';
+import { isCriticalPod, isSidecar, type Container, type Pod, type ResourceList } from '../core/pod.ts';
 import { podLimits, podRequests, resourcesOf, withPodLimits, type Resources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { containerMemoryQos, type MemoryQosFacts } from './memory-qos.ts';
@@ -29,7 +29,6 @@ const MAX_SHARES = 262_144;
 const MIN_QUOTA_US = 1000;
 const GUARANTEED_OOM = -997;
 const BEST_EFFORT_OOM = 1000;
-const SYSTEM_NODE_CRITICAL = 2_000_001_000;
 
 export const milliToShares = (milli: number): number =>
   milli === 0 ? MIN_SHARES : Math.min(Math.max(Math.trunc((milli * 1024) / 1000), MIN_SHARES), MAX_SHARES);
@@ -131,7 +130,7 @@ export function maySwap(
     facts.cgroupVersion === 2 &&
     facts.swapAccounting &&
     qosClassOf(pod) === 'Burstable' &&
-    (pod.spec.priority ?? 0) < 2_000_000_000 &&
+    !isCriticalPod(pod) &&
     memoryRequest(container) !== limit
   );
 }
@@ -169,9 +168,7 @@ function hugePageLimits(
 
 /** The kernel kills the highest first: those who asked for little memory before those who asked for much. */
 export function oomScoreAdj(pod: Pod, container: Container, capacityBytes: number): number {
-  const critical =
-    (pod.spec.priority ?? 0) >= SYSTEM_NODE_CRITICAL || pod.spec.priorityClassName === 'system-node-critical';
-  if (critical) return GUARANTEED_OOM;
+  if (isCriticalPod(pod) && pod.spec.priorityClassName === 'system-node-critical') return GUARANTEED_OOM;
   switch (qosClassOf(pod)) {
     case 'Guaranteed':
       return GUARANTEED_OOM;
