@@ -384,6 +384,19 @@ describe('local storage limits', () => {
       message({ volume: volume(GI / 2), containers: container(GI / 4, GI / 4 + 1) }),
       'Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ',
     ));
+  it('of the pod, with what it wrote to its hosts file and termination messages', () => {
+    const total = { 'ephemeral-storage': fs({ usedBytes: GI + 1 }) };
+    assert.equal(
+      message({ ...total, containers: container(GI / 2, GI / 4) }),
+      'Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ',
+    );
+    assert.equal(message({ 'ephemeral-storage': fs({ usedBytes: GI }) }), undefined);
+  });
+  it('of the pod, whose layers count on a disk of their own too', () =>
+    assert.equal(
+      message({ containers: container(GI, 1) }, 'dedicated'),
+      'Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ',
+    ));
   it('of one container, whose layer counts where it shares the disk', () => {
     const two = pod('p', {
       containers: [

@@ -32,6 +32,8 @@ export type PodFigures = {
   readonly containers: readonly ContainerFigures[];
   readonly memory: Maybe<MemoryFigure>;
   readonly volume?: Maybe<readonly (FsFigure & { readonly name: string })[]>;
+  /** All that the pod has on the node: layers, logs, volumes, its hosts file and termination messages. */
+  readonly 'ephemeral-storage'?: Maybe<FsFigure>;
   readonly process_stats?: Maybe<{ readonly process_count: number }>;
 };
 

@@ -18,7 +18,7 @@ export const hasStorageLimit = ({ spec }: Pod): boolean =>
   );
 
 export function storageExcess(pod: Pod, figures: PodFigures, layout: DiskLayout): StorageExcess | undefined {
-  return volumeExcess(pod, figures) ?? podExcess(pod, figures, layout) ?? containerExcess(pod, figures, layout);
+  return volumeExcess(pod, figures) ?? podExcess(pod, figures) ?? containerExcess(pod, figures, layout);
 }
 
 function volumeExcess(pod: Pod, figures: PodFigures): StorageExcess | undefined {
@@ -33,11 +33,15 @@ function volumeExcess(pod: Pod, figures: PodFigures): StorageExcess | undefined 
   return undefined;
 }
 
-function podExcess(pod: Pod, figures: PodFigures, layout: DiskLayout): StorageExcess | undefined {
+const EVERYWHERE = { rootfs: true, logs: true, volumes: true };
+
+/** Whatever the disk: layers count too where they are on a filesystem of their own. */
+function podExcess(pod: Pod, figures: PodFigures): StorageExcess | undefined {
   const limit = podLimits(pod).get(STORAGE);
   if (limit === undefined) return undefined;
-  const places = { rootfs: layout !== 'dedicated', logs: true, volumes: true };
-  if (diskUse(pod, figures, places, 'usedBytes') <= toNumber(limit)) return undefined;
+  // The total lacks the logs of containers whose layer could not be measured.
+  const parts = diskUse(pod, figures, EVERYWHERE, 'usedBytes');
+  if (Math.max(figures[STORAGE]?.usedBytes ?? 0, parts) <= toNumber(limit)) return undefined;
   const text = formatQuantity(limit);
   return {
     signal: 'ephemeralpodfs.limit',
