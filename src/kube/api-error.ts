@@ -89,6 +89,10 @@ export const isTooLargeVersion = (err: unknown): boolean => {
   return Array.isArray(causes) && causes.some((c: { reason?: unknown } | null) => c?.reason === TOO_LARGE);
 };
 
+/** As a server says it that has not come so far yet. */
+export const tooLargeVersion = (message: string): KubeletError =>
+  new KubeletError('conflict', message, { detail: { details: { causes: [{ reason: TOO_LARGE }] } } });
+
 /** True when the request never got an answer from an API server. */
 export const isUnreachable = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline') && err.detail['status'] === undefined;

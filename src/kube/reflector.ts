@@ -7,7 +7,15 @@ import type { Clock, Timer } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
-import { isGone, isNoRoom, isTooLargeVersion, isUnreachable, retryAfterMs, statusError } from './api-error.ts';
+import {
+  isGone,
+  isNoRoom,
+  isTooLargeVersion,
+  isUnreachable,
+  retryAfterMs,
+  statusError,
+  tooLargeVersion,
+} from './api-error.ts';
 import { retryInMs } from './dial-gate.ts';
 import { freshList, isOlder, type ListClient } from './fresh-list.ts';
 import { compareVersions, ObjectStore, type Change } from './object-store.ts';
@@ -72,6 +80,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #connected = false;
   #streamingList = true;
   #failures = 0;
+  /** When a list was last read without a pause before it. */
+  #relistedMs = -Infinity;
   #lastError: unknown;
 
   constructor(deps: ReflectorDeps, options: ReflectorOptions<T>) {
@@ -224,7 +234,9 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #refuseOlder(version: string): void {
     if (!isOlder(version, this.#seen)) return;
     this.#failures = FAILURES_BEFORE_LIST;
-    throw new KubeletError('unavailable', `${this.name}: the server's list is older than what was seen`);
+    this.#connected = false;
+    // The server answers: this is no outage, whose end a scout tries for as often as it may.
+    throw tooLargeVersion(`${this.name}: the server's list is older than what was seen`);
   }
 
   #apply(event: WatchEvent<T>): void {
@@ -294,10 +306,19 @@ export class Reflector<T extends KubeObject> implements Runnable {
     this.#failures++;
     if (isGone(failure) || isTooLargeVersion(failure)) {
       this.#version = '';
-      return this.#failures === 1 ? 0 : this.#jittered(this.#backoff.failed(now));
+      if (this.#isFirstRelist(now)) return 0;
+      const pauseMs = this.#backoff.failed(now);
+      return this.#jittered(this.#o.scout === true ? Math.min(pauseMs, MAX_SHORT_PAUSE_MS) : pauseMs);
     }
     if (this.#failures >= FAILURES_BEFORE_LIST) this.#version = '';
     return retryAfterMs(failure) ?? this.#jittered(this.#backoff.failed(now));
+  }
+
+  /** A list that is needed is read at once, but not again and again: after it, a server that lags refuses the watch. */
+  #isFirstRelist(now: number): boolean {
+    const isFirst = now - this.#relistedMs > BACKOFF.maxMs;
+    if (isFirst) this.#relistedMs = now;
+    return isFirst;
   }
 
   #jittered(ms: number): number {

@@ -1,0 +1,77 @@
+// How often a reflector asks, by a clock in the test's hand. What it makes of the answers is in test/contracts/reflector.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeList, KubeObject } from '../core/meta.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
+import { statusError, tooLargeVersion } from './api-error.ts';
+import type { ListWatchClient } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { Resource, Where } from './resources.ts';
+import type { WatchEvent } from './watch.ts';
+
+const MINUTE = 60_000;
+const things: Resource<KubeObject> = { base: '/api/v1', plural: 'things' };
+const end = (version: string): KubeObject => ({
+  metadata: {
+    name: '',
+    namespace: '',
+    uid: '',
+    resourceVersion: version,
+    annotations: { 'k8s.io/initial-events-end': 'true' },
+  },
+});
+
+/** A member of a set that is at version 4 while the storage is at 9; a watch from there is refused by `refusal`. */
+class Lagging implements ListWatchClient {
+  requests = 0;
+  readonly #refusal: () => Error;
+  /** What the first streaming list is answered with: by a server that is up to date. */
+  #first = true;
+
+  constructor(refusal: () => Error) {
+    this.#refusal = refusal;
+  }
+
+  list<T>(_resource: Resource<T>, { query }: Where): Promise<KubeList<T>> {
+    this.requests++;
+    if (query?.['resourceVersion'] === '9') return Promise.reject(tooLargeVersion('not there yet'));
+    return Promise.resolve({ items: [], metadata: { resourceVersion: '9' } });
+  }
+
+  async *watch<T>(_resource: Resource<T>, { query }: Where): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    this.requests++;
+    if (query?.['sendInitialEvents'] !== true) throw this.#refusal();
+    yield { type: 'BOOKMARK', object: end(this.#first ? '9' : '4') as T };
+    this.#first = false;
+    throw this.#refusal();
+  }
+}
+
+const REFUSALS: Readonly<Record<string, () => Error>> = {
+  'the version is too large': () => tooLargeVersion('too large resource version'),
+  'the version is gone': () => statusError({ code: 410, reason: 'Expired' }),
+};
+
+describe('a server that lags behind', () => {
+  for (const [name, refusal] of Object.entries(REFUSALS))
+    for (const scout of [true, false])
+      it(`is asked less and less often (${name}, ${scout ? 'the scout' : 'another watch'})`, async () => {
+        const clock = new ManualClock(0, () => 1);
+        const client = new Lagging(refusal);
+        const reflector = new Reflector(
+          { client, clock, log: silentLogger },
+          { name: 'things', resource: things, scout },
+        );
+        const stop = new AbortController();
+        const running = reflector.run(stop.signal);
+        await clock.advance(MINUTE);
+        const before = client.requests;
+        await clock.advance(10 * MINUTE);
+        stop.abort();
+        await running;
+        assert.ok(before >= 5, `${before} requests in the first minute`);
+        const most = scout ? 500 : 100;
+        assert.ok(client.requests - before <= most, `${client.requests - before} requests in the ten minutes after it`);
+      });
+});
