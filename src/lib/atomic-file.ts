@@ -11,7 +11,14 @@ const TEMPORARY = /\.(\d+)-(\d+)-[0-9a-f]{12}\.tmp$/;
 /** Names of this thread that are being written. */
 const writing = new Set<string>();
 /** Directories in which nothing of killed processes is left: looking again with every write costs more than it finds. */
-const clean = new Lru<string, true>(64);
+const DIRECTORIES = 64;
+let clean = new Lru<string, true>(DIRECTORIES);
+
+/** A process that begins anew in place of a killed one, as on a simulated machine, knows nothing of what that one wrote. */
+export function forgetWrites(): void {
+  writing.clear();
+  clean = new Lru(DIRECTORIES);
+}
 
 /** Writes `data` beside `path`, syncs it, renames it over `path` and syncs the directory. */
 export async function writeFileAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {

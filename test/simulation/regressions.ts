@@ -64,4 +64,8 @@ export const REGRESSIONS: readonly Regression[] = [
     bug: 'a volume detached that an earlier run left staged',
     args: ['--seed=507', '--until=30m', '--stop=26m', '--pods=6', '--life=3m', '--fault-every=2m', ...PARTS],
   },
+  {
+    bug: 'lists without a pause from a server that lags behind',
+    args: ['--seed=610002', '--until=30m', '--stop=28m', '--pods=6', '--life=3m', '--fault-every=2m', ...PARTS],
+  },
 ];

@@ -36,6 +36,8 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'volumes still there': volumesStillThere,
 };
 
+/** A collection is read, or watched. */
+const LIST = /[?&](limit|resourceVersionMatch|watch)=/;
 const PODS_DIR = '/var/lib/kubelet/pods';
 const MIRROR = 'kubernetes.io/config.mirror';
 /** An agent that ends within this time of a fault may have ended because of it: no call waits longer. */
@@ -54,7 +56,7 @@ export class Inspector {
   /** When, in calm time, the first of what is waited for is overdue. */
   #nextDueMs = Infinity;
   #seenPods: { readonly changes: number; readonly pods: ReadonlyMap<string, SeenPod> } | undefined;
-  #requests: number[] = [];
+  #requests: { readonly atMs: number; readonly isList: boolean }[] = [];
   #crashesSeen = 0;
   #runtimeChanges = 0;
   #seenAt = '';
@@ -74,7 +76,8 @@ export class Inspector {
     const served = world.api.onServed;
     world.api.onServed = (request, status) => {
       served(request, status);
-      this.#requests.push(world.scheduler.monotonic());
+      const isList = request.method === 'GET' && LIST.test(request.path);
+      this.#requests.push({ atMs: world.scheduler.monotonic(), isList });
     };
   }
 
@@ -146,7 +149,7 @@ export class Inspector {
   #view(): View {
     const { api, runtime, files, scheduler } = this.#world;
     const now = scheduler.monotonic();
-    this.#requests = this.#requests.filter((at) => now - at < 60_000);
+    this.#requests = this.#requests.filter(({ atMs }) => now - atMs < 60_000);
     const node = api.store.get('nodes', 'n1')?.object as {
       status?: { conditions?: { type: string; status: string }[] };
     };
@@ -169,6 +172,7 @@ export class Inspector {
       pendingEvents: scheduler.pending,
       openFiles: files.openDescriptors.length,
       requestsLastMinute: this.#requests.length,
+      listsLastMinute: this.#requests.filter(({ isList }) => isList).length,
       csi: this.#world.csi,
       overdue: (key, boundMs) => this.#overdue(key, boundMs),
     };

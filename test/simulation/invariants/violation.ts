@@ -37,6 +37,8 @@ export type View = {
   readonly pendingEvents: number;
   readonly openFiles: number;
   readonly requestsLastMinute: number;
+  /** Of them, lists and watches. */
+  readonly listsLastMinute: number;
   /** Where the world has CSI volumes. */
   readonly csi: Pick<CsiDriver, 'published' | 'publishedOf' | 'staged'> | undefined;
   /** Whether what `key` names has been so for longer than this, counted in calm time. Asked at every look while it is so. */

@@ -8,6 +8,7 @@ import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import { machine } from '../engine/machine.ts';
 
 const LATENCY_MS = 0.3;
+const LEAST_MS = LATENCY_MS / 2;
 
 export class GrpcChannel {
   readonly #clock: Clock;
@@ -79,8 +80,8 @@ export class GrpcChannel {
         this.#under.delete(finish);
         listener?.ended.off('end', broken);
         if (err === undefined) return resolve();
-        // The server hears of it when the news has travelled.
-        scheduler.after(LATENCY_MS, () => gone.abort(err), world);
+        // The server hears of it when the news has travelled, and before any call that is made after it.
+        scheduler.after(LEAST_MS, () => gone.abort(err), world);
         reject(err);
       };
       const onAbort = (): void => finish(reasonOf(o.signal));
@@ -96,7 +97,7 @@ export class GrpcChannel {
       const broken = (): void => {
         scheduler.after(LATENCY_MS, () => this.#lost(finish, rpc.path), owner);
       };
-      const delay = (): number => LATENCY_MS * (0.5 + scheduler.latency.next());
+      const delay = (): number => LEAST_MS + LATENCY_MS * scheduler.latency.next();
       if (listener === undefined) {
         scheduler.after(delay(), () => finish(this.#refused()));
         return;

@@ -6,6 +6,7 @@ import { LogLevels } from '../../../src/host/process/log-levels.ts';
 import { LogOutput } from '../../../src/host/process/log-output.ts';
 import { prepareHost } from '../../../src/host/process/prepare.ts';
 import { runKubelet } from '../../../src/kubelet.ts';
+import { forgetWrites } from '../../../src/lib/atomic-file.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { messageOf } from '../../../src/lib/errors.ts';
 import { formatText, LeveledLogger, type Line } from '../../../src/lib/logger.ts';
@@ -67,6 +68,7 @@ export class Agent {
     this.startedAtMs = scheduler.monotonic();
     this.readyAtMs = undefined;
     this.#deps.onStart();
+    forgetWrites();
     scheduler.after(0, () => void this.#run(owner, this.#stop.signal), owner);
   }
 
