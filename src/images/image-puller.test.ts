@@ -430,12 +430,13 @@ describe('pull records', () => {
     await assert.rejects(t.ensure('reg.io/a:1', 'Never', 'stranger'), { reason: 'ErrImageNeverPull' });
   });
 
-  it('forbid Never without the secret', async () => {
+  it('forbid Never without the secret, and do not tell that the image is here', async () => {
     const t = await setup();
     t.credentials.list = [secretLogin('one')];
     await t.ensure('reg.io/a:1', 'IfNotPresent');
     t.credentials.list = [];
-    await assert.rejects(t.ensure('reg.io/a:1', 'Never'), { reason: 'ErrImageNeverPull' });
+    const message = 'Container image "reg.io/a:1" is not present with pull policy of Never';
+    await assert.rejects(t.ensure('reg.io/a:1', 'Never'), { reason: 'ErrImageNeverPull', message });
   });
 
   it('survive a restart, and an interrupted pull counts as ours with nobody’s credentials', async () => {

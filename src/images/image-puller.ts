@@ -139,7 +139,7 @@ export class ImagePuller {
       this.#event(ensuring, 'Normal', 'Pulled', text);
       return { imageRef: present.id, image: present };
     }
-    if (policy === 'Never') throw this.#neverPull(ensuring, present !== undefined);
+    if (policy === 'Never') throw this.#neverPull(ensuring);
     return this.#pull(ensuring, signal);
   }
 
@@ -192,11 +192,9 @@ export class ImagePuller {
     }
   }
 
-  #neverPull(ensuring: Ensuring, present: boolean): ImageError {
-    const image = quote(ensuring.image);
-    const message = present
-      ? `Container image ${image} is present with pull policy of Never but does not have the proper auth (image secret) that was used to pull the image`
-      : `Container image ${image} is not present with pull policy of Never`;
+  /** A pod that may not use the image does not learn that it is here. */
+  #neverPull(ensuring: Ensuring): ImageError {
+    const message = `Container image ${quote(ensuring.image)} is not present with pull policy of Never`;
     this.#event(ensuring, 'Warning', 'ErrImageNeverPull', message);
     return new ImageError('ErrImageNeverPull', message);
   }
