@@ -75,7 +75,7 @@ export function buildPodLife(deps: PodLifeDeps): PodLife {
 
 /** A status is made of what the runtime, probes, resizes and devices say. */
 const derivation =
-  ({ edge, cluster, probes, resizing, managers }: PodLifeDeps): PodStatusWriterDeps['derive'] =>
+  ({ base, edge, cluster, probes, resizing, managers }: PodLifeDeps): PodStatusWriterDeps['derive'] =>
   (facts) =>
     resizing.pods.withConditions(
       derivePodStatus({
@@ -84,6 +84,7 @@ const derivation =
         actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
         readiness: probes.readinessOf(facts.pod),
         hostIPs: cluster.nodeIps(),
+        stopSignals: base.gates.enabled('ContainerStopSignals'),
         recursiveReadOnly: (handler) => edge.health.handlerFeatures(handler).recursiveReadOnlyMounts,
         deviceHealth: managers.deviceHealth.map((ask) => (container) => ask(facts.pod, container)),
       }),

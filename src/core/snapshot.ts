@@ -35,6 +35,8 @@ export type ObservedContainer = {
   readonly logPath: string;
   readonly resources?: ObservedResources;
   readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
+  /** As the API names it; absent where the runtime does not tell. */
+  readonly stopSignal?: string;
   readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
 };
 

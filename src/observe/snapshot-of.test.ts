@@ -4,6 +4,7 @@ import {
   NamespaceMode,
   PodSandboxState,
   ContainerState,
+  Signal,
   type Container,
   type ContainerStatus,
   type PodSandbox,
@@ -152,6 +153,10 @@ describe('a container', () => {
 
   for (const [name, actual, expected] of [
     ['its label names it', () => seen({}).name, 'from-label'],
+    ['its stop signal', () => seen({ stopSignal: Signal.SIGUSR1 }).stopSignal, 'SIGUSR1'],
+    ['a real-time signal', () => seen({ stopSignal: Signal.SIGRTMINPLUS3 }).stopSignal, 'SIGRTMIN+3'],
+    ['no signal of its own', () => seen({ stopSignal: Signal.RUNTIME_DEFAULT }).stopSignal, undefined],
+    ['a signal of tomorrow', () => seen({ stopSignal: 99 as Signal }).stopSignal, undefined],
     ['its metadata does otherwise', () => seen({ labels: {} }).name, 'from-metadata'],
     ['nobody names it', () => seen({ labels: {}, metadata: undefined }).name, ''],
     ['its attempt', () => seen({}).attempt, 3],

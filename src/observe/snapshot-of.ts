@@ -4,6 +4,7 @@ import {
   ContainerState,
   NamespaceMode,
   PodSandboxState,
+  Signal,
   type ContainerResources,
   type ContainerStatus,
   type PodSandboxStatus,
@@ -54,8 +55,16 @@ export function observedContainer(status: ContainerStatus, sandbox: string): Obs
     ...(user === undefined
       ? {}
       : { user: { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups } }),
+    ...observedSignal(status.stopSignal),
     mounts: status.mounts.map((m) => ({ containerPath: m.containerPath, hostPath: m.hostPath })),
   };
+}
+
+const SIGNAL_NAMES = new Map<number, string>(Object.entries(Signal).map(([name, value]) => [value, name]));
+
+function observedSignal(signal: Signal): Pick<ObservedContainer, 'stopSignal'> {
+  const name = signal === Signal.RUNTIME_DEFAULT ? undefined : SIGNAL_NAMES.get(signal);
+  return name === undefined ? {} : { stopSignal: name.replace('PLUS', '+').replace('MINUS', '-') };
 }
 
 /** Runtimes report 0 for what is not set. */

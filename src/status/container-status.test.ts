@@ -37,7 +37,7 @@ type Given = {
 } & Partial<
   Pick<
     ContainerStatusInput,
-    'startErrors' | 'terminationMessage' | 'restartingAll' | 'deviceHealth' | 'recursiveReadOnly'
+    'startErrors' | 'terminationMessage' | 'restartingAll' | 'deviceHealth' | 'recursiveReadOnly' | 'stopSignals'
   >
 >;
 
@@ -52,6 +52,7 @@ function status({ kind = 'main', container, pod = podOf(), before, ...given }: G
     actuated: { containers: new Map() },
     restartingAll: given.restartingAll ?? false,
     ...(given.deviceHealth === undefined ? {} : { deviceHealth: given.deviceHealth }),
+    ...(given.stopSignals === undefined ? {} : { stopSignals: given.stopSignals }),
     ...(given.recursiveReadOnly === undefined ? {} : { recursiveReadOnly: given.recursiveReadOnly }),
   });
   assert.ok(first !== undefined);
@@ -251,6 +252,8 @@ const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unk
     (s) => s.volumeMounts,
     [{ name: 'x', mountPath: '/x' }],
   ],
+  ['its stop signal', { seen: [seen({ stopSignal: 'SIGUSR1' })], stopSignals: true }, (s) => s.stopSignal, 'SIGUSR1'],
+  ['its stop signal, not to be told', { seen: [seen({ stopSignal: 'SIGUSR1' })] }, (s) => s.stopSignal, undefined],
   ['devices nobody asks for', { seen: [seen()] }, (s) => s.allocatedResourcesStatus, undefined],
   ['no devices', { seen: [seen()], deviceHealth: [() => undefined] }, (s) => s.allocatedResourcesStatus, undefined],
   [

@@ -32,6 +32,8 @@ export type ContainerStatusInput = {
   readonly deviceHealth?: readonly ((container: Container) => readonly AllocatedResourceStatus[] | undefined)[];
   /** Whether a runtime handler makes read-only mounts so with all that is mounted below; absent: none does. */
   readonly recursiveReadOnly?: (runtimeHandler: string) => boolean;
+  /** Statuses tell by which signal containers are stopped (gate `ContainerStopSignals`). */
+  readonly stopSignals?: boolean;
   /** A rule has all containers start over: those not there were removed for it. */
   readonly restartingAll: boolean;
 };
@@ -172,6 +174,7 @@ function fromInstance(
     ),
     ...toldMounts(container, old, input),
     ...userStatus(seen),
+    ...(input.stopSignals === true && seen.stopSignal !== undefined ? { stopSignal: seen.stopSignal } : {}),
   };
 }
 

@@ -84,6 +84,7 @@ async function snapshotOf(pod: Pod): Promise<PodSnapshot> {
         mounts: [],
         resources: {},
         user: { uid: 0, gid: 0, supplementalGroups: [] },
+        stopSignal: '',
       };
     }),
   );
