@@ -203,6 +203,35 @@ test('an error is told once and the resize goes on', () => {
   assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Error');
 });
 
+test('what is told of a resize under way is about its own generation, whatever the pod asks for meanwhile', async () => {
+  const r = rig([pod('a', '1'), pod('b', '500m')]);
+  r.set(pod('a', '1500m', {}, 2));
+  await r.clock.advance(5000);
+  r.set(pod('a', '1800m', {}, 3));
+  r.take();
+  r.resizes.failed(r.pods.get('a')!, 'no');
+  const [, running] = r.resizes.conditionsOf(podUid('a'));
+  assert.deepEqual([running?.observedGeneration, running?.lastTransitionTime], [2, '2026-01-01T00:00:05Z']);
+  r.resizes.progress(r.pods.get('a')!, false);
+  const [failed, completed] = r.take();
+  assert.match(failed ?? '', /ResizeError .*"generation":2,"error":"no"/);
+  assert.match(completed ?? '', /ResizeCompleted .*"generation":2\}/);
+});
+
+test('a resize that an earlier agent began goes on as it was shown, and is not told again', () => {
+  const r = rig([pod('a', '1', {}, 4)]);
+  const shown = { type: 'PodResizeInProgress', status: 'True', observedGeneration: 3, reason: 'Error', message: 'no' };
+  const found: Pod = {
+    ...pod('a', '1', {}, 4),
+    status: { conditions: [{ ...shown, lastTransitionTime: '2025-12-31T00:00:00Z' }] } as Pod['status'] & object,
+  };
+  r.resizes.progress(found, true);
+  assert.deepEqual(r.take(), []);
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), [
+    { ...shown, lastProbeTime: null, lastTransitionTime: '2025-12-31T00:00:00Z' },
+  ]);
+});
+
 test('the slow beat tries again', async () => {
   const r = rig([pod('a', '1'), pod('b', '1')]);
   const stop = new AbortController();

@@ -6,7 +6,7 @@ import { isStaticPod, podKey, uidOf, type Container, type Pod, type PodCondition
 import { podRequests } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { compareQuantities, quantity } from '../core/quantity.ts';
-import { apiTime } from '../core/time.ts';
+import { apiTime, parseTimeMs } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -114,21 +114,23 @@ export class Resizes implements Runnable {
   progress(pod: Pod, inProgress: boolean): void {
     const uid = uidOf(pod);
     const known = this.#running.get(uid);
-    if (inProgress && known === undefined) this.#begin(pod);
+    if (inProgress && known === undefined) this.#running.set(uid, begunBefore(pod, this.#deps.clock.now()));
     if (inProgress || known === undefined) return;
     // A sync that began before the grant knows nothing of it.
     if (generationOf(pod) < known.generation) return;
     this.#running.delete(uid);
-    this.#tell(pod, 'Normal', 'ResizeCompleted', 'completed');
+    this.#tell(pod, known.generation, 'Normal', 'ResizeCompleted', 'completed');
   }
 
   /** Told by the worker when a resize could not be carried out; it will be tried again. */
   failed(pod: Pod, message: string): void {
     const known = this.#running.get(uidOf(pod));
     if (known?.reason === 'Error' && known.message === message) return;
-    const sinceMs = known?.sinceMs ?? this.#deps.clock.now();
-    this.#running.set(uidOf(pod), { reason: 'Error', message, generation: generationOf(pod), sinceMs });
-    this.#tell(pod, 'Warning', 'ResizeError', 'error', message);
+    const sinceMs = known?.reason === 'Error' ? known.sinceMs : this.#deps.clock.now();
+    // Of the resize that was granted: the pod may ask for another one by now.
+    const generation = known?.generation ?? generationOf(pod);
+    this.#running.set(uidOf(pod), { reason: 'Error', message, generation, sinceMs });
+    this.#tell(pod, generation, 'Warning', 'ResizeError', 'error', message);
   }
 
   /** The pod is over: nothing waits and nothing is under way any more. */
@@ -172,22 +174,33 @@ export class Resizes implements Runnable {
       return;
     const sinceMs = known?.reason === verdict.reason ? known.sinceMs : this.#deps.clock.now();
     this.#waiting.set(uid, { reason: verdict.reason, message: verdict.message, generation, sinceMs });
-    this.#tell(pod, 'Warning', `Resize${verdict.reason}`, verdict.reason, verdict.message);
+    this.#tell(pod, generation, 'Warning', `Resize${verdict.reason}`, verdict.reason, verdict.message);
     wake(uid);
   }
 
   #begin(pod: Pod): void {
-    const sinceMs = this.#deps.clock.now();
-    this.#running.set(uidOf(pod), { reason: '', message: '', generation: generationOf(pod), sinceMs });
-    this.#tell(pod, 'Normal', 'ResizeStarted', 'started');
+    const [sinceMs, generation] = [this.#deps.clock.now(), generationOf(pod)];
+    this.#running.set(uidOf(pod), { reason: '', message: '', generation, sinceMs });
+    this.#tell(pod, generation, 'Normal', 'ResizeStarted', 'started');
   }
 
-  #tell(pod: Pod, type: 'Normal' | 'Warning', reason: string, verb: string, error?: string): void {
-    this.#deps.events.pod(pod, type, reason, `Pod resize ${verb}: ${resizeText(pod, error)}`);
+  #tell(pod: Pod, generation: number, type: 'Normal' | 'Warning', reason: string, verb: string, error?: string): void {
+    this.#deps.events.pod(pod, type, reason, `Pod resize ${verb}: ${resizeText(pod, generation, error)}`);
   }
 }
 
 const generationOf = (pod: Pod): number => pod.metadata.generation ?? 0;
+
+/** Under way already when this process began: as its status shows it, and told then. */
+function begunBefore(pod: Pod, nowMs: number): Running {
+  const shown = pod.status?.conditions?.find((c) => c.type === 'PodResizeInProgress');
+  return {
+    reason: shown?.reason === 'Error' ? 'Error' : '',
+    message: shown?.message ?? '',
+    generation: shown?.observedGeneration ?? generationOf(pod),
+    sinceMs: parseTimeMs(shown?.lastTransitionTime) || nowMs,
+  };
+}
 
 const conditionOf = (type: string, about: Waiting | Running): PodCondition => ({
   type,
@@ -200,14 +213,14 @@ const conditionOf = (type: string, about: Waiting | Running): PodCondition => ({
 });
 
 /** The resources asked for, as the events show them. */
-function resizeText(pod: Pod, error: string | undefined): string {
+function resizeText(pod: Pod, generation: number, error: string | undefined): string {
   const list = (containers: readonly Container[] = []): { name: string; resources: unknown }[] =>
     containers.map((c) => ({ name: c.name, resources: c.resources ?? {} }));
   const { initContainers = [] } = pod.spec;
   return JSON.stringify({
     ...(initContainers.length > 0 && { initContainers: list(initContainers) }),
     containers: list(pod.spec.containers),
-    generation: generationOf(pod),
+    generation,
     ...(error !== undefined && { error }),
   });
 }
