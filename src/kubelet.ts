@@ -34,6 +34,7 @@ import type { Clock } from './lib/clock.ts';
 import type { Logger } from './lib/logger.ts';
 import { supervise, type Runnable } from './lib/supervise.ts';
 import { fileTail } from './host/mounts/file-tail.ts';
+import { memoryMaySwap } from './host/mounts/noswap.ts';
 import { createImages } from './images/create.ts';
 import { lastLines } from './logs/last-lines.ts';
 import type { PodLife } from './pods/create.ts';
@@ -68,6 +69,9 @@ export type KubeletOptions = {
 
 const CGROUP_V1_WARNING =
   'cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1';
+
+const SWAP_WARNING =
+  'The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.';
 
 export async function runKubelet(options: KubeletOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, systemd } = options;
@@ -244,7 +248,7 @@ async function buildNode(
     ...server,
   ];
   return {
-    prepare: (stop) => prepareNode(edge, { cluster, tree, volumes }, stop),
+    prepare: (stop) => prepareNode(base.flags, edge, { cluster, tree, volumes }, stop),
     allStarted: (stop) => waitForPods({ sourcesReady, pods: () => store.all(), statusOf, clock, log }, stop),
     run: (ready, stop) => supervise([...parts, pods(base, edge, afterRelist, ready)], base, stop),
   };
@@ -287,12 +291,15 @@ function buildStores(
 
 /** What is done before the first part runs. */
 async function prepareNode(
+  { rootDir }: Pick<KubeletFlags, 'rootDir'>,
   edge: RuntimeEdge,
   { cluster, tree, volumes }: { cluster: ClusterPort; tree: CgroupTree; volumes: Volumes },
   signal: AbortSignal,
 ): Promise<void> {
   cluster.events.node('Normal', 'Starting', 'Starting kubelet.');
   if (edge.cgroups.version === 1) cluster.events.node('Warning', 'CgroupV1', CGROUP_V1_WARNING);
+  if (await memoryMaySwap(edge.resources.machine, rootDir))
+    cluster.events.node('Warning', 'PossibleMemoryBackedVolumesOnDisk', SWAP_WARNING);
   await Promise.all([tree.setUp(signal), volumes.manager.reconstruct(signal), edge.health.check(signal)]);
   await cluster.prepare(signal);
 }
