@@ -7,7 +7,7 @@ import {
   type CriConnection,
   type RuntimeVersion,
 } from '../cri/connection.ts';
-import { criMetrics } from '../cri/metrics.ts';
+import { criMetrics, losingSupport } from '../cri/metrics.ts';
 import type { Cgroups } from '../host/cgroups/cgroups.ts';
 import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { openCgroups } from '../host/cgroups/open.ts';
@@ -48,7 +48,7 @@ export async function buildRuntimeEdge(base: Foundation, signal: AbortSignal): P
   });
   const [version, driver, sandboxImage] = await Promise.all([
     validateCri(cri, signal),
-    readCgroupDriver(cri.runtime, signal),
+    readCgroupDriver(cri.runtime, () => losingSupport(registry), signal),
     readSandboxImage(cri.runtime, signal),
   ]);
   const cgroupDriver = driver ?? config.cgroupDriver;

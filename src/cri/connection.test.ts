@@ -11,6 +11,7 @@ import { systemClock } from '../lib/clock.ts';
 import { GrpcServer } from '../lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { Registry } from '../lib/metrics.ts';
+import { losingSupport } from './metrics.ts';
 import { openCri, readCgroupDriver, validateCri, type CriConnection } from './connection.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { CgroupDriver, ImageService, RuntimeService, type Container } from './gen/cri.ts';
@@ -230,13 +231,15 @@ describe('start-up check', () => {
     const path = newSocket();
     const server = await serve(path);
     const cri = connect(path);
-    assert.equal(await readCgroupDriver(cri.runtime, forever), undefined);
+    const registry = new Registry();
+    assert.equal(await readCgroupDriver(cri.runtime, () => losingSupport(registry), forever), undefined);
+    assert.match(registry.render(), /^kubelet_cri_losing_support\{version="1\.37\.0"\} 1$/m);
     for (const [driver, name] of [
       [CgroupDriver.SYSTEMD, 'systemd'],
       [CgroupDriver.CGROUPFS, 'cgroupfs'],
     ] as const) {
       server.unary(RuntimeService.runtimeConfig, async () => ({ linux: { cgroupDriver: driver } }));
-      assert.equal(await readCgroupDriver(cri.runtime, forever), name);
+      assert.equal(await readCgroupDriver(cri.runtime, () => assert.fail('it does'), forever), name);
     }
     await server.close();
     cri.close();

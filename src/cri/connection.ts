@@ -94,6 +94,7 @@ export async function validateCri(cri: CriConnection, signal: AbortSignal): Prom
 /** The runtime's cgroup driver; undefined where it does not say, and the configuration decides. */
 export async function readCgroupDriver(
   runtime: Pick<CriRuntime, 'runtimeConfig'>,
+  onUnimplemented: () => void,
   signal: AbortSignal,
 ): Promise<'systemd' | 'cgroupfs' | undefined> {
   try {
@@ -101,8 +102,9 @@ export async function readCgroupDriver(
     if (linux === undefined) return undefined;
     return linux.cgroupDriver === CgroupDriver.SYSTEMD ? 'systemd' : 'cgroupfs';
   } catch (err) {
-    if (isFault(err, 'unimplemented')) return undefined;
-    throw err;
+    if (!isFault(err, 'unimplemented')) throw err;
+    onUnimplemented();
+    return undefined;
   }
 }
 

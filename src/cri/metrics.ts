@@ -20,6 +20,16 @@ const SPECIAL: Readonly<Record<string, string>> = {
 export const operationType = (verb: string): string =>
   SPECIAL[verb] ?? verb.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
+/** The runtime does not tell its cgroup driver: from this release on it will have to. */
+export function losingSupport(registry: Registry): void {
+  const gauge = registry.gauge(
+    'kubelet_cri_losing_support',
+    'the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded.',
+    ['version'],
+  );
+  gauge.set(1, { version: '1.37.0' });
+}
+
 export function criMetrics(clock: Clock, registry: Registry): CallInterceptor {
   const labels = ['operation_type'];
   const total = registry.counter(

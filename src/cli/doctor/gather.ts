@@ -100,7 +100,7 @@ async function runtimeFacts(clock: Clock, endpoint: string, signal: AbortSignal)
     try {
       const { name, version } = await validateCri(cri, signal);
       const { status } = await cri.runtime.status({}, signal);
-      const cgroupDriver = await readCgroupDriver(cri.runtime, signal);
+      const cgroupDriver = await readCgroupDriver(cri.runtime, () => undefined, signal);
       const of = (type: string) => status?.conditions.find((c) => c.type === type);
       const network = of('NetworkReady');
       return {
