@@ -145,6 +145,21 @@ describe('file source', () => {
     await running.stop();
   });
 
+  it('has one pod at most, and in the end the last, of files moved over one another from elsewhere', async () => {
+    const [directory, elsewhere] = [join(root, `dir-${count++}`), join(root, `dir-${count++}`)];
+    for (const dir of [directory, elsewhere]) mkdirSync(dir);
+    writeFileSync(join(directory, 'a.yaml'), manifest('web', 'busybox:0'));
+    running = start({}, directory);
+    await until('the pod', () => same(running.names(), ['web-n1']));
+    for (const round of [1, 2, 3]) {
+      writeFileSync(join(elsewhere, 'a.yaml'), manifest('web', `busybox:${round}`));
+      renameSync(join(elsewhere, 'a.yaml'), join(directory, 'a.yaml'));
+    }
+    await until('the last', () => running.sets.at(-1)?.[0]?.spec.containers[0]?.image === 'busybox:3');
+    assert.ok(running.sets.every((set) => set.length <= 1));
+    await running.stop();
+  });
+
   it('keeps the last good version of a file that is broken and says where it is', async () => {
     running = start();
     const file = join(running.directory, 'a.yaml');
