@@ -26,8 +26,6 @@ export type Counted = { readonly start: Counts; readonly stop: Counts };
 
 export type CountsOptions = WorldOptions & { readonly pods: number };
 
-/** Ends at once when asked to. */
-const SERVE = ['/bin/sh', '-c', "trap 'exit 0' TERM; sleep 86400 & wait"];
 const PROBE = `--import=${join(import.meta.dirname, 'allocations-probe.ts')}`;
 /** Cold code allocates more: these come and go first. */
 const WARM_UP = 10;
@@ -65,7 +63,7 @@ export async function startPod(
   { name: nodeName, cri }: FleetNode,
   name: string,
 ): Promise<void> {
-  const pod = benchPod(name, { spec: { nodeName }, container: { command: SERVE } });
+  const pod = benchPod(name, { spec: { nodeName } });
   await client.create(PODS, { namespace: NAMESPACE }, pod, signal);
   await until(`${name} is ready`, async () => {
     const seen = await client.get(PODS, { namespace: NAMESPACE, name }, signal);
