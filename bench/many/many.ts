@@ -20,6 +20,9 @@ const WITHIN_MS = 600_000;
 const WANTED_MB: Readonly<Record<number, number>> = { 0: 30, 50: 40, 100: 48, 500: 120 };
 /** Of one core, for a pod without probes. */
 const PERCENT_PER_POD = 0.02;
+/** Pods with an exec and a TCP probe each every five seconds, and what they may take of one core. */
+const OFTEN_PROBED = 30;
+const OFTEN_PROBED_PERCENT = 2;
 
 export async function manyPods(options: ManyOptions): Promise<Row[]> {
   const world = await startFleet(1, options);
@@ -30,8 +33,8 @@ export async function manyPods(options: ManyOptions): Promise<Row[]> {
     await watch.start();
     const [node] = world.nodes;
     if (node === undefined) throw new Error('no node was started');
-    const probed = probedShape((web.address() as AddressInfo).port);
-    return await Promise.race([new Many(node, watch, options).measure(probed), interrupted()]);
+    const { port } = web.address() as AddressInfo;
+    return await Promise.race([new Many(node, watch, options).measure(port), interrupted()]);
   } finally {
     web.close();
     await watch.stop();
@@ -44,6 +47,14 @@ const probedShape = (port: number): Shape => ({
   container: {
     livenessProbe: { exec: { command: ['/bin/true'] }, periodSeconds: 10 },
     readinessProbe: { httpGet: { host: '127.0.0.1', port, path: '/' }, periodSeconds: 10 },
+  },
+});
+
+/** One exec and one TCP probe every five seconds. */
+const oftenProbedShape = (port: number): Shape => ({
+  container: {
+    livenessProbe: { exec: { command: ['/bin/true'] }, periodSeconds: 5 },
+    readinessProbe: { tcpSocket: { host: '127.0.0.1', port }, periodSeconds: 5 },
   },
 });
 
@@ -66,7 +77,8 @@ class Many {
     this.#windowMs = options.quick ? 10_000 : 30_000;
   }
 
-  async measure(probed: Shape): Promise<Row[]> {
+  /** Probes go to `port`, where somebody answers. */
+  async measure(port: number): Promise<Row[]> {
     const idle = await this.#quiet(0);
     const bursts: Burst[] = [];
     for (let count = STEP; count <= this.#most; count += STEP) {
@@ -75,10 +87,14 @@ class Many {
     }
     this.#burstRows(bursts);
     await this.#restart();
-    await this.#removeAll();
+    await this.#remove([...names('plain', this.#most), 'after-restart']);
+    const often = names('often', OFTEN_PROBED);
+    await this.#start(often, oftenProbedShape(port));
+    await this.#probed(OFTEN_PROBED, ', an exec and a TCP probe each every 5 s', { atMost: OFTEN_PROBED_PERCENT });
+    await this.#remove(often);
     for (const count of [this.#most / 2, this.#most]) {
-      await this.#start(names('probed', count).slice(-this.#most / 2), probed);
-      await this.#quiet(count, undefined, ', an exec and an HTTP probe each every 10 s');
+      await this.#start(names('probed', count).slice(-this.#most / 2), probedShape(port));
+      await this.#probed(count, ', an exec and an HTTP probe each every 10 s');
     }
     return this.#rows;
   }
@@ -96,18 +112,29 @@ class Many {
     return { tookMs: performance.now() - from, cpuMs: cpuMs(kubelet.pid) - cpu };
   }
 
-  /** Memory and, against what it was without pods, CPU. Returns the CPU in percent of a core. */
-  async #quiet(count: number, idle?: number, shape = ''): Promise<number> {
+  /** CPU in percent of a core while nothing happens. */
+  async #idlePercent(): Promise<number> {
     const { kubelet } = this.#node;
     await sleep(SETTLE_MS);
     const [from, cpu] = [performance.now(), cpuMs(kubelet.pid)];
     await sleep(this.#windowMs);
-    const percent = ((cpuMs(kubelet.pid) - cpu) / (performance.now() - from)) * 100;
-    const what = `${count} pods${shape}`;
-    const key = `${shape === '' ? '' : 'probed-'}${count}`;
+    return ((cpuMs(kubelet.pid) - cpu) / (performance.now() - from)) * 100;
+  }
+
+  async #probed(count: number, probes: string, wanted?: Row['wanted']): Promise<void> {
+    const what = `${count} pods${probes}: CPU while nothing happens (of one core)`;
+    const percent = await this.#idlePercent();
+    this.#row(`probed-${count}.cpu`, what, '%', percent, wanted === undefined ? {} : { wanted });
+  }
+
+  /** Memory and, against what it was without pods, CPU. Returns the CPU in percent of a core. */
+  async #quiet(count: number, idle?: number): Promise<number> {
+    const { kubelet } = this.#node;
+    const percent = await this.#idlePercent();
+    const what = `${count} pods`;
+    const key = String(count);
     const wanted = idle === undefined || count === 0 ? {} : { wanted: { atMost: idle + PERCENT_PER_POD * count } };
     this.#row(`${key}.cpu`, `${what}: CPU while nothing happens (of one core)`, '%', percent, wanted);
-    if (shape !== '') return percent;
     const { resident, anonymous, proportional } = memoryMb(kubelet.pid);
     const most = WANTED_MB[count];
     this.#row(
@@ -161,9 +188,8 @@ class Many {
     this.#row('restart-cpu', `restart with ${this.#most} pods: CPU until quiet`, 'ms', cpuMs(kubelet.pid));
   }
 
-  async #removeAll(): Promise<void> {
-    const all = [...names('plain', this.#most), 'after-restart'];
-    await Promise.all(all.map((name) => this.#watch.delete(name, 1)));
-    if (!(await this.#watch.gone(all, WITHIN_MS))) throw new Error('not all pods are gone');
+  async #remove(list: readonly string[]): Promise<void> {
+    await Promise.all(list.map((name) => this.#watch.delete(name, 1)));
+    if (!(await this.#watch.gone(list, WITHIN_MS))) throw new Error('not all pods are gone');
   }
 }
