@@ -6,13 +6,13 @@ import { errnoOf } from '../../lib/errors.ts';
 import type { DeviceMap, DeviceMapPlace } from '../block/device-map.ts';
 import type { VolumeLayout } from '../layout.ts';
 import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumeRequest } from '../plugin.ts';
-import { forEach, inStage, isFinal } from './csi-errors.ts';
+import { afterReading, forEach, inStage, isFinal } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues } from './csi-objects.ts';
 import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
 import { capabilityOf, publishContextOf, type CsiVolume } from './requests.ts';
 import type { SharedDevice, SharedDevices } from './shared-devices.ts';
-import { namesIn, readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
+import { namesIn, readVolumeData, removeVolumeData, writeVolumeData, type VolumeData } from './vol-data.ts';
 
 export type CsiBlockDeps = {
   readonly access: DriverAccess;
@@ -104,21 +104,23 @@ export class CsiBlock {
     );
   }
 
-  /** Unstages what no pod has a link to. */
-  async removeUnused(removed: () => void, signal: AbortSignal): Promise<void> {
-    await forEach(
-      (await this.#specNames()).map((specName) => () => this.#removeLeftover(specName, signal).then(removed)),
-      signal,
+  /** What unstages each volume that no pod has a link to. */
+  async unused(signal: AbortSignal): Promise<readonly (() => Promise<void>)[]> {
+    const { layout } = this.#deps;
+    const work = (await this.#specNames()).map((specName) =>
+      afterReading(readVolumeData(layout.blockDataDir(specName)), (data) =>
+        this.#removeLeftover(specName, data, signal),
+      ),
     );
+    return Promise.all(work);
   }
 
   async #specNames(): Promise<string[]> {
     return (await namesIn(this.#deps.layout.devicesRoot)).filter((name) => !SHARED_DIRS.has(name));
   }
 
-  async #removeLeftover(specName: string, signal: AbortSignal): Promise<void> {
-    const { layout, devices } = this.#deps;
-    const data = await readVolumeData(layout.blockDataDir(specName));
+  async #removeLeftover(specName: string, data: VolumeData | undefined, signal: AbortSignal): Promise<void> {
+    const { devices } = this.#deps;
     const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, specName, stop);
     if (data !== undefined) await devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
     else if (!this.#isUsed(specName)) await this.#remove(specName);

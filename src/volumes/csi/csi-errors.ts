@@ -33,6 +33,15 @@ export async function inStage<T>(stage: string, work: () => Promise<T>): Promise
   }
 }
 
+/** Reads first: what is returned acts on it, or fails as the reading did. */
+export async function afterReading<T>(
+  reading: Promise<T>,
+  act: (data: T) => Promise<void>,
+): Promise<() => Promise<void>> {
+  await reading.catch(() => undefined);
+  return async () => act(await reading);
+}
+
 /** Does all of it side by side; the first failure is told when each has had its turn. */
 export async function forEach(work: readonly (() => Promise<void>)[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

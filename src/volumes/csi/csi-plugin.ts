@@ -15,7 +15,7 @@ import type { VolumeUsage } from '../volume-stats.ts';
 import { CsiBlock, type CsiBlockDeps } from './csi-block.ts';
 import type { NodeCapabilities } from './csi-client.ts';
 import type { CsiDrivers } from './csi-drivers.ts';
-import { forEach, inStage, isFinal, stageError } from './csi-errors.ts';
+import { afterReading, forEach, inStage, isFinal, stageError } from './csi-errors.ts';
 import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
 import {
@@ -39,7 +39,7 @@ import {
 } from './requests.ts';
 import { SharedDevices, type SharedDevice } from './shared-devices.ts';
 import { usageOf } from './usage.ts';
-import { namesIn, readVolumeData, removeVolumeData, writeVolumeData } from './vol-data.ts';
+import { namesIn, readVolumeData, removeVolumeData, writeVolumeData, type VolumeData } from './vol-data.ts';
 
 export type CsiPluginDeps = {
   readonly drivers: Pick<CsiDrivers, 'client' | 'refreshLimits'>;
@@ -89,6 +89,7 @@ export class CsiPlugin implements VolumePlugin {
   readonly #options: CsiPluginOptions;
   readonly #devices = new SharedDevices();
   readonly #block: CsiBlock;
+  #isLooking = false;
 
   constructor(deps: CsiPluginDeps, options: CsiPluginOptions) {
     this.#deps = deps;
@@ -231,9 +232,22 @@ export class CsiPlugin implements VolumePlugin {
     return this.#devices.left().map(({ driver, handle }) => uniqueNameOf(driver, handle));
   }
 
+  /** Drivers are waited for side by side; at the disk, which may hang, only one looks at a time. */
   async removeLeftovers(removed: () => void, signal: AbortSignal): Promise<void> {
-    const staged = (await this.#stageDirs()).map((dir) => () => this.#removeLeftover(dir, signal).then(removed));
-    await forEach([...staged, () => this.#block.removeUnused(removed, signal)], signal);
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const work = await this.#leftovers(signal).finally(() => (this.#isLooking = false));
+    await forEach(
+      work.map((piece) => () => piece().then(removed)),
+      signal,
+    );
+  }
+
+  async #leftovers(signal: AbortSignal): Promise<readonly (() => Promise<void>)[]> {
+    const staged = (await this.#stageDirs()).map((dir) =>
+      afterReading(readVolumeData(dir), (data) => this.#removeLeftover(dir, data, signal)),
+    );
+    return (await Promise.all([Promise.all(staged), this.#block.unused(signal)])).flat();
   }
 
   async #stageDirs(): Promise<string[]> {
@@ -242,8 +256,7 @@ export class CsiPlugin implements VolumePlugin {
     return (await Promise.all(drivers.map(async (dir) => (await namesIn(dir)).map((name) => join(dir, name))))).flat();
   }
 
-  async #removeLeftover(dir: string, signal: AbortSignal): Promise<void> {
-    const data = await readVolumeData(dir);
+  async #removeLeftover(dir: string, data: VolumeData | undefined, signal: AbortSignal): Promise<void> {
     const unstage = (device: SharedDevice, stop: AbortSignal): Promise<void> => this.#unstage(device, stop);
     if (data !== undefined) await this.#devices.removeUnused(data.driverName, data.volumeHandle, unstage, signal);
     else if (STAGE_DIR.test(basename(dir))) await this.#removeUnstaged(dir, signal);

@@ -1,6 +1,8 @@
 // A kubelet that ends amid a call of the driver: the next one finds what the driver may have made and takes it back.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { CsiScene, DRIVER, podWith } from '../../../test/fakes/csi-scene.ts';
@@ -160,6 +162,22 @@ test('of several volumes left staged each is reported as no longer in use by its
   answer.resolve();
   await untilReported();
   assert.equal(slowAsked, 1);
+});
+
+test('a disk that does not answer is not asked again and again for what was left', { timeout: 60_000 }, async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  await s.start();
+  const dir = new CsiLayout(new VolumeLayout(s.root)).stageDir(DRIVER, 'h');
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, 'vol_data.json');
+  // Whoever reads it waits for somebody to write.
+  execFileSync('mkfifo', [file]);
+  for (let pass = 0; pass < 100; pass++) {
+    s.kubelet.manager.removeUnknown(() => false);
+    await stat(s.root);
+  }
+  await writeFile(file, '{');
 });
 
 test('a pod that comes for a volume which was left staged takes it over, and has it unstaged in the end', async (t) => {
