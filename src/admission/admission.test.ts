@@ -48,7 +48,7 @@ function admit(p: Pod, given: Given = {}): Promise<AdmissionVerdict> {
       log: silentLogger,
       ...given.deps,
     },
-    { podLevelResources: true, declaredFeatures: [], appArmorProblem: undefined, ...given.options },
+    { podLevelResources: true, declaredFeatures: () => [], appArmorProblem: undefined, ...given.options },
   ).admit(p, given.others ?? [], new AbortController().signal);
 }
 
@@ -372,7 +372,7 @@ const ADMITTED: [name: string, pod: Pod, given: Given][] = [
   [
     'declared features',
     pod('p', {}, withContainer({ restartPolicyRules: [{ action: 'RestartAllContainers' }] })),
-    { options: { declaredFeatures: ['RestartAllContainersOnContainerExits'] } },
+    { options: { declaredFeatures: () => ['RestartAllContainersOnContainerExits'] } },
   ],
 ];
 

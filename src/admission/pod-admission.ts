@@ -50,7 +50,8 @@ export type PodAdmissionDeps = {
 
 export type PodAdmissionOptions = {
   readonly podLevelResources: boolean;
-  readonly declaredFeatures: readonly string[];
+  /** What the node declares that pods may need. */
+  readonly declaredFeatures: () => readonly string[];
   readonly appArmorProblem: string | undefined;
 };
 
@@ -100,7 +101,7 @@ export class PodAdmission {
     const late =
       checkAppArmor(pod, this.#o.appArmorProblem) ??
       checkPodLevelResources(pod, this.#o.podLevelResources) ??
-      checkDeclaredFeatures(pod, this.#o.declaredFeatures) ??
+      checkDeclaredFeatures(pod, this.#o.declaredFeatures()) ??
       checkShutdown(shuttingDown());
     return late === undefined ? verdict : { ok: false, ...late };
   }

@@ -29,6 +29,9 @@ export const buildAdmission = (
       unsupportedVolume: (pod) => unsupportedVolumeOf(pod, volumes),
       evict: (pod, why, signal) => lifecycles().evict(pod, why, signal),
     },
-    { declaredFeatures: declaredFeatures(base.gates), kernelRelease: edge.resources.machine.kernelRelease },
+    {
+      declaredFeatures: () => declaredFeatures(base.gates, edge.health.state().features),
+      kernelRelease: edge.resources.machine.kernelRelease,
+    },
   );
 };

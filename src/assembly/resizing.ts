@@ -43,6 +43,6 @@ export const buildResizing = ({ base, edge, cluster, ...rest }: ResizingNeeds): 
         usesSwap: (pod, container) => maySwap(pod, container, swap),
       }),
     plan: { containers: resizableContainers, isResized },
-    updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(gates)),
+    updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(gates, edge.health.state().features)),
   });
 };

@@ -103,7 +103,7 @@ async function factsOf(
       host: await readHostFacts(),
       addresses: { hostname: nodeName, nodeIps, externalCloud },
       runtime: { name: made.runtime.name, version: made.runtime.version },
-      declaredFeatures: declaredFeatures(gates),
+      declaredFeatures: (runtime) => declaredFeatures(gates, runtime),
     },
   );
 }

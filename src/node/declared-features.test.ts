@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { declaredFeatures } from './declared-features.ts';
 
-const rows: readonly [string, readonly string[], readonly string[]][] = [
+const USERNS = 'UserNamespacesHostNetworkSupport';
+
+const rows: readonly [string, readonly string[], readonly string[], boolean?][] = [
+  ['of the runtime, which cannot', [USERNS], []],
+  ['of the runtime, which can', [USERNS], [USERNS], true],
+  ['of the runtime, which can, but is not asked to', [], [], true],
   ['none is on', [], []],
   ['a gate that nobody declares', ['MemoryQoS'], []],
   [
@@ -28,6 +33,11 @@ const rows: readonly [string, readonly string[], readonly string[]][] = [
 ];
 
 describe('features that the node declares', () => {
-  for (const [name, on, expected] of rows)
-    it(name, () => assert.deepEqual(declaredFeatures({ enabled: (gate) => on.includes(gate) }), expected));
+  for (const [name, on, expected, userNamespacesHostNetwork = false] of rows)
+    it(name, () =>
+      assert.deepEqual(
+        declaredFeatures({ enabled: (gate) => on.includes(gate) }, { userNamespacesHostNetwork }),
+        expected,
+      ),
+    );
 });

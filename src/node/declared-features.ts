@@ -6,5 +6,15 @@ const DECLARABLE = [
   'RestartAllContainersOnContainerExits',
 ];
 
-export const declaredFeatures = (gates: { enabled(name: string): boolean }): readonly string[] =>
-  DECLARABLE.filter((name) => gates.enabled(name)).sort();
+/** Takes a runtime that can do it, too. */
+const USERNS_ON_HOST_NETWORK = 'UserNamespacesHostNetworkSupport';
+
+export type RuntimeFeatures = { readonly userNamespacesHostNetwork: boolean };
+
+export const declaredFeatures = (
+  gates: { enabled(name: string): boolean },
+  runtime: RuntimeFeatures,
+): readonly string[] =>
+  [...DECLARABLE, ...(runtime.userNamespacesHostNetwork ? [USERNS_ON_HOST_NETWORK] : [])]
+    .filter((name) => gates.enabled(name))
+    .sort();

@@ -6,6 +6,7 @@ import type { Logger } from '../lib/logger.ts';
 import { addressesOrNone, type AddressOptions, type HostNetwork } from './addresses.ts';
 import type { Pressure } from './conditions.ts';
 import { CSI_NOT_READY } from './csi-node.ts';
+import type { RuntimeFeatures } from './declared-features.ts';
 import type { KnownNode } from './known-node.ts';
 import type { NodeFacts, RuntimeFacts } from './node-object.ts';
 
@@ -14,7 +15,7 @@ export type RuntimeState = {
   readonly runtimeErrors: readonly string[];
   readonly networkErrors: readonly string[];
   readonly handlers: readonly ({ readonly name: string } & NonNullable<RuntimeHandlerStatus['features']>)[];
-  readonly features: { readonly supplementalGroupsPolicy: boolean };
+  readonly features: RuntimeFeatures & { readonly supplementalGroupsPolicy: boolean };
 };
 
 export type NodeFactsDeps = {
@@ -35,7 +36,7 @@ export type NodeFactsOptions = {
   readonly host: HostFacts;
   readonly addresses: AddressOptions;
   readonly runtime: Pick<RuntimeFacts, 'name' | 'version'>;
-  readonly declaredFeatures: readonly string[];
+  readonly declaredFeatures: (runtime: RuntimeFeatures) => readonly string[];
 };
 
 export class NodeFactsReader {
@@ -72,7 +73,7 @@ export class NodeFactsReader {
       pressure: pressureOf(pressures()),
       notReady: notReadyReasons(state, this.#deps.csi.ready, this.#deps.shuttingDown()),
       volumesInUse: volumesInUse(),
-      declaredFeatures,
+      declaredFeatures: declaredFeatures(state.features),
     };
     return this.#latest;
   }
