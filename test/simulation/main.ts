@@ -10,6 +10,8 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     runs: { type: 'string', default: '1' },
+    /** Of processor time: seeds one after the other until it is used up, instead of so many runs. */
+    seconds: { type: 'string' },
     until: { type: 'string', default: '3h' },
     /** Ends the run early: what happens is drawn for the time until `--until`. */
     stop: { type: 'string' },
@@ -41,7 +43,7 @@ const { values } = parseArgs({
 });
 
 const SHRINK_RUNS = 200;
-const { realCpuUsage } = process as unknown as { realCpuUsage: () => { user: number } };
+const { realCpuUsage } = process as unknown as { realCpuUsage: () => { user: number; system: number } };
 
 function partsOf(text: string): readonly Part[] {
   return text.split(',').flatMap((name) => {
@@ -106,8 +108,15 @@ async function cutDown(o: Outcome): Promise<void> {
   console.log('    ],\n  },');
 }
 
+/** Whether there is one more after so many. */
+function goesOn(runs: number): boolean {
+  if (values.seconds === undefined) return runs < Number(values.runs);
+  const { user, system } = realCpuUsage();
+  return (user + system) / 1e6 < Number(values.seconds);
+}
+
 let failed = 0;
-for (let run = 0; run < Number(values.runs); run++) {
+for (let run = 0; goesOn(run); run++) {
   const began = realCpuUsage().user;
   const outcome = await simulate({
     ...optionsOf(Number(values.seed) + run),

@@ -88,4 +88,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['no CPU twice'],
     with: 'devices',
   },
+  'early-release': {
+    file: 'shutdown/shutdown-manager.ts',
+    find: 'if (down) await this.#endPods(signal);',
+    replace: 'if (down) void this.#endPods(signal);',
+    found: ['ends before the machine does'],
+    with: 'shutdown',
+  },
 };

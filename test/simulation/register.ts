@@ -39,6 +39,7 @@ const PURE =
 /** The program's own edges to the operating system: below them nothing is left to simulate. */
 const EDGES: Readonly<Record<string, string>> = {
   [`${source}host/libc.ts`]: at('libc.ts'),
+  [`${source}host/systemd/system-bus.ts`]: at('system-bus.ts'),
   [`${source}lib/grpc/channel.ts`]: at('grpc-channel.ts'),
   [`${source}lib/grpc/server.ts`]: at('grpc-server.ts'),
   [`${source}kube/dial.ts`]: at('dial.ts'),

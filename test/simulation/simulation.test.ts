@@ -1,6 +1,6 @@
 // A node lives through simulated hours in a process of its own: nothing is violated, the same seed gives the same run, and a
 // bug that was put in on purpose is found.
-//   SIMULATION_RUNS=200   more seeds, counted from SIMULATION_SEED (a fresh one by default, printed)
+//   SIMULATION_SECONDS=60 of processor time for seeds from SIMULATION_SEED on (a fresh one by default, printed)
 //   SIMULATION_PLANTED=1  every planted bug, each within five minutes
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,11 +14,14 @@ import { PARTS } from './workload/actions.ts';
 
 const HERE = import.meta.dirname;
 const MINUTE = 60_000;
-const RUNS = Number(process.env['SIMULATION_RUNS'] ?? 0);
+const SECONDS = Number(process.env['SIMULATION_SECONDS'] ?? 0);
 const SEED = Number(process.env['SIMULATION_SEED'] ?? Date.now() % 1_000_000);
 const ALL_PLANTED = process.env['SIMULATION_PLANTED'] !== undefined;
 /** Found within simulated minutes; the others take hours of it. */
 const SOON = new Set(['early-removal', 'lost-wake-up', 'time-travel']);
+
+/** What a fresh seed is run with. */
+const FRESH = ['--until=15m', '--pods=6', '--life=3m', '--fault-every=2m', '--with=stale,csi,devices'];
 
 type Ended = { readonly code: number; readonly text: string };
 
@@ -108,10 +111,12 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.equal(violated(again), violated({ code, text: first }));
   });
 
-  it('more seeds', { skip: RUNS === 0 && 'SIMULATION_RUNS' }, async (t) => {
-    const outcome = await simulate(120 * MINUTE, `--seed=${SEED}`, `--runs=${RUNS}`, '--until=2h', '--pods=20');
+  it('lives through faults of fresh seeds', { skip: SECONDS === 0 && 'SIMULATION_SECONDS' }, async (t) => {
+    const outcome = await simulate(MINUTE + 20_000 * SECONDS, `--seed=${SEED}`, `--seconds=${SECONDS}`, ...FRESH);
     t.diagnostic(outcome.text);
-    assert.equal(outcome.code, 0, outcome.text);
+    const failed = /^seed (\d+):.*\n {2}VIOLATED/m.exec(outcome.text)?.[1] ?? SEED;
+    assert.equal(outcome.code, 0, `${outcome.text}\n${again([`--seed=${failed}`, ...FRESH])}`);
+    assert.match(outcome.text, /^seed /);
   });
 });
 

@@ -411,6 +411,11 @@ export class FileTree {
     this.#dirty.add(inode);
   }
 
+  syncAll(): void {
+    for (const inode of this.#dirty) inode.saved = undefined;
+    this.#dirty.clear();
+  }
+
   /** The machine lost its power: file systems in memory, mounts and what was not on disk yet are gone. */
   powerCut(): void {
     const now = this.#uptime();

@@ -23,7 +23,19 @@ export type Machine = {
   run: Command;
   /** Who answers on the network. */
   network: Network;
+  /** Where the world has shutdowns. */
+  logind?: Logind | undefined;
 };
+
+export interface Logind {
+  /** The bus answers. */
+  readonly isReachable: boolean;
+  property(name: string): bigint | boolean;
+  /** Holds shutdowns up until the answer is called. */
+  inhibit(): () => void;
+  /** Tells of shutdowns; `lost` when the connection broke. */
+  listen(on: (down: boolean) => void, lost: () => void): () => void;
+}
 
 export type HttpAnswer = { readonly status: number; readonly body: string };
 

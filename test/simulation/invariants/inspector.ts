@@ -14,6 +14,7 @@ import { newsArrives } from './news-arrives.ts';
 import { nodeIsAlive } from './node-is-alive.ts';
 import { nothingElseRuns } from './nothing-else-runs.ts';
 import { resizeArrives } from './resize-arrives.ts';
+import { watchShutdowns } from './shutdown.ts';
 import { statusIsTrue } from './status-is-true.ts';
 import { stillThere } from './still-there.ts';
 import { stopsInTime } from './stops-in-time.ts';
@@ -65,8 +66,9 @@ export class Inspector {
   constructor(world: World) {
     this.#world = world;
     const report = (invariant: string, text: string): void => this.report(invariant, text);
-    watchCalls(world, (uid) => this.#pods().get(uid), report);
+    watchCalls(world, () => this.#pods(), report);
     watchGone(world, report);
+    watchShutdowns(world, () => this.#pods(), report);
     if (world.devices !== undefined) watchDevices(world, report);
     const send = world.runtime.state.onEvent;
     world.runtime.state.onEvent = (event) => {

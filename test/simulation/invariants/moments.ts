@@ -24,7 +24,10 @@ const STEADY = new Set([
   'pinned',
 ]);
 
-export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undefined, report: Report): void {
+/** Steady ones that ask for CPU: a critical pod for which there is not enough may take their place. */
+const PREEMPTIBLE = new Set(['devices', 'pinned']);
+
+export function watchCalls(world: World, pods: () => ReadonlyMap<string, SeenPod>, report: Report): void {
   const { state } = world.runtime;
   const start = state.startContainer.bind(state);
   state.startContainer = (id) => {
@@ -49,9 +52,11 @@ export function watchCalls(world: World, podOf: (uid: string) => SeenPod | undef
     if (verb !== 'StopContainer' && verb !== 'RemoveContainer') return;
     const container = state.containers.get(containerId);
     if (container === undefined || !world.running().includes(container) || !container.sandbox.ready) return;
-    const seen = podOf(uidOf(container));
-    if (world.faults.isEvicting) return;
+    const seen = pods().get(uidOf(container));
+    if (world.faults.isEvicting || world.logind?.isEnding === true) return;
     if (seen === undefined || seen.isDeleting || seen.hasEnded || !STEADY.has(seen.kind)) return;
+    const isCriticalHere = [...pods().values()].some(({ kind, hasEnded }) => kind === 'critical' && !hasEnded);
+    if (PREEMPTIBLE.has(seen.kind) && isCriticalHere) return;
     report(
       'nothing needed is stopped',
       `${verb} of ${podNameOf(container)}/${containerNameOf(container)} (${seen.kind})`,

@@ -29,7 +29,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -135,6 +135,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   stale: [],
   csi: Object.keys(STORAGE_KINDS),
   devices: Object.keys(DEVICE_KINDS),
+  shutdown: [],
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -187,6 +188,7 @@ const MOMENTARY: readonly string[] = [
 const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   stale: ['api-stale', 'api-stale', 'api-replays', 'api-objects-vanish'],
   csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
+  shutdown: ['node-shutdown', 'node-shutdown', 'node-shutdown-called-off', 'bus-away', 'agent-kill'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

@@ -20,6 +20,8 @@ export type AgentDeps = {
   /** Every line of its log. */
   readonly onLog: (text: string, severity: string) => void;
   readonly onStart: () => void;
+  /** Its process is gone, whatever the reason. */
+  readonly onEnd: () => void;
   /** It ended without being told to. */
   readonly onCrash: (reason: string) => void;
 };
@@ -98,6 +100,7 @@ export class Agent {
     this.startedAtMs = undefined;
     this.readyAtMs = undefined;
     this.#deps.files.closeAll();
+    this.#deps.onEnd();
   }
 
   #later(): void {
@@ -164,6 +167,10 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `;
 
+const SHUTDOWN = `shutdownGracePeriod: 60s
+shutdownGracePeriodCriticalPods: 20s
+`;
+
 const PINNING = `cpuManagerPolicy: static
 reservedSystemCPUs: "0"
 `;
@@ -186,4 +193,4 @@ containerLogMonitorInterval: 5m
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1%}
-${also.includes('devices') ? PINNING : ''}`;
+${also.includes('devices') ? PINNING : ''}${also.includes('shutdown') ? SHUTDOWN : ''}`;

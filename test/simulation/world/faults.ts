@@ -158,6 +158,14 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     begin: ({ devices }) => devices !== undefined && (devices.fault = 'hang'),
     end: ({ devices }) => devices !== undefined && (devices.fault = undefined),
   },
+  'bus-away': {
+    begin: ({ logind }) => {
+      if (logind === undefined) return;
+      logind.isReachable = false;
+      logind.restart();
+    },
+    end: ({ logind }) => logind !== undefined && (logind.isReachable = true),
+  },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {
@@ -199,6 +207,11 @@ export class Faults {
     this.#world = world;
   }
 
+  /** So many times something began or ended. */
+  get disturbances(): number {
+    return this.#disturbed;
+  }
+
   get active(): readonly string[] {
     return [...this.#active.keys()];
   }
@@ -220,7 +233,10 @@ export class Faults {
 
   /** When something was wrong last. */
   get lastMs(): number {
-    return this.#active.size > 0 || !this.#world.isUp ? this.#world.scheduler.monotonic() : this.#lastMs;
+    const { isUp, logind } = this.#world;
+    return this.#active.size > 0 || !isUp || logind?.isPreparing === true
+      ? this.#world.scheduler.monotonic()
+      : this.#lastMs;
   }
 
   last(name: string, forMs: number, random: Random): void {
@@ -247,9 +263,10 @@ export class Faults {
 
   /** Called now and then: time counts as calm when nothing was wrong since the last call. */
   sample(): void {
-    const { scheduler, agent, isUp } = this.#world;
+    const { scheduler, agent, isUp, logind } = this.#world;
     const now = scheduler.monotonic();
-    const isCalm = this.#active.size === 0 && this.#disturbed === this.#seen && isUp && agent.readyAtMs !== undefined;
+    const isRunning = isUp && agent.readyAtMs !== undefined && logind?.isPreparing !== true;
+    const isCalm = this.#active.size === 0 && this.#disturbed === this.#seen && isRunning;
     if (isCalm) this.#calmMs += now - this.#sampledMs;
     this.#seen = this.#disturbed;
     this.#sampledMs = now;

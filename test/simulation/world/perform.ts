@@ -64,6 +64,9 @@ const TABLE: Readonly<Record<string, Perform>> = {
   'agent-kill': (world, { forMs }) => world.restartAgent('kill', Number(forMs)),
   'agent-stop': (world, { forMs }) => world.restartAgent('stop', Number(forMs)),
   'power-cut': (world, { forMs }) => world.powerCut(Number(forMs)),
+  'node-shutdown': ({ logind }, { forMs }) => logind?.shutDown(Number(forMs)),
+  'node-shutdown-called-off': ({ logind }, { forMs }) =>
+    logind?.shutDown(Number(forMs), Math.min(Number(forMs), 50_000)),
   'clock-jump': ({ scheduler }, _action, random) =>
     scheduler.jumpWall(random.pick([-600_000, -5000, 5000, 600_000, 7_200_000])),
 };

@@ -13,6 +13,7 @@ import { SimApiServer } from './api-server.ts';
 import type { CsiDriver } from './csi-driver.ts';
 import { DevicePlugin } from './device-plugin.ts';
 import { Faults } from './faults.ts';
+import { SimLogind } from './logind.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
 import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
@@ -46,6 +47,7 @@ export class World {
   /** Where the world has that part. */
   csi: CsiDriver | undefined;
   devices: DevicePlugin | undefined;
+  logind: SimLogind | undefined;
   readonly faults: Faults = new Faults(this);
   /** Told of every call to the runtime. */
   onCall: (verb: string, request: unknown) => void = () => undefined;
@@ -116,6 +118,7 @@ export class World {
         files: world.files,
         onLog: (line) => options.onLog?.(line),
         onStart: () => world.api.replica.newClient(),
+        onEnd: () => world.logind?.agentEnded(),
         onCrash: (reason) => {
           world.crashes.push(reason);
           world.trace(`agent ended by itself: ${reason}`);
@@ -125,6 +128,7 @@ export class World {
     );
     world.agent.install();
     if (options.also?.includes('devices') === true) world.devices = new DevicePlugin(world);
+    if (options.also?.includes('shutdown') === true) world.machine.logind = world.logind = new SimLogind(world);
     return world;
   }
 
@@ -193,6 +197,12 @@ export class World {
     });
   }
 
+  /** What was written is on disk, and then there is no power any more. */
+  goDown(forMs: number): void {
+    this.files.syncAll();
+    this.powerCut(forMs);
+  }
+
   powerCut(forMs: number): void {
     if (!this.isUp) return;
     this.isUp = false;
@@ -202,6 +212,7 @@ export class World {
     this.machine.sockets.clear();
     this.csi?.forget();
     this.devices?.stop();
+    this.logind?.forget();
     for (const c of this.running()) this.runtime.state.exit(c.id, 255, 'Unknown');
     for (const sandbox of this.runtime.state.sandboxes.values()) sandbox.ready = false;
     this.files.powerCut();
