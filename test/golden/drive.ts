@@ -73,6 +73,7 @@ export type Watched = {
 export async function drive(
   { client, ledger, statuses, patience = 1 }: Watched,
   scenario: Recording,
+  recorded: unknown = normalisedStatus(endState(scenario.scenario).status),
 ): Promise<Outcome> {
   const pod = await createPod(client, scenario.pods.start);
   const { name, namespace, uid = '' } = { namespace: 'golden', ...pod.metadata };
@@ -83,9 +84,7 @@ export async function drive(
     75_000 * patience,
   ).catch(() => undefined);
   const seen = (): boolean =>
-    (statuses.get(uid) ?? []).some((status) =>
-      isDeepStrictEqual(status, normalisedStatus(endState(scenario.scenario).status)),
-    );
+    (statuses.get(uid) ?? []).some((status) => isDeepStrictEqual(status, recorded));
   await until(`${name} looks as recorded`, seen, 15_000 * patience).catch(() => undefined);
   const reported = async (): Promise<readonly KubeEvent[]> =>
     (await client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
@@ -110,5 +109,10 @@ export async function drive(
     45_000 * patience,
   );
   await hasTold(scenario.events.length);
+  // Without a grace period the pod is gone from the API server before it is stopped.
+  const compared = scenario.calls.filter(({ call }) => call !== 'ExecSync').length;
+  await until(`${name} has made ${compared} calls`, () => ledger.of(uid).length >= compared, 15_000 * patience).catch(
+    () => undefined,
+  );
   return { pod: last, statuses: statuses.get(uid) ?? [], events: await reported() };
 }

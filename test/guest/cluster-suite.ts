@@ -1,5 +1,6 @@
 // Runs in the guest, bundled: the packaged kubelet in a cluster. Each line it prints is one check, as in suite.sh.
 import { isAbsolute } from 'node:path';
+import { compareGolden } from './golden-v2.ts';
 import { command, GuestNode } from './guest-node.ts';
 import { addSwap, EVICTION, LIMITED, MEMORY, podsOf, type Scenario } from './scenarios.ts';
 
@@ -37,5 +38,6 @@ if (suite === 'memory' || suite === 'eviction') {
   await node.restart('');
   console.log('check: the node is ready ok');
   await all(podsOf(release), node);
-} else throw new Error(`no suite ${suite}`);
+} else if (suite === 'golden') await compareGolden(node, release, report);
+else throw new Error(`no suite ${suite}`);
 process.exit(0);

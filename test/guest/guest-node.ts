@@ -40,14 +40,14 @@ export class GuestNode {
   static async open(dir: string): Promise<GuestNode> {
     const api = await startTestApiServer(dir);
     await writeFile(KUBECONFIG, api.nodeKubeconfig(NODE_NAME), { mode: 0o600 });
-    const flags = `--config=${CONFIG} --kubeconfig=${KUBECONFIG} --hostname-override=${NODE_NAME} -v=2`;
-    await writeFile(DROP_IN, `[Service]\nEnvironment="KUBELET_EXTRA_ARGS=${flags}"\n`);
-    await run('systemctl', ['daemon-reload']);
     return new GuestNode(api, await connectClient(api.adminKubeconfigPath));
   }
 
-  /** The unit with these lines in its configuration, Ready at the API server. */
-  async restart(lines: string): Promise<void> {
+  /** The unit with these lines in its configuration and these flags, Ready at the API server. */
+  async restart(lines: string, flags = ''): Promise<void> {
+    const all = `--config=${CONFIG} --kubeconfig=${KUBECONFIG} --hostname-override=${NODE_NAME} -v=2 ${flags}`.trim();
+    await writeFile(DROP_IN, `[Service]\nEnvironment="KUBELET_EXTRA_ARGS=${all}"\n`);
+    await run('systemctl', ['daemon-reload']);
     await writeFile(CONFIG, `${COMMON}${lines}\n`);
     const begun = Date.now();
     await run('systemctl', ['restart', 'kubelet']);

@@ -23,6 +23,9 @@ export async function suiteDrive(work: string): Promise<string> {
     alias: { yaml: join(ROOT, 'node_modules', 'yaml', 'browser', 'index.js') },
   });
   cpSync(join(import.meta.dirname, 'suite.sh'), join(folder, 'suite.sh'));
+  // Where the bundled modules look for it.
+  for (const name of ['scenarios', 'statuses', 'objects.json'])
+    cpSync(join(ROOT, 'test', 'golden', name), join(folder, name), { recursive: true });
   execFileSync('tar', ['-cf', drive, '-C', folder, '.']);
   truncateSync(drive, SIZE_BYTES);
   rmSync(folder, { recursive: true });

@@ -148,6 +148,6 @@ suite_cluster() {
 
 say "suite $suite"
 case $suite in
-eviction | memory | pods) suite_cluster ;;
+eviction | golden | memory | pods) suite_cluster ;;
 *) "suite_$suite" ;;
 esac
