@@ -199,6 +199,26 @@ describe('StatusSync', () => {
     await quick.stop();
   });
 
+  it('sends the last status of a pod that goes with its final phase, or after a second', async () => {
+    const base = apiPod({ phase: 'Running' }, { deletionTimestamp: 'T' });
+    const last: PodStatus = { phase: 'Succeeded', podIP: '10.0.0.9' };
+    const bodies = async (stoppedAfterMs: number): Promise<unknown[]> => {
+      const t = open((call) => patched(call, base));
+      t.watched.set(base);
+      t.running.add(U);
+      t.statuses.set(U, { pod: base, status: last, version: 1, finished: false });
+      t.sync.wake(U);
+      await t.clock.advance(stoppedAfterMs);
+      t.running.delete(U);
+      t.sync.wake(U);
+      await t.clock.advance(60_000);
+      await t.stop();
+      return t.client.calls.map(({ body }) => (body as { status: unknown }).status);
+    };
+    assert.deepEqual(await bodies(999), [{ phase: 'Succeeded', podIP: '10.0.0.9' }]);
+    assert.deepEqual(await bodies(1000), [{ podIP: '10.0.0.9' }, { phase: 'Succeeded' }]);
+  });
+
   it('never deletes a pod nobody asked to delete', async () => {
     const base = apiPod({ phase: 'Running' });
     const t = open((call) => patched(call, base));

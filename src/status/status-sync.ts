@@ -71,8 +71,11 @@ const CONCURRENCY = 4;
 const SLOW_MS = 1000;
 const FULL_ROUND_MS = 10_000;
 const RETRY = { baseMs: 100, maxMs: 2000 };
-/** A pod that is deleted has a new generation and, most often, a new status a moment later: they go together. */
-const GENERATION_WAITS_MS = 1000;
+/**
+ * A pod that is deleted has a new generation and, most often, a new status a moment later; when its containers have ended,
+ * its phase is final a moment later. What belongs together goes together.
+ */
+const NEXT_STATUS_MS = 1000;
 
 type Sent = {
   readonly version: number;
@@ -93,7 +96,7 @@ export class StatusSync implements Runnable {
   readonly #retries = new Map<PodUid, Retry>();
   /** Answers to our own patches that are newer than what the watch has shown so far, by the pod they are about. */
   readonly #answers = new Map<PodUid, Pod>();
-  /** Pods whose new generation waits for the next status, or has waited long enough. */
+  /** Pods of which a patch waits for what follows, or has waited long enough. */
   readonly #waiting = new Map<PodUid, Timer | 'over'>();
   readonly #runner: KeyedRunner<PodUid>;
   #signal: AbortSignal | undefined;
@@ -227,10 +230,11 @@ export class StatusSync implements Runnable {
     const where = { namespace: namespaceOf(api), name: api.metadata.name };
     const before = { status: api.status ?? {} };
     const patch = strategicMergeDiff(before, { metadata: { uid: apiUid }, status: merged }, POD_MERGE_KEYS);
+    const withheld = merged.phase !== status.phase;
     let current = api;
     if (patch['status'] !== undefined) {
-      if (api.metadata.deletionTimestamp !== undefined && !finished && isOnlyGeneration(patch) && this.#mayWait(uid))
-        return;
+      const moreFollows = api.metadata.deletionTimestamp !== undefined && !finished;
+      if (moreFollows && (withheld || isOnlyGeneration(patch)) && this.#mayWait(uid)) return;
       this.#endWait(uid);
       current = await client.patch(PODS, { ...where, subresource: 'status' }, patch, signal);
       this.#answers.set(uid, current);
@@ -242,7 +246,7 @@ export class StatusSync implements Runnable {
       log.info('pod fully terminated and removed from the API server', { pod: podKey(pod), uid });
       this.#answers.delete(uid);
     }
-    this.#sent.set(uid, { version, apiUid, finished, withheld: merged.phase !== status.phase, deleted });
+    this.#sent.set(uid, { version, apiUid, finished, withheld, deleted });
   }
 
   /** False when it has waited. */
@@ -252,7 +256,7 @@ export class StatusSync implements Runnable {
       this.#waiting.set(uid, 'over');
       this.wake(uid);
     };
-    if (!this.#waiting.has(uid)) this.#waiting.set(uid, clock.after(GENERATION_WAITS_MS, over));
+    if (!this.#waiting.has(uid)) this.#waiting.set(uid, clock.after(NEXT_STATUS_MS, over));
     return this.#waiting.get(uid) !== 'over';
   }
 
