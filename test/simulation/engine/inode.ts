@@ -80,8 +80,21 @@ const TEXTS: Readonly<Record<string, string>> = {
   ENXIO: 'no such device or address',
 };
 
+class SystemError extends Error {
+  readonly code: string;
+  readonly errno: number;
+  readonly syscall: string;
+  readonly path?: string;
+
+  constructor(code: string, syscall: string, path: string | undefined) {
+    super(`${code}: ${TEXTS[code] ?? code}, ${syscall}${path === undefined ? '' : ` '${path}'`}`);
+    this.code = code;
+    this.errno = -(constants.errno[code as keyof typeof constants.errno] ?? 1);
+    this.syscall = syscall;
+    if (path !== undefined) this.path = path;
+  }
+}
+
 export function fail(code: string, syscall: string, path?: string): never {
-  const text = `${code}: ${TEXTS[code] ?? code}, ${syscall}${path === undefined ? '' : ` '${path}'`}`;
-  const errno = -(constants.errno[code as keyof typeof constants.errno] ?? 1);
-  throw Object.assign(new Error(text), { code, errno, syscall, ...(path === undefined ? {} : { path }) });
+  throw new SystemError(code, syscall, path);
 }

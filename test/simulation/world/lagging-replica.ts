@@ -130,6 +130,7 @@ export const newerThan = (since: number, sink: ApiSink): ApiSink => ({
 });
 
 function versionIn(line: string): number {
-  const { object } = JSON.parse(line) as { object: { metadata?: { resourceVersion?: string } } };
-  return Number(object.metadata?.resourceVersion ?? Infinity);
+  // A refusal is no event, and passes.
+  const { object } = JSON.parse(line) as { object?: { metadata?: { resourceVersion?: string } } };
+  return Number(object?.metadata?.resourceVersion ?? Infinity);
 }

@@ -55,6 +55,7 @@ export class World {
   isUp = true;
   readonly #o: WorldOptions;
   readonly #hash = createHash('sha256');
+  readonly #answered = new Map<string, FakeContainer>();
   /** Lines that are not in the hash yet. */
   #lines: string[] = [];
   /** Times the machine was switched on. */
@@ -139,8 +140,17 @@ export class World {
 
   /** A pod whose containers run listens on all ports. */
   #answers(host: string): boolean {
-    for (const { state, sandbox } of this.runtime.state.containers.values())
-      if (sandbox.ip === host && sandbox.ready && state === ContainerState.CONTAINER_RUNNING) return true;
+    const { containers } = this.runtime.state;
+    const listens = ({ state, sandbox }: FakeContainer): boolean =>
+      sandbox.ip === host && sandbox.ready && state === ContainerState.CONTAINER_RUNNING;
+    // Mostly the one that answered the last time.
+    const last = this.#answered.get(host);
+    if (last !== undefined && listens(last) && containers.get(last.id) === last) return true;
+    for (const container of containers.values())
+      if (listens(container)) {
+        this.#answered.set(host, container);
+        return true;
+      }
     return false;
   }
 
