@@ -17,7 +17,7 @@ it('finds what can be read from the file again, and nothing that was written to'
     mapping('7ff000000000-7ff000002000 r-xp 00000000 00:00 0 [vdso]', 'Private_Dirty: 0 kB', 'Anonymous: 0 kB'),
     mapping(
       '7ff000004000-7ff000006000 r--p 0000 fe:00 13 /lib/with space.so',
-      'Private_Dirty: 0 kB',
+      'Private_Dirty: 8 kB',
       'Anonymous: 0 kB',
     ),
   ].join('');

@@ -8,7 +8,8 @@ export type Mapping = { readonly start: bigint; readonly length: bigint; readonl
 
 /**
  * Mappings of files, not writable, in which nothing was ever written. Relocated tables were written to before they were
- * locked: those pages are the process's own, in memory or swapped out, and the file does not have them.
+ * locked: those pages are the process's own, in memory or swapped out, and the file does not have them. Pages that are
+ * merely dirty are the file's: it was installed a moment ago and is not on its disk yet.
  */
 export function cleanFileMappings(smaps: string): Mapping[] {
   const found: Mapping[] = [];
@@ -19,7 +20,7 @@ export function cleanFileMappings(smaps: string): Mapping[] {
       const [start, end] = [BigInt(`0x${head[1]}`), BigInt(`0x${head[2]}`)];
       current = { start, length: end - start, path: head[5] ?? '' };
     } else if (/^[0-9a-f]+-/.test(line)) current = undefined;
-    else if (/^(Private_Dirty|Anonymous|Swap): +[1-9]/.test(line)) current = undefined;
+    else if (/^(Anonymous|Swap): +[1-9]/.test(line)) current = undefined;
     else if (current !== undefined && line.startsWith('VmFlags:')) {
       found.push(current);
       current = undefined;
