@@ -77,6 +77,8 @@ async function download(packages: readonly string[], home: string): Promise<void
       `Dir::State::lists=${work}/lists`,
       `Dir::Cache=${work}`,
       'APT::Sandbox::User=root',
+      // A mirror that stands still serves too; signatures are checked all the same.
+      'Acquire::Check-Valid-Until=false',
     ].flatMap((o) => ['-o', o]);
     await run('apt-get', [...options, '-qq', 'update']);
     await run('apt-get', [...options, '-qq', 'download', ...packages], { cwd: work });
