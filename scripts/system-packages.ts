@@ -20,6 +20,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   chromium: ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
   patchelf: ['/usr/bin/patchelf'],
   strace: ['/usr/bin/strace'],
+  curl: ['/usr/bin/curl', '/usr/local/bin/curl'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 
