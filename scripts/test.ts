@@ -1,7 +1,8 @@
 // `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and share three processes. Tests that need
 // a real runtime, kernel features or a whole node are in test/: two files run side by side, the longest first; beside them
-// run those that hardly work, and those that only compute, with a low priority. Files that measure run alone, at the end. A file that fails is run once more, alone, to tell a defect from a race: the second result
-// is printed as a diagnosis, and the run has failed either way.
+// run those that hardly work, and those that only compute, with a low priority. Files that measure run alone, at the end.
+// A file that fails is run once more, alone, to tell a defect from a race: the second result is printed as a diagnosis, and
+// the run has failed either way.
 //   npm test -- <file>…      some files
 //   npm run test:fast        the checks and all unit tests, for the inner loop; random input is tried a fifth as often
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
