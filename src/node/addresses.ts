@@ -41,7 +41,8 @@ const LISTS = SPECIAL.map(([net, bits, type, what]) => {
   return { list, what };
 });
 
-const isUnspecified = (ip: string): boolean => ip === '0.0.0.0' || ip === '::';
+/** The address that only names a family. */
+export const isUnspecified = (ip: string): boolean => ip === '0.0.0.0' || ip === '::';
 
 /** Undefined when `ip` may be a node's address. */
 function whyNotNodeIp(ip: string, local: readonly string[]): string | undefined {

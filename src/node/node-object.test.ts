@@ -104,6 +104,13 @@ describe('initialNode', () => {
     };
     assert.deepEqual(node.spec, { providerID: 'p://1', unschedulable: true, taints: [taint, uninitialized] });
   });
+
+  it('gives the cloud no address to look for that only names a family', () => {
+    for (const ip of ['0.0.0.0', '::']) {
+      const { node } = initialNode({ ...options, externalCloud: true, nodeIps: [ip] }, facts, at);
+      assert.equal(node.metadata.annotations?.['alpha.kubernetes.io/provided-node-ip'], undefined);
+    }
+  });
 });
 
 describe('nodeStatus', () => {
@@ -160,6 +167,16 @@ describe('nodeStatus', () => {
     const ready = report.status.conditions?.find((c) => c.type === 'Ready');
     assert.equal(ready?.message, '[a, b, missing node capacity for resources: memory]');
     assert.deepEqual(report.events, [], 'still not ready: no event');
+  });
+
+  it('is ready without ephemeral storage where that is not counted', () => {
+    const { 'ephemeral-storage': _, ...capacity } = facts.capacity;
+    const ready = (localStorage: boolean): string | undefined =>
+      nodeStatus(first, { ...options, localStorage }, { ...facts, capacity, notReady: [] }, at).status.conditions?.find(
+        (c) => c.type === 'Ready',
+      )?.message;
+    assert.equal(ready(false), 'kubelet is posting ready status');
+    assert.equal(ready(true), 'missing node capacity for resources: ephemeral-storage');
   });
 
   it('pressure comes and goes with its events and transition time', () => {
@@ -233,6 +250,20 @@ describe('reconciledNode', () => {
     const patch = nodeStatusPatch(existing, node) as { status: { capacity: object }; spec?: unknown };
     assert.deepEqual(patch.status.capacity, { 'hugepages-1Gi': null, 'hugepages-2Mi': '0' });
     assert.equal(patch.spec, undefined);
+  });
+
+  it('takes the attaching of volumes back from the controller', () => {
+    const attach = 'volumes.kubernetes.io/controller-managed-attach-detach';
+    const managed: Node = {
+      ...existing,
+      metadata: { ...existing.metadata, annotations: { [attach]: 'true', o: '1' } },
+    };
+    const own = { ...options, controllerAttachDetach: false };
+    const { node: initial } = initialNode(own, facts, at);
+    const node = reconciledNode(managed, initial, own, false);
+    assert.deepEqual(node.metadata.annotations, { o: '1' });
+    const patch = nodeStatusPatch(managed, node) as { metadata: { annotations: object } };
+    assert.deepEqual(patch.metadata.annotations, { [attach]: null });
   });
 
   it('zeroes extended resources when the device plugins’ state is lost', () => {

@@ -5,6 +5,7 @@ import type { ResourceList } from '../core/pod.ts';
 import { isExtendedResource } from '../core/resource-names.ts';
 import { apiTime } from '../core/time.ts';
 import { NODE_MERGE_KEYS, plain, sameJson, strategicMergeDiff, type JsonObject } from '../kube/patch.ts';
+import { isUnspecified } from './addresses.ts';
 import { nodeConditions, type Pressure } from './conditions.ts';
 import type { HostFacts } from '../host/host-facts.ts';
 
@@ -19,6 +20,8 @@ export type NodeOptions = {
   /** `--node-ip` entries, as given. */
   readonly nodeIps: readonly string[];
   readonly controllerAttachDetach: boolean;
+  /** `localStorageCapacityIsolation`: without it a node has no ephemeral storage to tell of. */
+  readonly localStorage: boolean;
   readonly port: number;
   /** -1 means all. */
   readonly maxImages: number;
@@ -62,7 +65,7 @@ const CLOUD_TAINT: Taint = {
   value: 'true',
   effect: 'NoSchedule',
 };
-const REQUIRED = ['cpu', 'memory', 'pods', 'ephemeral-storage'];
+const REQUIRED = ['cpu', 'memory', 'pods'];
 const MAX_IMAGE_NAMES = 5;
 
 export function initialNode(
@@ -71,7 +74,7 @@ export function initialNode(
   nowMs: number,
 ): { node: Node; events: readonly string[] } {
   const taints = [...options.taints, ...(options.externalCloud ? [CLOUD_TAINT] : [])];
-  const annotations = annotationsOf(options, {});
+  const annotations = registeredAnnotations(options, {});
   const { status, events } = nodeStatus({}, options, facts, nowMs);
   const node: Node = {
     kind: 'Node',
@@ -99,18 +102,27 @@ const defaultLabels = (options: NodeOptions, architecture: string): Record<strin
   'kubernetes.io/os': 'linux',
 });
 
-function annotationsOf(options: NodeOptions, before: Readonly<Record<string, string>>): Record<string, string> {
-  const annotations = { ...before };
-  if (options.controllerAttachDetach) annotations[ATTACH_DETACH] = 'true';
-  if (options.externalCloud && options.nodeIps.length > 0) annotations[PROVIDED_NODE_IP] = options.nodeIps.join(',');
-  else delete annotations[PROVIDED_NODE_IP];
-  return annotations;
+/** Who attaches volumes is settled with registration: the controller must not go on where the kubelet began to. */
+function registeredAnnotations(options: NodeOptions, before: Readonly<Record<string, string>>): Record<string, string> {
+  const { [ATTACH_DETACH]: _, ...others } = before;
+  return reportedAnnotations(options, options.controllerAttachDetach ? { ...others, [ATTACH_DETACH]: 'true' } : others);
+}
+
+/** For the cloud controller: the address it is to look for. `0.0.0.0` and `::` only name a family. */
+export function reportedAnnotations(
+  { externalCloud, nodeIps }: NodeOptions,
+  before: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const { [PROVIDED_NODE_IP]: _, ...others } = before;
+  const given = externalCloud && nodeIps.length > 0 && !nodeIps.some(isUnspecified);
+  return given ? { ...others, [PROVIDED_NODE_IP]: nodeIps.join(',') } : others;
 }
 
 /** The status of the next report, built on the last one. Events name the conditions that moved. */
 export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: NodeFacts, nowMs: number): StatusReport {
   const { host, runtime } = facts;
-  const missing = REQUIRED.filter((name) => facts.capacity[name] === undefined);
+  const required = options.localStorage ? [...REQUIRED, 'ephemeral-storage'] : REQUIRED;
+  const missing = required.filter((name) => facts.capacity[name] === undefined);
   const notReady =
     missing.length === 0
       ? facts.notReady
@@ -217,7 +229,7 @@ export function reconciledNode(existing: Node, initial: Node, options: NodeOptio
     metadata: {
       ...existing.metadata,
       labels,
-      annotations: annotationsOf(options, existing.metadata.annotations ?? {}),
+      annotations: registeredAnnotations(options, existing.metadata.annotations ?? {}),
     },
     status: { ...existing.status, capacity: lists('capacity'), allocatable: lists('allocatable') },
   };

@@ -11,6 +11,7 @@ export const NODE_OPTIONS: NodeOptions = {
   externalCloud: false,
   nodeIps: [],
   controllerAttachDetach: true,
+  localStorage: true,
   port: 10250,
   maxImages: 50,
   kubeletVersion: 'v1.36.4',

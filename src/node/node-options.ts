@@ -22,6 +22,7 @@ export const nodeOptions = ({
   externalCloud: flags.cloudProvider === 'external',
   nodeIps: parseNodeIps(flags.nodeIp),
   controllerAttachDetach: config.enableControllerAttachDetach,
+  localStorage: config.localStorageCapacityIsolation,
   port: config.port,
   maxImages: config.nodeStatusMaxImages,
   kubeletVersion: KUBELET_VERSION,

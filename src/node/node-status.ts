@@ -10,7 +10,14 @@ import type { Runnable } from '../lib/supervise.ts';
 import { isUnreachable } from '../kube/api-error.ts';
 import { NODES } from '../kube/resources.ts';
 import type { KnownNode } from './known-node.ts';
-import { nodeStatus, nodeStatusPatch, statusChanged, type NodeFacts, type NodeOptions } from './node-object.ts';
+import {
+  nodeStatus,
+  nodeStatusPatch,
+  reportedAnnotations,
+  statusChanged,
+  type NodeFacts,
+  type NodeOptions,
+} from './node-object.ts';
 import type { FactsReader, NodeClient, NodeRegistration } from './registration.ts';
 
 export type NodeStatusDeps = {
@@ -151,7 +158,11 @@ export class NodeStatusReporter implements Runnable {
     const { status, events } = nodeStatus(before.status ?? {}, this.#o, facts, clock.now());
     const after: Node = {
       ...before,
-      metadata: { ...before.metadata, labels: { ...before.metadata.labels, ...missingOsLabels(before, facts) } },
+      metadata: {
+        ...before.metadata,
+        labels: { ...before.metadata.labels, ...missingOsLabels(before, facts) },
+        annotations: reportedAnnotations(this.#o, before.metadata.annotations ?? {}),
+      },
       status,
     };
     this.#tellConditions(before, events);
