@@ -81,6 +81,20 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['no device twice', 'nothing that runs is refused'],
     with: 'devices',
   },
+  'forgotten-cordon': {
+    file: 'node/registration.ts',
+    find: 'const existing = await client.get(NODES, { name }, signal);',
+    replace: 'const existing = await client.patch(NODES, { name }, { spec: { unschedulable: false } }, signal);',
+    found: ['cordon is kept'],
+    with: 'drain',
+  },
+  'lost-mark': {
+    file: 'status/merge-status.ts',
+    find: 'const merged = api.filter((c) => !OWNED_CONDITIONS.includes(c.type));',
+    replace: "const merged = api.filter((c) => c.type === 'PodScheduled');",
+    found: ['evicted stays marked'],
+    with: 'drain',
+  },
   'untold-cpus': {
     file: 'resources/cpu/cpu-manager.ts',
     find: "if (cpus === '' || cpus === this.#told.get(id)) return;",

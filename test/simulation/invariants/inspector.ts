@@ -7,6 +7,7 @@ import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
 import { volumesGivenBack, volumesStillThere } from './csi-volumes.ts';
 import { noCpuTwice, watchDevices } from './devices.ts';
+import { cordonIsKept, watchLeftAlone } from './drain.ts';
 import { givenBack } from './given-back.ts';
 import { watchGone } from './gone-stays-gone.ts';
 import { Refusals, RestartCounts, watchCalls } from './moments.ts';
@@ -31,6 +32,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'news arrives': newsArrives,
   'resize arrives': resizeArrives,
   'node is alive': nodeIsAlive,
+  'cordon is kept': cordonIsKept,
   bounded,
   'no CPU twice': noCpuTwice,
   'volumes given back': volumesGivenBack,
@@ -68,6 +70,7 @@ export class Inspector {
     const report = (invariant: string, text: string): void => this.report(invariant, text);
     watchCalls(world, () => this.#pods(), report);
     watchGone(world, report);
+    watchLeftAlone(world, report);
     watchShutdowns(world, () => this.#pods(), report);
     if (world.devices !== undefined) watchDevices(world, report);
     const send = world.runtime.state.onEvent;
@@ -153,6 +156,7 @@ export class Inspector {
     const now = scheduler.monotonic();
     this.#requests = this.#requests.filter(({ atMs }) => now - atMs < 60_000);
     const node = api.store.get('nodes', 'n1')?.object as {
+      spec?: { unschedulable?: boolean };
       status?: { conditions?: { type: string; status: string }[] };
     };
     const lease = api.store.get('coordination.k8s.io/leases', 'kube-node-lease/n1');
@@ -171,6 +175,7 @@ export class Inspector {
       configValue: settings.data?.['value'] ?? '',
       leaseVersion: lease === undefined ? '' : String(lease.revision),
       isNodeReady: node?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false,
+      cordon: { isSet: node?.spec?.unschedulable === true, isWanted: this.#world.isCordoned },
       pendingEvents: scheduler.pending,
       openFiles: files.openDescriptors.length,
       requestsLastMinute: this.#requests.length,

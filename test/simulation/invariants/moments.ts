@@ -22,6 +22,7 @@ const STEADY = new Set([
   'device',
   'devices',
   'pinned',
+  'daemon',
 ]);
 
 /** Steady ones that ask for CPU: a critical pod for which there is not enough may take their place. */

@@ -34,6 +34,8 @@ export type View = {
   readonly configValue: string;
   readonly leaseVersion: string;
   readonly isNodeReady: boolean;
+  /** Whether the node takes new pods: as its object says, and as somebody said last. */
+  readonly cordon: { readonly isSet: boolean; readonly isWanted: boolean };
   readonly pendingEvents: number;
   readonly openFiles: number;
   readonly requestsLastMinute: number;

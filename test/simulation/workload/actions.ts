@@ -3,10 +3,12 @@
 import { Random } from '../engine/random.ts';
 import { addKinds, KINDS } from './pods.ts';
 import { DEVICE_KINDS } from './device-pods.ts';
+import { DRAIN_KINDS } from './drain-pods.ts';
 import { STORAGE_KINDS } from './storage-pods.ts';
 
 addKinds(STORAGE_KINDS);
 addKinds(DEVICE_KINDS);
+addKinds(DRAIN_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -29,7 +31,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -78,6 +80,7 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
     ...objectActions(new Random(seed, 'objects'), profile),
   ];
   const { faultEveryMs, untilMs } = profile;
+  if (profile.also?.includes('drain') === true) actions.push(...drains(new Random(seed, 'drains'), untilMs));
   for (const part of profile.also ?? []) actions.push(...partPods(new Random(seed, `pods ${part}`), profile, part));
   if (faultEveryMs !== undefined) {
     actions.push(...faultActions(new Random(seed, 'faults'), untilMs, faultEveryMs));
@@ -136,6 +139,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   csi: Object.keys(STORAGE_KINDS),
   devices: Object.keys(DEVICE_KINDS),
   shutdown: [],
+  drain: Object.keys(DRAIN_KINDS),
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -155,6 +159,17 @@ function objectActions(random: Random, { untilMs }: Profile): Action[] {
       do: random.pick(['change-configmap', 'change-secret', 'kill-container', 'kill-sandbox', 'label-node', 'cordon']),
       seed: random.int(1, 2 ** 31),
     });
+  return actions;
+}
+
+function drains(random: Random, untilMs: number): Action[] {
+  const actions: Action[] = [];
+  for (let atMs = 2 * MINUTE; atMs < untilMs; atMs += 2 * MINUTE + random.exponential(5 * MINUTE)) {
+    atMs += random.exponential(2 * MINUTE);
+    const forMs = Math.round(MINUTE + random.exponential(2 * MINUTE));
+    actions.push({ atMs, do: 'drain', forMs, seed: random.int(1, 2 ** 31) });
+    atMs += forMs;
+  }
   return actions;
 }
 
@@ -189,6 +204,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   stale: ['api-stale', 'api-stale', 'api-replays', 'api-objects-vanish'],
   csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
   shutdown: ['node-shutdown', 'node-shutdown', 'node-shutdown-called-off', 'bus-away', 'agent-kill'],
+  drain: ['agent-kill', 'agent-stop', 'power-cut', 'api-restart', 'api-answers-lost'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

@@ -6,7 +6,12 @@ type Spec = Record<string, unknown>;
 /** `runs`: all its containers run for good. `ends`: it reaches a final phase. `unsteady`: it comes and goes. */
 export type Fate = 'runs' | 'ends' | 'unsteady';
 
-export type PodKind = { readonly fate: Fate; readonly spec: (random: Random) => Spec };
+export type PodKind = {
+  readonly fate: Fate;
+  readonly spec: (random: Random) => Spec;
+  /** Beside its name and labels. */
+  readonly metadata?: Spec;
+};
 
 export const IMAGE = 'registry.test/app:1';
 const FOREVER = 'sleep 1000000000';
@@ -185,7 +190,7 @@ export const podOf = (name: string, kind: string, seed: number): Record<string, 
   const random = new Random(seed, name);
   const grace = random.pick([0, 1, 5, 30]);
   return {
-    metadata: { name, namespace: 'default', labels: { kind } },
+    metadata: { name, namespace: 'default', labels: { kind }, ...kindOf(kind).metadata },
     spec: {
       nodeName: 'n1',
       terminationGracePeriodSeconds: grace,

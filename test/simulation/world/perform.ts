@@ -3,6 +3,7 @@
 import { Random } from '../engine/random.ts';
 import type { Action } from '../workload/actions.ts';
 import { podOf } from '../workload/pods.ts';
+import { drain } from './drain.ts';
 import { LASTING } from './faults.ts';
 import { putFile } from './host.ts';
 import type { World } from './world.ts';
@@ -44,8 +45,8 @@ const TABLE: Readonly<Record<string, Perform>> = {
     api.admin('PATCH', '/api/v1/namespaces/default/secrets/keys', { data: { key: btoa(String(seed)) } }),
   'label-node': ({ api }, { seed }) =>
     api.admin('PATCH', '/api/v1/nodes/n1', { metadata: { labels: { drawn: String(seed) } } }),
-  cordon: ({ api }, { seed }) =>
-    api.admin('PATCH', '/api/v1/nodes/n1', { spec: { unschedulable: Number(seed) % 2 === 0 } }),
+  cordon: (world, { seed }) => world.cordon(Number(seed) % 2 === 0),
+  drain: (world, { forMs }, random) => drain(world, Number(forMs), random),
   'kill-container': (world, _action, random) => {
     const running = world.running();
     if (running.length > 0) world.runtime.state.exit(random.pick(running).id, random.pick([0, 1, 137]));

@@ -53,6 +53,8 @@ export class World {
   onCall: (verb: string, request: unknown) => void = () => undefined;
   /** The machine has power and the runtime runs. */
   isUp = true;
+  /** Somebody wants no new pods on the node. */
+  isCordoned = false;
   readonly #o: WorldOptions;
   readonly #hash = createHash('sha256');
   readonly #answered = new Map<string, FakeContainer>();
@@ -181,6 +183,11 @@ export class World {
     this.agent.kill();
     this.api.broken.removeAllListeners();
     this.api.closeWatches();
+  }
+
+  async cordon(isWanted: boolean): Promise<void> {
+    const { status } = await this.api.admin('PATCH', '/api/v1/nodes/n1', { spec: { unschedulable: isWanted } });
+    if (status === 200) this.isCordoned = isWanted;
   }
 
   /** Ends the agent, by the sword or by asking, and starts it again some time later. */
