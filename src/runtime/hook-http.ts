@@ -1,10 +1,9 @@
-// The HTTP client of lifecycle hooks: no keep-alive, certificates not verified, redirects not followed. The answer's body
-// is read up to 10 KiB and thrown away; a body that breaks off is no failure of the hook.
+// The HTTP client of lifecycle hooks: no keep-alive, certificates not verified, redirects followed on the same host only. The
+// answer's body is read up to 10 KiB and thrown away; a body that breaks off is no failure of the hook.
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
-import { httpExchange } from '../lib/http/exchange.ts';
 import { HttpError } from '../lib/http/open.ts';
-import { targetOf } from '../lib/http/redirects.ts';
+import { httpFollow, targetOf } from '../lib/http/redirects.ts';
 import type { HookHttp } from './needs.ts';
 
 const MAX_BODY = 10 * 1024;
@@ -15,7 +14,13 @@ export const hookHttp = (clock: Clock): HookHttp => ({
     if (target === undefined) throw new KubeletError('invalid', `unsupported protocol scheme "${url.protocol}"`);
     try {
       const asked = { target, headers, verifyCertificate: false, maxBodyBytes: MAX_BODY };
-      return (await httpExchange(clock, asked, signal)).body.toString('utf8');
+      const reply = await httpFollow(
+        clock,
+        asked,
+        (from, to) => (to.host === target.host ? { ...from, target: to } : undefined),
+        signal,
+      );
+      return reply.body.toString('utf8');
     } catch (err) {
       if (err instanceof HttpError && err.stage === 'body') return '';
       throw err;

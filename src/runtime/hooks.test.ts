@@ -19,6 +19,8 @@ const requests: { url: string; headers: Record<string, unknown> }[] = [];
 before(async () => {
   server = createServer((request, response) => {
     requests.push({ url: request.url ?? '', headers: request.headers });
+    const to = { '/here': '/there', '/away': 'http://127.0.0.2:1/', '/round': '/round' }[request.url ?? ''];
+    if (to !== undefined) return void response.writeHead(302, { Location: to }).end();
     response.writeHead(500).end('body');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -77,6 +79,21 @@ describe('hooks', () => {
     await run({ httpGet: { path: '/', port, httpHeaders } });
     assert.equal(requests.at(-1)?.headers['user-agent'], 'me');
     assert.equal(requests.at(-1)?.headers['accept'], undefined);
+  });
+
+  it('a header that is given twice is sent twice', async () => {
+    const twice = ['a', 'b'].map((value) => ({ name: 'X-Twice', value }));
+    await run({ httpGet: { path: '/', port, httpHeaders: [...twice, { name: 'Host', value: 'me.example' }] } });
+    assert.equal(requests.at(-1)?.headers['x-twice'], 'a, b');
+    assert.equal(requests.at(-1)?.headers['host'], 'me.example');
+  });
+
+  it('redirects are followed on the same host only, and not for ever', async () => {
+    await run({ httpGet: { path: '/here', port } });
+    assert.equal(requests.at(-1)?.url, '/there');
+    await run({ httpGet: { path: '/away', port } });
+    assert.equal(requests.at(-1)?.url, '/away');
+    await assert.rejects(run({ httpGet: { path: '/round', port } }), /failed - error: stopped after 10 redirects$/);
   });
 
   it('HTTPS to a server that speaks HTTP is tried again, without credentials', async () => {

@@ -5,6 +5,7 @@ import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
 import { podRef, type Container, type HttpGetAction, type LifecycleHandler, type Pod } from '../core/pod.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
+import type { HeaderFields } from '../lib/http/header-fields.ts';
 import type { Infra } from './needs.ts';
 
 export type HookTarget = {
@@ -71,27 +72,21 @@ export class HookRunner {
   async #http(action: HttpGetAction, target: HookTarget, signal: AbortSignal): Promise<void> {
     const ips = target.pod.spec.hostNetwork === true ? this.#deps.nodeIps() : target.podIps;
     const url = hookUrl(action, target.container, ips);
-    const headers: Record<string, string> = { 'User-Agent': this.#userAgent, Accept: '*/*' };
-    for (const { name, value } of action.httpHeaders ?? []) {
-      const known = Object.keys(headers).find((key) => key.toLowerCase() === name.toLowerCase());
-      if (known !== undefined) delete headers[known];
-      if (!(name.toLowerCase() === 'accept' && value === '')) headers[name] = value;
-    }
     try {
-      await this.#get(url, headers, target, signal);
+      await this.#get(url, headersOf(action, this.#userAgent), target, signal);
     } catch (err) {
-      throw failure(`HTTP lifecycle hook (${action.path ?? ''})`, target, err, '');
+      throw failure(`HTTP lifecycle hook (${action.path ?? ''})`, target, err);
     }
   }
 
-  async #get(url: URL, headers: Record<string, string>, target: HookTarget, signal: AbortSignal): Promise<void> {
+  async #get(url: URL, headers: HeaderFields, target: HookTarget, signal: AbortSignal): Promise<void> {
     try {
       await this.#deps.infra.http.get(url, headers, signal);
     } catch (err) {
       if (url.protocol !== 'https:' || !spokePlainHttp(err)) throw err;
       const plain = new URL(url);
       plain.protocol = 'http:';
-      const { Authorization: _, authorization: __, ...rest } = headers;
+      const { authorization: _, ...rest } = headers;
       await this.#deps.infra.http.get(plain, rest, signal);
       this.#deps.infra.metrics.hookFellBackToHttp();
       this.#deps.events.pod(
@@ -117,6 +112,19 @@ function hookUrl(action: HttpGetAction, container: Container, ips: readonly stri
   return new URL(`${scheme}://${authority}:${port}${path.startsWith('/') ? '' : '/'}${path}`);
 }
 
+/** The hook's own headers, each as often as it is given; an empty `Accept` leaves it out. */
+function headersOf(action: HttpGetAction, userAgent: string): HeaderFields {
+  const headers = Object.create(null) as Record<string, string[]>;
+  for (const { name, value } of action.httpHeaders ?? []) (headers[name.toLowerCase()] ??= []).push(value);
+  const { host, accept = ['*/*'], 'user-agent': agent = [userAgent], ...others } = headers;
+  return {
+    ...others,
+    'user-agent': agent[0] ?? '',
+    ...(accept[0] === '' ? {} : { accept }),
+    ...(host?.[0] ? { host: host[0] } : {}),
+  };
+}
+
 /** A number, a number as text, or the name of one of the container's ports. */
 function portOf(port: number | string, container: Container): number {
   const named = (container.ports ?? []).find((p) => p.name === port)?.containerPort;
@@ -125,9 +133,11 @@ function portOf(port: number | string, container: Container): number {
   throw new KubeletError('invalid', `couldn't find port: "${port}" in container "${container.name}"`);
 }
 
-const failure = (what: string, { pod, container }: HookTarget, err: unknown, output: string): KubeletError =>
+/** `output`: of a command. */
+const failure = (what: string, { pod, container }: HookTarget, err: unknown, output?: string): KubeletError =>
   new KubeletError(
     'internal',
-    `${what} for Container ${goQuote(container.name)} in Pod ${goQuote(podRef(pod))} failed - error: ${messageOf(err)}, message: ${goQuote(output)}`,
+    `${what} for Container ${goQuote(container.name)} in Pod ${goQuote(podRef(pod))} failed - error: ${messageOf(err)}` +
+      (output === undefined ? '' : `, message: ${goQuote(output)}`),
     { cause: err },
   );

@@ -7,6 +7,7 @@ import type { Actuated } from '../core/pod-resources.ts';
 import type { ObservedContainer } from '../core/snapshot.ts';
 import type { WaitingReason } from '../core/reasons.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { HeaderFields } from '../lib/http/header-fields.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import type { ContainerAdditions } from './container-config.ts';
@@ -116,7 +117,7 @@ export interface RuntimeMetrics {
 
 /** Sends a lifecycle hook's request; resolves with the body's start whatever the status is. */
 export interface HookHttp {
-  get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<string>;
+  get(url: URL, headers: HeaderFields, signal: AbortSignal): Promise<string>;
 }
 
 export type Infra = {
