@@ -101,6 +101,8 @@ test('the beat starts with the pod and goes on across container restarts', async
   assert.deepEqual(r.take(), ['22s liveness two=success (initial)', '22s liveness?']);
   assert.equal(r.manager.results.liveness(containerId('one')), undefined);
   assert.equal(r.manager.results.liveness(containerId('two')), 'success');
+  assert.match(r.registry.render(), /prober_probe_total\{[^}]*result="failed"\} 2/);
+  assert.match(r.registry.render(), /prober_probe_duration_seconds_count\{[^}]*\} 3/, 'of those that succeeded');
   await r.close();
 });
 

@@ -26,7 +26,8 @@ export class ProbeMetrics {
   count(pod: Pod, container: string, type: ProbeType, result: 'successful' | 'failed', tookMs: number): void {
     const labels = labelsOf(pod, container, type);
     this.#total.inc({ ...labels, result });
-    this.#duration.observe(tookMs / 1000, labels);
+    // How long a failure took says more about its timeout than about the container.
+    if (result === 'successful') this.#duration.observe(tookMs / 1000, labels);
   }
 
   remove(pod: Pod, container: string, type: ProbeType): void {
