@@ -92,6 +92,7 @@ describe('a start that could not be read afterwards', () => {
     await assert.rejects(world.sync(), /no answer/);
     await assert.rejects(world.sync(), /no answer/);
     assert.equal(world.started, 1);
+    assert.deepEqual(world.told, ['FailedSync'], 'the pod says why nothing happens');
     world.broken = false;
     await world.sync();
     assert.equal(world.started, 1);

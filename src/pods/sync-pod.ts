@@ -134,14 +134,10 @@ export class SyncPod {
   }
 
   async sync(pod: Pod, signal: AbortSignal): Promise<{ terminal: boolean; retryAt?: number }> {
-    const { observed, status, prerequisites } = this.#deps;
+    const { status, prerequisites } = this.#deps;
     await prerequisites.awaitMirror(pod, signal);
     const uid = uidOf(pod);
-    // Acting on what was true before the last try would start a second instance beside the first.
-    if (observed.isOutdated(uid)) await observed.refresh(uid, signal);
-    const snapshot = observed.get(uid);
-    if (snapshot?.partial === true)
-      throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
+    const snapshot = await this.#seen(pod, signal);
     const first = !status.hasWritten(uid);
     const written = await status.write(pod, snapshot);
     if (hasEnded(written)) return { terminal: true };
@@ -151,6 +147,21 @@ export class SyncPod {
     const deadline = this.#deadlineOf(pod, written);
     const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);
     return { terminal: false, ...(retryAt.length > 0 ? { retryAt: Math.min(...retryAt) } : {}) };
+  }
+
+  async #seen(pod: Pod, signal: AbortSignal): Promise<PodSnapshot | undefined> {
+    const { observed } = this.#deps;
+    const uid = uidOf(pod);
+    try {
+      // Acting on what was true before the last try would start a second instance beside the first.
+      if (observed.isOutdated(uid)) await observed.refresh(uid, signal);
+      const snapshot = observed.get(uid);
+      if (snapshot?.partial !== true) return snapshot;
+      throw new KubeletError('unavailable', 'the runtime lists this pod but cannot describe it');
+    } catch (err) {
+      this.#explain(pod, signal, 'FailedSync', `error determining status: ${messageOf(err)}`);
+      throw err;
+    }
   }
 
   #rejected(pod: Pod, err: unknown): undefined {
