@@ -36,8 +36,10 @@ export async function buildUpkeep(deps: UpkeepDeps): Promise<Upkeep> {
   const { base, edge, cluster, store, volumes, managers, life } = deps;
   const { runtime, images } = edge.cri;
   const { cache } = edge.observer;
+  const { events } = cluster;
   const garbage = createGarbage(base, {
     ...deps,
+    events,
     remover: managers.remover,
     runtime,
     observed: cache,
@@ -50,7 +52,6 @@ export async function buildUpkeep(deps: UpkeepDeps): Promise<Upkeep> {
       onSwept: (cleaned, failed) => deps.podMetrics.swept(cleaned, failed),
     },
   });
-  const { events } = cluster;
   const imageGc = createImageGc(
     base,
     { images, observed: cache, desired: store, records: deps.images.records, events },

@@ -91,6 +91,7 @@ function setup(gone: readonly string[] = [], more: Partial<CollectorDeps> = {}, 
         places,
       ),
       sourcesReady: () => true,
+      events: { node: () => undefined },
       ...more,
     },
     { policy: DEFAULT_POLICY, everyMs: 60_000, ...places, ...limits },
@@ -180,6 +181,21 @@ describe('garbage collector', () => {
     await settled(5);
     await clock.advance(1000);
     await settled(0);
+    stopper.abort();
+    await running;
+  });
+
+  it('tells the node when the runtime does not say what is there', async () => {
+    const clock = new ManualClock();
+    const told: string[] = [];
+    const events = { node: (...event: readonly string[]) => void told.push(event.join(' ')) };
+    const { runtime, collector } = setup([], { clock, events });
+    runtime.containers = () => Promise.reject(new Error('no answer'));
+    const stopper = new AbortController();
+    const running = collector.run(stopper.signal);
+    await clock.advance(60_000);
+    await until('it is told', () => told.length > 0);
+    assert.deepEqual(told, ['Warning ContainerGCFailed no answer']);
     stopper.abort();
     await running;
   });

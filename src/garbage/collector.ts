@@ -1,9 +1,11 @@
 // Does what the plan says, a bounded amount at a time. What cannot be removed is logged and tried again next time.
 import { join } from 'node:path';
+import type { EventRecorder } from '../core/events.ts';
 import type { ContainerId, PodUid } from '../core/ids.ts';
 import { containerIdOf } from '../core/log-links.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
+import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { QuietWait, type Quiet } from '../lib/quiet-wait.ts';
 import { Semaphore } from '../lib/semaphore.ts';
@@ -31,6 +33,7 @@ export interface PodLifecycles {
 export type CollectorDeps = {
   readonly clock: Clock;
   readonly log: Logger;
+  readonly events: Pick<EventRecorder, 'node'>;
   readonly runtime: GarbageRuntime;
   readonly pods: PodLifecycles;
   readonly remover: Pick<ContainerRemover, 'removeContainer'>;
@@ -85,7 +88,7 @@ export class GarbageCollector implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     await clock.sleep(this.#opts.everyMs, signal);
     let left = 0;
     while (!signal.aborted) {
@@ -97,10 +100,15 @@ export class GarbageCollector implements Runnable {
         // Where nothing works, hurry does not help.
         left = result.removed > 0 ? result.left : 0;
       } catch (err) {
-        if (!signal.aborted) log.error('garbage collection failed', { err });
+        if (!signal.aborted) this.#failed(err);
       }
       await clock.sleep(left > 0 ? Math.min(SOON_MS, this.#opts.everyMs) : this.#opts.everyMs, signal);
     }
+  }
+
+  #failed(err: unknown): void {
+    this.#deps.log.error('garbage collection failed', { err });
+    this.#deps.events.node('Warning', 'ContainerGCFailed', messageOf(err));
   }
 
   /** `allUnused`: also what terminated pods that still exist have left; eviction asks for that. Nobody waits then. */

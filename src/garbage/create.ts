@@ -16,7 +16,7 @@ export type Garbage = {
   readonly pruner: ContainerPruner;
 };
 
-export type GarbageDeps = Pick<CollectorDeps, 'remover' | 'sourcesReady'> & {
+export type GarbageDeps = Pick<CollectorDeps, 'remover' | 'sourcesReady' | 'events'> & {
   readonly runtime: CriRuntime;
   readonly observed: ContainerPrunerDeps['observed'] & RemovalListener;
   readonly life: () => {
@@ -44,13 +44,14 @@ export const createRemover = (
 
 export function createGarbage({ clock, config, flags, ...env }: Environment, deps: GarbageDeps): Garbage {
   const log = env.log.child({ component: 'garbage' });
-  const { observed, life, remover, sourcesReady } = deps;
+  const { observed, life, remover, sourcesReady, events } = deps;
   const collector = new GarbageCollector(
     {
       clock,
       log,
       remover,
       sourcesReady,
+      events,
       runtime: criGarbage(deps.runtime, observed),
       pods: {
         contentRemovable: (uid) => life().lifecycles.contentRemovable(uid),

@@ -97,6 +97,7 @@ describe('logs and garbage on containerd', () => {
           { containerLogs },
         ),
         sourcesReady: () => true,
+        events: { node: () => undefined },
       },
       { policy: DEFAULT_POLICY, everyMs: 60_000, podLogs, containerLogs },
     );
