@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { apiTime } from '../core/time.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errnoOf } from '../lib/errors.ts';
+import { errnoOf, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { mergeAccess, type AccessMap, type ImageAccess } from './access.ts';
 
@@ -29,6 +29,8 @@ export class PullRecords {
   /** Images an earlier kubelet was pulling and that are not there yet. */
   readonly #interrupted = new Set<string>();
   readonly #records = new Map<string, PulledRecord>();
+  /** Files that cannot be understood, with their directory: a kubelet pulled their image, with whose credentials is not known. */
+  readonly #unreadable = new Map<string, string>();
 
   constructor(deps: { readonly clock: Clock; readonly log: Logger }, rootDir: string) {
     this.#deps = deps;
@@ -50,17 +52,8 @@ export class PullRecords {
    */
   async load(resolve: (image: string) => Promise<string | undefined>): Promise<void> {
     for (const dir of [this.#pulling, this.#pulled]) await mkdir(dir, { recursive: true, mode: 0o700 });
-    for (const record of await this.#readAll(this.#pulled)) {
-      const { imageRef, credentialMapping, lastUpdatedTime } = record;
-      if (typeof imageRef !== 'string') continue;
-      this.#records.set(imageRef, {
-        imageRef,
-        lastUpdatedTime: typeof lastUpdatedTime === 'string' ? lastUpdatedTime : apiTime(0),
-        credentialMapping: (credentialMapping ?? {}) as AccessMap,
-      });
-    }
-    for (const { image } of await this.#readAll(this.#pulling)) {
-      if (typeof image !== 'string') continue;
+    for (const record of await this.#readAll(this.#pulled, pulledOf)) this.#records.set(record.imageRef, record);
+    for (const image of await this.#readAll(this.#pulling, intentOf)) {
       const imageRef = await resolve(image);
       if (imageRef === undefined) {
         this.#interrupted.add(image);
@@ -77,7 +70,8 @@ export class PullRecords {
 
   /** Whether this kubelet pulled it, or is about to. */
   ours(image: string, imageRef: string): boolean {
-    return this.#records.has(imageRef) || this.#intents.has(image) || this.#interrupted.has(image);
+    if (this.#records.has(imageRef) || this.#intents.has(image) || this.#interrupted.has(image)) return true;
+    return this.#unreadable.size > 0 && [image, imageRef].some((key) => this.#unreadable.has(fileName(key)));
   }
 
   async begin(image: string): Promise<void> {
@@ -117,6 +111,12 @@ export class PullRecords {
       await rm(join(this.#pulled, fileName(imageRef)), { force: true });
       this.#records.delete(imageRef);
     }
+    const present = new Set([...presentRefs].map(fileName));
+    for (const [name, dir] of this.#unreadable) {
+      if (dir !== this.#pulled || present.has(name)) continue;
+      await rm(join(dir, name), { force: true });
+      this.#unreadable.delete(name);
+    }
   }
 
   /** True when this was the last pull of the image under way. */
@@ -130,6 +130,7 @@ export class PullRecords {
   async #removeIntent(image: string): Promise<void> {
     this.#interrupted.delete(image);
     await rm(join(this.#pulling, fileName(image)), { force: true });
+    this.#unreadable.delete(fileName(image));
   }
 
   async #write(imageRef: string, credentialMapping: AccessMap): Promise<void> {
@@ -137,19 +138,57 @@ export class PullRecords {
     const file = { kind: 'ImagePulledRecord', apiVersion: API_VERSION, ...record };
     await writeFileAtomic(join(this.#pulled, fileName(imageRef)), JSON.stringify(file), 0o600);
     this.#records.set(imageRef, record);
+    this.#unreadable.delete(fileName(imageRef));
   }
 
-  /** A file that cannot be read makes its image unknown, which is the safe side: credentials are asked for again. */
-  async #readAll(dir: string): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = [];
+  /** The image of a file that cannot be read is no preloaded one: credentials are asked for again. */
+  async #readAll<T>(dir: string, parse: (content: unknown, name: string) => T): Promise<T[]> {
+    const found: T[] = [];
     for (const name of await readdir(dir)) {
       if (!FILE_NAME.test(name)) continue;
       try {
-        found.push(JSON.parse(await readFile(join(dir, name), 'utf8')) as Record<string, unknown>);
+        found.push(parse(JSON.parse(await readFile(join(dir, name), 'utf8')), name));
       } catch (err) {
+        this.#unreadable.set(name, dir);
         this.#deps.log.warn('image pull record cannot be read', { path: join(dir, name), errno: errnoOf(err), err });
       }
     }
     return found;
   }
 }
+
+function pulledOf(content: unknown, name: string): PulledRecord {
+  const { imageRef, credentialMapping, lastUpdatedTime } = recordOf(content, 'the content');
+  if (typeof imageRef !== 'string' || fileName(imageRef) !== name)
+    throw damaged('imageRef is not what the file is named by');
+  return {
+    imageRef,
+    lastUpdatedTime: typeof lastUpdatedTime === 'string' ? lastUpdatedTime : apiTime(0),
+    credentialMapping: accessMapOf(credentialMapping ?? {}),
+  };
+}
+
+function intentOf(content: unknown, name: string): string {
+  const { image } = recordOf(content, 'the content');
+  if (typeof image !== 'string' || fileName(image) !== name) throw damaged('image is not what the file is named by');
+  return image;
+}
+
+function accessMapOf(value: unknown): AccessMap {
+  const map = recordOf(value, 'credentialMapping');
+  for (const [repository, access] of Object.entries(map)) {
+    const { kubernetesSecrets, kubernetesServiceAccounts } = recordOf(access, repository);
+    for (const list of [kubernetesSecrets ?? [], kubernetesServiceAccounts ?? []]) {
+      if (!Array.isArray(list)) throw damaged(`a list of ${repository} is none`);
+      for (const item of list) recordOf(item, `an item of ${repository}`);
+    }
+  }
+  return map as AccessMap;
+}
+
+function recordOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damaged(`${what} is no object`);
+  return value as Record<string, unknown>;
+}
+
+const damaged = (why: string): KubeletError => new KubeletError('invalid', why);

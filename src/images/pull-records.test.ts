@@ -1,0 +1,94 @@
+// Records of pulls that are damaged on disk: their images count as pulled, with credentials that nobody knows.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { PullRecords } from './pull-records.ts';
+
+const SECRET = { uid: 'u', namespace: 'default', name: 'one', credentialHash: 'h' };
+const made: string[] = [];
+
+after(() => {
+  for (const root of made) rmSync(root, { recursive: true, force: true });
+});
+
+/** An image pulled with a secret, and one whose pull was cut off. */
+async function setup(): Promise<{ again: () => Promise<PullRecords>; pulled: string; pulling: string }> {
+  const root = mkdtempSync(join(tmpdir(), 'kts-records-'));
+  made.push(root);
+  const again = async (): Promise<PullRecords> => {
+    const records = new PullRecords({ clock: systemClock, log: silentLogger }, root);
+    await records.load(async () => undefined);
+    return records;
+  };
+  const records = await again();
+  await records.allow('sha256:a', 'reg.io/a', { kubernetesSecrets: [SECRET] });
+  await records.begin('reg.io/b:1');
+  return { again, pulled: join(root, 'image_manager', 'pulled'), pulling: join(root, 'image_manager', 'pulling') };
+}
+
+function damage(dir: string, text: (good: string) => string): void {
+  for (const name of readdirSync(dir)) {
+    const good = readFileSync(join(dir, name), 'utf8');
+    assert.notEqual(text(good), good);
+    writeFileSync(join(dir, name), text(good));
+  }
+}
+
+const mapping =
+  (json: string) =>
+  (good: string): string =>
+    good.replace(/"credentialMapping":.*/, `"credentialMapping":${json}}`);
+
+describe('a pull record on disk', () => {
+  const rows: readonly (readonly [what: string, text: (good: string) => string])[] = [
+    ['empty', () => ''],
+    ['cut off', (good) => good.slice(0, 40)],
+    ['null', () => 'null'],
+    ['a list', () => '[]'],
+    ['without content', () => '{}'],
+    ['of another image', (good) => good.replace('sha256:a', 'sha256:b')],
+    ['with a mapping that is none', mapping('[]')],
+    ['with access that is none', mapping('{"reg.io/a":1}')],
+    ['with a list that is none', mapping('{"reg.io/a":{"kubernetesSecrets":1}}')],
+    ['with an item that is none', mapping('{"reg.io/a":{"kubernetesSecrets":[null]}}')],
+  ];
+  for (const [what, text] of rows)
+    it(`gives nobody access when it is damaged: ${what}`, async () => {
+      const { again, pulled } = await setup();
+      damage(pulled, text);
+      const records = await again();
+      assert.equal(records.records, 0);
+      assert.ok(records.ours('reg.io/a:1', 'sha256:a'), 'the image is no preloaded one, which everybody may use');
+      assert.ok(!records.ours('reg.io/c:1', 'sha256:c'));
+      await records.allow('sha256:a', 'reg.io/a', { nodePodsAccessible: true });
+      await records.prune(new Set(['sha256:a']), Infinity);
+      const later = await again();
+      assert.equal(later.recordOf('sha256:a')?.credentialMapping['reg.io/a']?.nodePodsAccessible, true);
+    });
+
+  it('goes with its image, damaged or not', async () => {
+    const { again, pulled } = await setup();
+    damage(pulled, () => 'null');
+    const records = await again();
+    await records.prune(new Set(['sha256:a']), Infinity);
+    assert.equal(readdirSync(pulled).length, 1);
+    await records.prune(new Set(), Infinity);
+    assert.deepEqual(readdirSync(pulled), []);
+    assert.ok(!records.ours('reg.io/a:1', 'sha256:a'));
+  });
+
+  it('of a pull that was cut off still tells that there was one when it is damaged', async () => {
+    const { again, pulling } = await setup();
+    damage(pulling, () => 'null');
+    const records = await again();
+    assert.ok(records.ours('reg.io/b:1', 'sha256:b'));
+    await records.begin('reg.io/b:1');
+    await records.failed('reg.io/b:1');
+    assert.ok(!records.ours('reg.io/b:1', 'sha256:b'));
+    assert.deepEqual(readdirSync(pulling), []);
+  });
+});
