@@ -109,4 +109,11 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['ends before the machine does'],
     with: 'shutdown',
   },
+  'no-start-with-damage': {
+    file: 'lib/latest-file.ts',
+    find: "if (errnoOf(err) !== 'ENOENT') this.#deps.log.warn(",
+    replace: "if (errnoOf(err) !== 'ENOENT') throw err; else this.#deps.log.warn(",
+    found: ['the agent does not end by itself', 'stops in time', 'wanted runs'],
+    with: 'upgrade',
+  },
 };

@@ -68,4 +68,12 @@ export const REGRESSIONS: readonly Regression[] = [
     bug: 'lists without a pause from a server that lags behind',
     args: ['--seed=610002', '--until=30m', '--stop=28m', '--pods=6', '--life=3m', '--fault-every=2m', ...PARTS],
   },
+  {
+    bug: 'a record of a pull that is damaged and keeps the agent from starting',
+    args: ['--seed=225', '--until=20m', '--stop=16m', '--with=upgrade,devices'],
+    actions: [
+      { atMs: 691_019.655_022_873_2, do: 'create', name: 'p4-1', kind: 'hooked', seed: 1_775_289_787 },
+      { atMs: 705_626.181_639_260_7, do: 'state-damaged', forMs: 1479, seed: 8_321_994 },
+    ],
+  },
 ];

@@ -38,6 +38,7 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
   process.on('unhandledRejection', crash);
   await furnish(world);
   if (also.includes('csi')) await furnishStorage(world, (...told) => inspector.report(...told));
+  world.state.report = (...told) => inspector.report(...told);
   world.agent.start();
   const { scheduler } = world;
   const actions = options.actions ?? drawActions(seed, profile);

@@ -30,7 +30,11 @@ export function watchDevices(world: World, report: Report): void {
     if (started?.state !== ContainerState.CONTAINER_RUNNING) return;
     const own = new Set(devicesOf(started));
     for (const other of own.size === 0 ? [] : world.running())
-      if (other !== started && devicesOf(other).some((device) => own.has(device)))
+      if (
+        other !== started &&
+        !world.state.forgotten.has(other.id) &&
+        devicesOf(other).some((device) => own.has(device))
+      )
         report('no device twice', `${podNameOf(started)} and ${podNameOf(other)} both have ${[...own].join()}`);
   };
   watchRefusals(world, report);

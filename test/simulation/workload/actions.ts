@@ -31,7 +31,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -140,6 +140,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   devices: Object.keys(DEVICE_KINDS),
   shutdown: [],
   drain: Object.keys(DRAIN_KINDS),
+  upgrade: [],
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -205,6 +206,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
   shutdown: ['node-shutdown', 'node-shutdown', 'node-shutdown-called-off', 'bus-away', 'agent-kill'],
   drain: ['agent-kill', 'agent-stop', 'power-cut', 'api-restart', 'api-answers-lost'],
+  upgrade: ['taken-over', 'taken-over', 'upgraded', 'upgraded', 'state-damaged'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

@@ -166,6 +166,10 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     },
     end: ({ logind }) => logind !== undefined && (logind.isReachable = true),
   },
+  'state-damaged': {
+    begin: (world, random, forMs) => world.restartAgent('kill', forMs / 2, () => world.state.damage(random)),
+    end: ({ state }) => state.repair(),
+  },
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {

@@ -14,6 +14,7 @@ import type { CsiDriver } from './csi-driver.ts';
 import { DevicePlugin } from './device-plugin.ts';
 import { Faults } from './faults.ts';
 import { SimLogind } from './logind.ts';
+import { StateFiles } from './state-files.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
 import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
@@ -48,6 +49,7 @@ export class World {
   csi: CsiDriver | undefined;
   devices: DevicePlugin | undefined;
   logind: SimLogind | undefined;
+  readonly state: StateFiles = new StateFiles(this);
   readonly faults: Faults = new Faults(this);
   /** Told of every call to the runtime. */
   onCall: (verb: string, request: unknown) => void = () => undefined;
@@ -190,8 +192,8 @@ export class World {
     if (status === 200) this.isCordoned = isWanted;
   }
 
-  /** Ends the agent, by the sword or by asking, and starts it again some time later. */
-  restartAgent(how: 'kill' | 'stop', forMs: number): void {
+  /** Ends the agent, by the sword or by asking, and starts it again some time later. `meanwhile`: just before that. */
+  restartAgent(how: 'kill' | 'stop', forMs: number, meanwhile: () => void = () => undefined): void {
     this.faults.disturb();
     if (how === 'kill') this.#killAgent();
     else this.agent.stop();
@@ -199,6 +201,7 @@ export class World {
       if (!this.isUp) return;
       // A stop that takes longer than systemd waits ends with SIGKILL.
       if (this.agent.isRunning) this.#killAgent();
+      meanwhile();
       this.agent.start();
     });
   }
