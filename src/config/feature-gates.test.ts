@@ -42,6 +42,21 @@ test('unknown and locked gates are refused', () => {
   );
 });
 
+test('gates of other components are known, with what they need: one map is often shared by all of them', () => {
+  const shared = { WorkloadWithJob: true, GenericWorkload: true, DRAListTypeAttributes: true, AtomicFIFO: true };
+  assert.deepEqual(gateErrors(shared), []);
+  assert.deepEqual(dependencyErrors(FeatureGates.fromKnown(shared)), []);
+  assert.deepEqual(dependencyErrors(FeatureGates.fromKnown({ WorkloadWithJob: true })), [
+    'WorkloadWithJob is enabled, but depends on features that are disabled: [GenericWorkload]',
+  ]);
+  assert.deepEqual(gateErrors({ InOrderInformers: false }), [
+    'cannot set feature gate InOrderInformers to false, feature is locked to true',
+  ]);
+  assert.equal(gateErrors({ HonorPVReclaimPolicy: true }).length, 1, 'gone since 1.36');
+  for (const all of [true, false])
+    assert.deepEqual(dependencyErrors(FeatureGates.fromKnown({ AllAlpha: all, AllBeta: true })), []);
+});
+
 test('a gate needs the gates it builds on', () => {
   assert.deepEqual(dependencyErrors(FeatureGates.fromKnown({ GracefulNodeShutdown: false })), [
     'GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]',

@@ -75,79 +75,126 @@ const OTHER_GATES = [
     'GA',
     true,
     true,
-    `AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors AuthorizeWithSelectors
-     BtreeWatchCache CRDValidationRatcheting CSIMigrationPortworx ConsistentListFromCache HonorPVReclaimPolicy
-     JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy JobSuccessPolicy LogarithmicScaleDown
-     MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread
-     OrderedNamespaceDeletion PodSchedulingReadiness RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation
-     ResilientWatchCacheInitialization SchedulerQueueingHints SeparateTaintEvictionController
-     ServiceAccountTokenNodeBinding ServiceTrafficDistribution StreamingCollectionEncodingToJSON
-     StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration TopologyAwareHints
-     PreferSameTrafficDistribution VolumeAttributesClass`,
+    `APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource AuthorizeNodeWithSelectors
+     AuthorizeWithSelectors BtreeWatchCache CRDValidationRatcheting ConsistentListFromCache
+     CustomResourceFieldSelectors DRAAdminAccess DeclarativeValidation DisableAllocatorDualWrite
+     ExternalServiceAccountTokenSigner InOrderInformers JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy
+     JobSuccessPolicy LogarithmicScaleDown MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator NFTablesProxyMode
+     NodeInclusionPolicyInPodTopologySpread OrderedNamespaceDeletion PodSchedulingReadiness
+     PreferSameTrafficDistribution RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation
+     ResilientWatchCacheInitialization RetryGenerateName SchedulerQueueingHints SeparateTaintEvictionController
+     ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
+     ServiceAccountTokenPodNodeInfo StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
+     StructuredAuthenticationConfiguration VolumeAttributesClass WinDSR WinOverlay`,
   ),
-  ...gates('GA', true, false, 'DisableAllocatorDualWrite'),
+  ...gates(
+    'GA',
+    true,
+    false,
+    `AllowServiceExternalIPs DRAPrioritizedList InformerResourceVersion MutatingAdmissionPolicy`,
+  ),
   ...gates(
     'Beta',
     true,
     false,
-    `AllowParsingUserUIDFromCertAuth APIResponseCompression APIServerIdentity APIServerTracing
-     ClearingNominatedNodeNameAfterBinding DRAAdminAccess DRAConsumableCapacity DRADeviceBindingConditions
-     DRADeviceTaints DRAPrioritizedList DRAResourceClaimDeviceStatus DRASchedulerFilterTimeout DeclarativeValidation
-     DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency ExternalServiceAccountTokenSigner
-     HPAConfigurableTolerance InformerResourceVersion ListFromCacheSnapshot MatchLabelKeysInPodTopologySpread
-     MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet NominatedNodeNameForExpectation
-     OpenAPIEnums PodDeletionCost PodTopologyLabelsAdmission PortForwardWebsockets RelaxedServiceNameValidation
-     RemoteRequestHeaderUID SchedulerAsyncAPICalls SchedulerAsyncPreemption SchedulerPopFromBackoffQ
-     SizeBasedListCostEstimate StorageVersionHash StructuredAuthenticationConfigurationEgressSelector
+    `APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
+     AuthorizePodWebsocketUpgradeCreatePermission CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding
+     ClientsAllowCARotation ClientsAllowTLSCacheGC ConstrainedImpersonation DRAConsumableCapacity
+     DRADeviceBindingConditions DRADeviceTaints DRAResourceClaimDeviceStatus
+     DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
+     DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency HPAConfigurableTolerance
+     InOrderInformersBatchProcess ListFromCacheSnapshot MatchLabelKeysInPodTopologySpread
+     MatchLabelKeysInPodTopologySpreadSelectorMerge MutablePodResourcesForSuspendedJobs
+     MutableSchedulingDirectivesForSuspendedJobs NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
+     PodDeletionCost PodTopologyLabelsAdmission PortForwardWebsockets RelaxedServiceNameValidation
+     RemoteRequestHeaderUID SchedulerAsyncPreemption SchedulerPopFromBackoffQ SizeBasedListCostEstimate
+     StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
+     StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison StorageVersionHash
+     StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
      StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
-     TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation WatchCacheInitializationPostStartHook
-     WatchList WinDSR WinOverlay`,
+     TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
+     UnlockWhileProcessingFIFO WatchCacheInitializationPostStartHook WatchList`,
   ),
   ...gates(
     'Beta',
     false,
     false,
-    `ConcurrentWatchObjectDecode CoordinatedLeaderElection DeclarativeValidationTakeover
-     MutatingAdmissionPolicy StorageVersionMigrator`,
+    `ConcurrentWatchObjectDecode CoordinatedLeaderElection DRADeviceTaintRules MaxUnavailableStatefulSet
+     SchedulerAsyncAPICalls StorageVersionMigrator`,
   ),
   ...gates(
     'Alpha',
     false,
     false,
-    `APIServingWithRoutine AllowUnsafeMalformedObjectDeletion CBORServingAndStorage ClientsAllowCBOR ClientsPreferCBOR
-     CloudControllerManagerWebhook ConstrainedImpersonation CrossNamespaceVolumeDataSource DRADeviceTaintRules
-     GangScheduling GenericWorkload HPAScaleToZero InOrderInformers InTreePluginPortworxUnregister
-     MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs NodeLifecycleControllerFixes OpportunisticBatching
-     PersistentVolumeClaimUnusedSinceTime StorageCapacityScoring StorageVersionAPI StrictIPCIDRValidation
-     UnknownVersionInteroperabilityProxy UserNamespacesPodSecurityStandards`,
+    `APIServingWithRoutine AllowUnsafeMalformedObjectDeletion CBORServingAndStorage ClientsAllowCBOR
+     ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+     ControllerManagerReleaseLeaderElectionLockOnExit CrossNamespaceVolumeDataSource DRAListTypeAttributes
+     DRAResourcePoolStatus GangScheduling GenericWorkload HPAScaleToZero ManifestBasedAdmissionControlConfig
+     MutablePVNodeAffinity PersistentVolumeClaimUnusedSinceTime ShardedListAndWatch StorageCapacityScoring
+     StorageVersionAPI TopologyAwareWorkloadScheduling VolumeLimitScaling WorkloadAwarePreemption WorkloadWithJob`,
   ),
   ...gates(
     'Deprecated',
     false,
     false,
-    `AllowInsecureKubeletCertificateSigningRequests AllowOverwriteTerminationGracePeriodSeconds
-     InPlacePodVerticalScalingAllocatedStatus KMSv1 LegacySidecarContainers SeparateCacheWatchRPC WindowsHostNetwork`,
+    `AllowInsecureKubeletCertificateSigningRequests DeclarativeValidationTakeover KMSv1 WindowsHostNetwork`,
   ),
-  ...gates('Deprecated', true, false, 'AggregatedDiscoveryRemoveBetaType StorageNamespaceIndex'),
-  ...gates('Deprecated', false, true, 'AllowServiceLBStatusOnNonLB WatchFromStorageWithoutResourceVersion'),
+  ...gates('Deprecated', true, false, 'ServiceCIDRStatusFieldWiping StorageNamespaceIndex'),
+  ...gates('Deprecated', false, true, 'AllowOverwriteTerminationGracePeriodSeconds SeparateCacheWatchRPC'),
+  ...gates('Deprecated', true, true, 'AggregatedDiscoveryRemoveBetaType'),
 ];
 
 export const GATES: ReadonlyMap<string, Gate> = new Map([...OTHER_GATES, ...NODE_GATES]);
 
 /** A gate that is on needs these to be on too. */
 export const GATE_NEEDS: Readonly<Record<string, readonly string[]>> = {
+  AuthorizeNodeWithSelectors: ['AuthorizeWithSelectors'],
   ClusterTrustBundleProjection: ['ClusterTrustBundle'],
+  DRAAdminAccess: ['DynamicResourceAllocation'],
+  DRAConsumableCapacity: ['DynamicResourceAllocation'],
+  DRADeviceBindingConditions: ['DynamicResourceAllocation', 'DRAResourceClaimDeviceStatus'],
+  DRADeviceTaintRules: ['DRADeviceTaints'],
+  DRADeviceTaints: ['DynamicResourceAllocation'],
   DRAExtendedResource: ['DynamicResourceAllocation'],
+  DRAListTypeAttributes: ['DynamicResourceAllocation'],
+  DRANodeAllocatableResources: ['DynamicResourceAllocation'],
+  DRAPartitionableDevices: ['DynamicResourceAllocation'],
+  DRAPrioritizedList: ['DynamicResourceAllocation'],
+  DRAResourceClaimGranularStatusAuthorization: ['DynamicResourceAllocation', 'DRAResourceClaimDeviceStatus'],
+  DRAResourcePoolStatus: ['DynamicResourceAllocation'],
+  DRASchedulerFilterTimeout: ['DynamicResourceAllocation'],
+  DRAWorkloadResourceClaims: ['DynamicResourceAllocation', 'GenericWorkload'],
+  DeclarativeValidationBeta: ['DeclarativeValidation'],
+  DeclarativeValidationTakeover: ['DeclarativeValidation'],
+  DisableAllocatorDualWrite: ['MultiCIDRServiceAllocator'],
   ExtendWebSocketsToKubelet: ['NodeDeclaredFeatures'],
+  GangScheduling: ['GenericWorkload'],
   GracefulNodeShutdownBasedOnPodPriority: ['GracefulNodeShutdown'],
   ImageVolumeWithDigest: ['ImageVolume'],
   InPlacePodLevelResourcesVerticalScaling: ['InPlacePodVerticalScaling', 'PodLevelResources', 'NodeDeclaredFeatures'],
+  InPlacePodVerticalScalingExclusiveCPUs: ['InPlacePodVerticalScaling'],
+  InPlacePodVerticalScalingExclusiveMemory: ['InPlacePodVerticalScaling'],
   InPlacePodVerticalScalingInitContainers: ['InPlacePodVerticalScaling', 'NodeDeclaredFeatures'],
+  MatchLabelKeysInPodTopologySpreadSelectorMerge: ['MatchLabelKeysInPodTopologySpread'],
   PodCertificateRequest: ['AuthorizeNodeWithSelectors'],
   PodLevelResourceManagers: ['PodLevelResources'],
+  PodLifecycleSleepActionAllowZero: ['PodLifecycleSleepAction'],
+  ProcMountType: ['UserNamespacesSupport'],
   ResourceHealthStatus: ['DynamicResourceAllocation'],
   ResourceHealthStatusMessage: ['ResourceHealthStatus'],
   RestartAllContainersOnContainerExits: ['ContainerRestartRules', 'NodeDeclaredFeatures'],
+  ServiceAccountTokenNodeBinding: ['ServiceAccountTokenNodeBindingValidation'],
+  StaleControllerConsistencyDaemonSet: ['AtomicFIFO'],
+  StaleControllerConsistencyJob: ['AtomicFIFO'],
+  StaleControllerConsistencyReplicaSet: ['AtomicFIFO'],
+  StaleControllerConsistencyStatefulSet: ['AtomicFIFO'],
+  StorageVersionAPI: ['APIServerIdentity'],
+  StructuredAuthenticationConfigurationEgressSelector: ['StructuredAuthenticationConfiguration'],
+  StructuredAuthenticationConfigurationJWKSMetrics: ['StructuredAuthenticationConfiguration'],
+  TopologyAwareWorkloadScheduling: ['GenericWorkload'],
+  UnknownVersionInteroperabilityProxy: ['APIServerIdentity'],
   UserNamespacesHostNetworkSupport: ['UserNamespacesSupport', 'NodeDeclaredFeatures'],
   WindowsGracefulNodeShutdown: ['GracefulNodeShutdown'],
+  WorkloadAwarePreemption: ['GangScheduling'],
+  WorkloadWithJob: ['GenericWorkload'],
 };
