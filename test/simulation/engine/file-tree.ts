@@ -28,10 +28,15 @@ export type Found = {
   readonly path: string;
 };
 
+/** A path that was found. What its last name stands for is looked up again when that directory has changed. */
+type Known = { found: Found; inParent: number };
+
 /** A journal commits names after this long, and data is written back after that. */
 const NAMES_MS = 5000;
 const DATA_MS = 30_000;
 const MAX_LINKS = 40;
+/** Paths of what is long gone are forgotten. */
+const MOST_KNOWN = 5000;
 const BY_DESCRIPTOR = '/proc/self/fd/';
 const FIRST_FD = 20;
 
@@ -45,7 +50,7 @@ export class FileTree {
   readonly #dirty = new Set<Inode>();
   readonly #watchers = new Map<Inode, Set<EventEmitter>>();
   /** Where paths lead: the same ones are asked for all the time. */
-  readonly #known = new Map<string, Found>();
+  readonly #known = new Map<string, Known>();
   readonly root: Inode;
   /** Of names and mounts, so far. */
   changes = 0;
@@ -163,10 +168,23 @@ export class FileTree {
     if (path.startsWith(BY_DESCRIPTOR)) return this.#below(path, syscall, follow) ?? this.#walk(path, syscall, follow);
     const key = follow ? path : `${path}\0`;
     const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && this.#isRight(known, follow)) return known.found;
     const found = this.#walk(path, syscall, follow);
-    this.#known.set(key, found);
+    if (this.#known.size > MOST_KNOWN) this.#known.clear();
+    this.#known.set(key, { found, inParent: found.parent.nameChanges });
     return found;
+  }
+
+  /** Directories on the way are the same ones, or nothing would be known. */
+  #isRight(known: Known, follow: boolean): boolean {
+    const { parent, name, inode } = known.found;
+    if (known.inParent === parent.nameChanges || name === '.') return true;
+    const child = parent.entries.get(name);
+    if (child?.kind === 'symlink' && follow) return false;
+    const now = child === undefined ? undefined : this.#top(child);
+    if (now !== inode) known.found = { ...known.found, inode: now };
+    known.inParent = parent.nameChanges;
+    return true;
   }
 
   /** One plain name in a directory that is held open, which is nearly all that is asked for by descriptor. */
@@ -183,10 +201,16 @@ export class FileTree {
     return { inode, parent, name, path: held.path === '/' ? `/${name}` : `${held.path}/${name}` };
   }
 
-  /** Names or mounts are others now. */
+  /** Mounts are others now, or a name that paths lead through: paths have to be followed again. */
   #changed(): void {
     this.changes++;
     this.#known.clear();
+  }
+
+  /** A name in this directory stands for something else now. */
+  #renamed(dir: Inode, was: Inode | undefined): void {
+    dir.nameChanges++;
+    if (was?.kind === 'dir' || was?.kind === 'symlink') this.#known.clear();
   }
 
   #walk(path: string, syscall: string, follow: boolean, links = 0): Found {
@@ -290,6 +314,7 @@ export class FileTree {
   /** Puts an inode under a name. */
   enter(parent: Inode, name: string, inode: Inode): void {
     this.#touch(parent);
+    this.#renamed(parent, parent.entries.get(name));
     parent.entries.set(name, inode);
     inode.name = name;
     inode.parent = parent;
@@ -299,6 +324,7 @@ export class FileTree {
   leave(parent: Inode, name: string): void {
     this.#touch(parent);
     const inode = parent.entries.get(name);
+    this.#renamed(parent, inode);
     parent.entries.delete(name);
     if (inode !== undefined && inode.parent === parent) inode.nlink--;
     this.#tell(parent, 'rename', name);
@@ -352,6 +378,7 @@ export class FileTree {
       this.leave(b.parent, b.name);
     }
     this.#touch(a.parent);
+    this.#renamed(a.parent, moved);
     a.parent.entries.delete(a.name);
     this.#tell(a.parent, 'rename', a.name);
     this.enter(b.parent, b.name, moved);
@@ -368,6 +395,7 @@ export class FileTree {
     const { inode: there, parent, name } = this.find(to, 'link', false);
     if (there !== undefined) fail('EEXIST', 'link', to);
     this.#touch(parent);
+    this.#renamed(parent, undefined);
     parent.entries.set(name, inode);
     inode.nlink++;
   }
@@ -401,7 +429,7 @@ export class FileTree {
 
   /** Remembers what is on disk before the first change that is not. */
   #touch(inode: Inode): void {
-    if (inode.kind === 'dir') this.#changed();
+    if (inode.kind === 'dir') this.changes++;
     if (!inode.fs.durable) return;
     const now = this.#uptime();
     const limit = inode.kind === 'dir' ? NAMES_MS : DATA_MS;

@@ -35,6 +35,8 @@ export class Inode {
   /** Of a file that the kernel makes up when it is read. */
   generate: (() => string) | undefined;
   readonly entries = new Map<string, Inode>();
+  /** Of the names in this directory, so far. */
+  nameChanges = 0;
   parent: Inode | undefined;
   name = '';
   target = '';

@@ -9,8 +9,8 @@ export type Command = (command: string, args: readonly string[]) => { code: numb
 
 /** Something that takes calls on a socket path or an address. */
 export type Listener = {
-  /** A method called on it; `gone` aborts when the caller left. */
-  call(path: string, request: Uint8Array, send: (message: Uint8Array) => void, gone: AbortSignal): Promise<void>;
+  /** A method called on it, with messages that are its own; `gone` aborts when the caller left. */
+  call(path: string, request: unknown, send: (message: unknown) => void, gone: AbortSignal): Promise<void>;
   /** Told to all connections when it closes. */
   readonly ended: EventEmitter;
 };

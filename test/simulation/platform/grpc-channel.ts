@@ -1,11 +1,11 @@
-// `lib/grpc/channel.ts` without sockets: a call goes to the listener of its socket path, both ways as encoded messages that
-// take their time. What a caller sees of deadlines, aborts and broken connections is as with the real one.
+// `lib/grpc/channel.ts` without sockets: a call goes to the listener of its socket path, both ways as messages of their own
+// that take their time. What a caller sees of deadlines, aborts and broken connections is as with the real one.
 import type { CallOptions, ChannelOptions } from '../../../src/lib/grpc/channel.ts';
 import type { Rpc } from '../../../src/lib/grpc/rpc.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
-import { decode, encode } from '../../../src/lib/proto/codec.ts';
 import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import { machine } from '../engine/machine.ts';
+import { passOn } from './messages.ts';
 
 const LATENCY_MS = 0.3;
 const LEAST_MS = LATENCY_MS / 2;
@@ -68,7 +68,7 @@ export class GrpcChannel {
     o.signal.throwIfAborted();
     const { scheduler } = machine();
     const { owner, world } = scheduler;
-    const sent = encode(rpc.request, request);
+    const sent = passOn(rpc.request, request);
     const gone = new AbortController();
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -115,7 +115,7 @@ export class GrpcChannel {
         () => {
           if (isOver) return;
           listener
-            .call(rpc.path, sent, (bytes) => back(() => onMessage(decode(rpc.response, bytes as Buffer))), gone.signal)
+            .call(rpc.path, sent, (message) => back(() => onMessage(message as Res)), gone.signal)
             .then(
               () => back(() => finish()),
               (err: Error) => back(() => finish(err)),

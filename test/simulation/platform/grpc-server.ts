@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events';
 import { messageOf } from '../../../src/lib/errors.ts';
 import { GrpcMethods } from '../../../src/lib/grpc/methods.ts';
 import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
-import { decode, encode } from '../../../src/lib/proto/codec.ts';
 import { later, machine, type Listener } from '../engine/machine.ts';
+import { passOn } from './messages.ts';
 
 export class GrpcServer extends GrpcMethods {
   #listener: Listener | undefined;
@@ -43,11 +43,11 @@ export class GrpcServer extends GrpcMethods {
     });
   }
 
-  async #serve(path: string, bytes: Uint8Array, send: (message: Uint8Array) => void, gone: AbortSignal): Promise<void> {
+  async #serve(path: string, request: unknown, send: (message: unknown) => void, gone: AbortSignal): Promise<void> {
     const handler = this.handlerOf(path);
     try {
-      await handler.run(decode(handler.rpc.request, bytes as Buffer), gone, (message) => {
-        send(encode(handler.rpc.response, message));
+      await handler.run(request, gone, (message) => {
+        send(passOn(handler.rpc.response, message));
         return 0;
       });
     } catch (err) {
