@@ -1,7 +1,7 @@
 // The image manager's metric families.
 import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
 
-const PULL_BUCKETS = [1, 5, 10, 20, 30, 60, 180, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
+const PULL_BUCKETS = [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 

@@ -1,5 +1,5 @@
 // Counters of what was started and what failed, under the names dashboards know.
-import { exponentialBuckets, type Registry } from '../lib/metrics.ts';
+import type { Registry } from '../lib/metrics.ts';
 import type { RuntimeMetrics } from './needs.ts';
 
 export function runtimeMetrics(registry: Registry): RuntimeMetrics {
@@ -28,7 +28,6 @@ export function runtimeMetrics(registry: Registry): RuntimeMetrics {
     'kubelet_run_podsandbox_duration_seconds',
     'Duration in seconds of the run_podsandbox operations, by RuntimeClass.Handler',
     ['runtime_handler'],
-    exponentialBuckets(0.005, 2.5, 14),
   );
   const sandboxErrors = registry.counter(
     'kubelet_run_podsandbox_errors_total',
