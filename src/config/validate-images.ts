@@ -11,11 +11,11 @@ export function allowlistErrors(c: KubeletConfig, gates: FeatureGates): string[]
     const errors: string[] = [];
     if (policy !== '')
       errors.push(
-        "imagePullCredentialsVerificationPolicy can't be set when the feature gate KubeletEnsureSecretPulledImages is disabled",
+        '`imagePullCredentialsVerificationPolicy` must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled',
       );
     if (list.length > 0)
       errors.push(
-        "preloadedImagesVerificationAllowlist can't be set when the feature gate KubeletEnsureSecretPulledImages is disabled",
+        '`preloadedImagesVerificationAllowlist` must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled',
       );
     return errors;
   }
@@ -26,12 +26,14 @@ export function allowlistErrors(c: KubeletConfig, gates: FeatureGates): string[]
     );
   if (list.length > 0 && policy !== 'NeverVerifyAllowlistedImages')
     errors.push(
-      'can\'t set preloadedImagesVerificationAllowlist if imagePullCredentialsVerificationPolicy is not "NeverVerifyAllowlistedImages"',
+      'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"',
     );
   for (const pattern of list) {
     const why = patternError(pattern);
     if (why !== undefined)
-      errors.push(`invalid image pattern ${JSON.stringify(pattern)} in preloadedImagesVerificationAllowlist: ${why}`);
+      errors.push(
+        `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${JSON.stringify(pattern)}: ${why}`,
+      );
   }
   return errors;
 }

@@ -55,7 +55,9 @@ const NOT_NEGATIVE = [
   ['registryPullQPS', 'registry-qps'],
 ] as const;
 
-const numbers: Rule = (c, _gates, report) => {
+const DEFAULT_CFS_PERIOD_MS = 100;
+
+const numbers: Rule = (c, gates, report) => {
   if (c.nodeLeaseDurationSeconds <= 0) report('nodeLeaseDurationSeconds must be greater than 0');
   for (const [field, flag] of NOT_NEGATIVE)
     if (c[field] < 0) report(`${field} (--${flag}) ${c[field]} must not be a negative number`);
@@ -72,10 +74,12 @@ const numbers: Rule = (c, _gates, report) => {
   inRange('iptablesDropBit', 'iptables-drop-bit', 0, 31);
   inRange('iptablesMasqueradeBit', 'iptables-masquerade-bit', 0, 31);
   inRange('oomScoreAdj', 'oom-score-adj', -1000, 1000);
-  if (c.cpuCFSQuotaPeriodMs < 1 || c.cpuCFSQuotaPeriodMs > 1000)
-    report(
-      `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${formatDurationMs(c.cpuCFSQuotaPeriodMs)}} must be between 1ms and 1sec, inclusive`,
-    );
+  const period = `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${formatDurationMs(c.cpuCFSQuotaPeriodMs)}}`;
+  if (!gates.enabled('CustomCPUCFSQuotaPeriod')) {
+    if (c.cpuCFSQuotaPeriodMs !== DEFAULT_CFS_PERIOD_MS)
+      report(`${period} requires feature gate CustomCPUCFSQuotaPeriod`);
+  } else if (c.cpuCFSQuotaPeriodMs < 1 || c.cpuCFSQuotaPeriodMs > 1000)
+    report(`${period} must be between 1ms and 1sec, inclusive`);
   if (c.nodeStatusMaxImages < -1)
     report(`nodeStatusMaxImages (--node-status-max-images) ${c.nodeStatusMaxImages} must be -1 or greater`);
   if (c.memoryThrottlingFactor <= 0 || c.memoryThrottlingFactor > 1)
@@ -131,10 +135,10 @@ const choices: Rule = (c, gates, report) => {
     );
   if (!['None', 'TieredReservation'].includes(c.memoryReservationPolicy))
     report(
-      `memoryReservationPolicy ${JSON.stringify(c.memoryReservationPolicy)} must be one of: "None" or "TieredReservation"`,
+      `option ${JSON.stringify(c.memoryReservationPolicy)} specified for memoryReservationPolicy. Valid options are "None" or "TieredReservation"`,
     );
   else if (c.memoryReservationPolicy === 'TieredReservation' && !gates.enabled('MemoryQoS'))
-    report('memoryReservationPolicy "TieredReservation" requires feature gate MemoryQoS');
+    report('memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled');
   if (c.containerRuntimeEndpoint === '') report('the containerRuntimeEndpoint was not specified or empty');
   if (c.enableSystemLogQuery && !gates.enabled('NodeLogQuery'))
     report('NodeLogQuery feature gate is required for enableSystemLogQuery');
