@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { environmentOf } from '../config/environment.fixture.ts';
-import { internalIps, notReadyReasons, pressureOf } from './node-facts.ts';
+import { hostIps, notReadyReasons, pressureOf } from './node-facts.ts';
 import { nodeOptions } from './node-options.ts';
 
 describe('why a node is not ready', () => {
@@ -32,14 +32,48 @@ describe('pressure', () => {
     it(shown.join(' and ') || 'none', () => assert.deepEqual(pressureOf(shown), expected));
 });
 
-it('the IPs of a node are its internal ones', () => {
-  assert.deepEqual(internalIps(undefined), []);
-  const addresses = [
-    { type: 'Hostname', address: 'n' },
-    { type: 'InternalIP', address: '10.0.0.1' },
-    { type: 'ExternalIP', address: '192.0.2.1' },
-  ];
-  assert.deepEqual(internalIps(addresses), ['10.0.0.1']);
+describe('the IPs by which pods know their node', () => {
+  const [internal, external] = ['InternalIP', 'ExternalIP'];
+  for (const [name, addresses, expected] of [
+    ['none are known', [], []],
+    [
+      'internal before external',
+      [
+        ['Hostname', 'n'],
+        [external, '192.0.2.1'],
+        [internal, '10.0.0.1'],
+      ],
+      ['10.0.0.1'],
+    ],
+    ['external where there is nothing else', [[external, '192.0.2.1']], ['192.0.2.1']],
+    [
+      'one of each family, of several networks',
+      [
+        [internal, '10.0.0.1'],
+        [internal, '10.1.0.1'],
+        [internal, 'fd00::1'],
+        [internal, 'fd01::1'],
+      ],
+      ['10.0.0.1', 'fd00::1'],
+    ],
+    [
+      'the other family from outside',
+      [
+        [internal, '10.0.0.1'],
+        [external, '2001:db8::1'],
+      ],
+      ['10.0.0.1', '2001:db8::1'],
+    ],
+    [
+      'what is no address',
+      [
+        [internal, 'n.example'],
+        [internal, '10.0.0.1'],
+      ],
+      ['10.0.0.1'],
+    ],
+  ] as const)
+    it(name, () => assert.deepEqual(hostIps(addresses.map(([type, address]) => ({ type, address }))), expected));
 });
 
 describe('how a node wants to be registered', () => {

@@ -1,4 +1,5 @@
 // Reads everything a status report says about the node, from the parts that know it.
+import { isIP } from 'node:net';
 import type { NodeAddress, RuntimeHandlerStatus } from '../core/node.ts';
 import type { ResourceList } from '../core/pod.ts';
 import type { HostFacts } from '../host/host-facts.ts';
@@ -79,7 +80,7 @@ export class NodeFactsReader {
   }
 
   nodeIps(): readonly string[] {
-    return internalIps(this.#latest?.addresses);
+    return hostIps(this.#latest?.addresses);
   }
 
   #addresses(network: HostNetwork): Pick<NodeFacts, 'addresses'> {
@@ -93,8 +94,18 @@ export class NodeFactsReader {
   }
 }
 
-export const internalIps = (addresses: readonly NodeAddress[] = []): readonly string[] =>
-  addresses.filter((a) => a.type === 'InternalIP').map((a) => a.address);
+/**
+ * The addresses by which pods know their node: internal ones before external ones, and of several of one family the first.
+ * The API server takes no status with more.
+ */
+export function hostIps(addresses: readonly NodeAddress[] = []): readonly string[] {
+  const of = (type: string): readonly string[] =>
+    addresses.filter((a) => a.type === type && isIP(a.address) !== 0).map((a) => a.address);
+  const [first, ...rest] = [...of('InternalIP'), ...of('ExternalIP')];
+  if (first === undefined) return [];
+  const other = rest.find((ip) => isIP(ip) !== isIP(first));
+  return other === undefined ? [first] : [first, other];
+}
 
 export const pressureOf = (shown: readonly string[]): Pressure => ({
   memory: shown.includes('MemoryPressure'),

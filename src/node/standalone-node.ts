@@ -4,7 +4,7 @@ import type { Node, NodeAddress } from '../core/node.ts';
 import type { ResourceList } from '../core/pod.ts';
 import { goArch } from '../host/host-facts.ts';
 import { nodeAddresses, parseNodeIps, readHostNetwork } from './addresses.ts';
-import { internalIps } from './node-facts.ts';
+import { hostIps } from './node-facts.ts';
 
 export type StandaloneNodeDeps = {
   readonly resources: { capacityList(): ResourceList; allocatableList(): ResourceList };
@@ -21,7 +21,7 @@ export async function createStandaloneNode(
   const { flags, nodeName } = env;
   const wanted = { hostname: nodeName, nodeIps: parseNodeIps(flags.nodeIp), externalCloud: false };
   const addresses = nodeAddresses(wanted, await readHostNetwork(nodeName), []);
-  const nodeIps = internalIps(addresses);
+  const nodeIps = hostIps(addresses);
   return { node: () => standaloneNode(env, deps, addresses), nodeIps: () => nodeIps };
 }
 
