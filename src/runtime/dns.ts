@@ -25,11 +25,11 @@ export const MISSING_CLUSTER_DNS =
 
 const unique = (items: readonly string[]): string[] => [...new Set(items)];
 
-/** Reads resolv.conf: every nameserver, the last search line, the options of all lines. */
+/** Reads resolv.conf: every nameserver, the last search line, the options of all lines, of each the last. */
 export function parseResolvConf(text: string): DnsConfig {
   const servers: string[] = [];
   let searches: string[] = [];
-  let options: string[] = [];
+  const options = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [key, ...rest] = line
       .replace(/[#;].*$/, '')
@@ -38,9 +38,9 @@ export function parseResolvConf(text: string): DnsConfig {
     if (key === 'nameserver' && rest[0] !== undefined) servers.push(rest[0]);
     else if (key === 'search')
       searches = rest.map((s) => (s === '.' ? s : s.replace(/\.$/, ''))).filter((s) => s !== '.' && s !== '');
-    else if (key === 'options') options = [...options, ...rest];
+    else if (key === 'options') for (const option of rest) options.set(option.split(':', 1)[0] ?? '', option);
   }
-  return { servers, searches, options: unique(options) };
+  return { servers, searches, options: [...options.values()] };
 }
 
 export function podDns(pod: Pod, facts: DnsFacts): PodDns {

@@ -113,4 +113,6 @@ describe('dns', () => {
   });
   it('comments and blank lines', () =>
     assert.deepEqual(parseResolvConf('# x\n\n; y\nnameserver 1.1.1.1 # z\nnameserver\n').servers, ['1.1.1.1']));
+  it('of an option that is given twice the last counts', () =>
+    assert.deepEqual(parseResolvConf('options ndots:1 rotate\noptions ndots:3\n').options, ['ndots:3', 'rotate']));
 });
