@@ -213,6 +213,27 @@ describe('mounts', () => {
         { containerPath: '/end', hostPath: '/h/end', selinuxRelabel: selinux },
       ]);
     });
+  it('mounts of device plugins belong to the users of the pod, too', () => {
+    const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
+    const { mounts } = containerConfig(
+      {
+        pod: podOf(),
+        container: { name: 'a' },
+        restartCount: 0,
+        imageRef: 'i',
+        imageUser: { username: '' },
+        env: new Map(),
+        volumes: new Map(),
+        volumeMounts: [],
+        hostsFile: undefined,
+        terminationLog: undefined,
+        additions: { mounts: [{ containerPath: '/dev/x', hostPath: '/dev/x' }] },
+        userns: { uids: ids, gids: ids },
+      },
+      FACTS,
+    );
+    assert.deepEqual(mounts, [{ containerPath: '/dev/x', hostPath: '/dev/x', uidMappings: ids, gidMappings: ids }]);
+  });
   it('propagation and recursive read-only', () => {
     const got = mounted([
       { name: 'v', mountPath: '/a', mountPropagation: 'Bidirectional' },

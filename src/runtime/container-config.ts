@@ -97,7 +97,7 @@ function mounts(input: ContainerInput, { selinux: selinuxRelabel }: ContainerFac
   const mountsHosts = own.some((mount) => mount.containerPath === HOSTS_PATH);
   if (input.hostsFile !== undefined && !mountsHosts)
     own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, selinuxRelabel, ...idMappings(userns) });
-  own.push(...(input.additions.mounts ?? []));
+  own.push(...(input.additions.mounts ?? []).map((mount) => ({ ...mount, ...idMappings(userns) })));
   const path = container.terminationMessagePath;
   if (input.terminationLog !== undefined && path)
     own.push({ containerPath: path, hostPath: input.terminationLog, selinuxRelabel, ...idMappings(userns) });
