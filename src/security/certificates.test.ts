@@ -238,6 +238,26 @@ describe('certificate rules', () => {
     assert.equal(covers({ leaf }, { ...template, ipAddresses: ['10.0.0.1'] }), false);
     assert.equal(covers({ leaf }, { ...template, commonName: 'x' }), false);
   });
+
+  it('a certificate of more organizations than were asked for need not be replaced', () => {
+    const keys = newKeyPair();
+    const validity = { notBeforeMs: START, notAfterMs: START + HOUR };
+    const certificatePem = selfSignedAuthority({ commonName: 'ca' }, keys, validity);
+    const leaf = new X509Certificate(
+      issueCertificate(
+        { certificatePem, privateKey: keys.privateKey },
+        {
+          ...validity,
+          subject: { commonName: 'system:node:n', organizations: ['site', 'system:nodes'] },
+          publicKey: keys.publicKey,
+          usages: ['clientAuth'],
+        },
+      ),
+    );
+    const template = { commonName: 'system:node:n', organizations: ['system:nodes'], dnsNames: [], ipAddresses: [] };
+    assert.equal(covers({ leaf }, template), true);
+    assert.equal(covers({ leaf }, { ...template, organizations: ['other'] }), false);
+  });
 });
 
 describe('identity', () => {
