@@ -33,6 +33,8 @@ export type ClusterAccess = {
   readonly server: string;
   /** PEM text; absent means the system's certificate authorities. */
   readonly ca?: string;
+  /** Where that text was read, unless it is part of the kubeconfig. */
+  readonly caFile?: string;
   readonly insecure: boolean;
   readonly tlsServerName?: string;
   readonly proxyUrl?: string;
@@ -68,6 +70,7 @@ export async function resolveKubeconfig(text: string, path: string): Promise<Clu
   if (server === undefined || !URL.canParse(server)) throw invalid(path, `cluster has no valid server address`);
   const base = dirname(path);
   const ca = await pem(cluster, 'certificate-authority', base);
+  const caFile = cluster['certificate-authority-data'] ? undefined : filePath(cluster['certificate-authority'], base);
   const tlsServerName = str(cluster['tls-server-name']);
   const proxyUrl = str(cluster['proxy-url']);
   const namespace = str(context['namespace']);
@@ -75,6 +78,7 @@ export async function resolveKubeconfig(text: string, path: string): Promise<Clu
     server: server.replace(/\/+$/, ''),
     insecure: cluster['insecure-skip-tls-verify'] === true,
     ...(ca === undefined ? {} : { ca }),
+    ...(caFile === undefined ? {} : { caFile }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
     ...(proxyUrl === undefined ? {} : { proxyUrl: validProxy(proxyUrl, path) }),
     ...(namespace === undefined ? {} : { namespace }),

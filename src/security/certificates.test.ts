@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { RecordingClient, type Call } from '../kube/recording-client.ts';
-import { systemClock } from '../lib/clock.ts';
+import { systemClock, type Clock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { issueCertificate, selfSignedAuthority, subjectOf } from '../lib/x509/certificate.ts';
@@ -280,16 +280,17 @@ describe('bootstrap', () => {
   const openBootstrap = async (): Promise<{
     dir: string;
     signer: Signer;
-    go: (rotate: boolean) => Promise<void>;
+    client: { text: () => Promise<string> };
+    go: (rotate: boolean, clock?: Clock) => Promise<void>;
   }> => {
     const dir = await fresh();
     const signer = new Signer(systemClock);
     const store = new CertificateStore(dir, 'kubelet-client');
     await writeFile(join(dir, 'bootstrap'), config('"token":"t"'));
     const client = Object.assign(signer.client, { text: () => Promise.resolve('ok') });
-    const go = (rotate: boolean): Promise<void> =>
+    const go = (rotate: boolean, clock: Clock = systemClock): Promise<void> =>
       bootstrapClient(
-        { connect: () => client, store, clock: systemClock, log },
+        { connect: () => client, store, clock, log },
         {
           kubeconfig: join(dir, 'kubeconfig'),
           bootstrapKubeconfig: join(dir, 'bootstrap'),
@@ -299,7 +300,7 @@ describe('bootstrap', () => {
         },
         signal,
       );
-    return { dir, signer, go };
+    return { dir, signer, client, go };
   };
 
   it('with rotation: writes the kubeconfig at once', async () => {
@@ -324,6 +325,30 @@ describe('bootstrap', () => {
     );
     await t.go(false);
     assert.equal(t.signer.posted.length, 1);
+  });
+
+  it('without rotation: a server that does not say how it is is asked all the same, after a minute', async () => {
+    const t = await openBootstrap();
+    t.client.text = () => Promise.reject(new Error('forbidden'));
+    const clock = new ManualClock(START);
+    const done = t.go(false, clock);
+    await steps(clock, 1000, () => t.signer.posted.length === 1);
+    await done;
+    assert.ok(clock.now() - START >= 60_000);
+  });
+
+  it('an authority in a file of its own stays there', async () => {
+    const t = await openBootstrap();
+    const ca = selfSignedAuthority({ commonName: 'ca' }, newKeyPair(), {
+      notBeforeMs: START,
+      notAfterMs: START + HOUR,
+    });
+    await writeFile(join(t.dir, 'ca.crt'), ca);
+    const inFile = config('"token":"t"').replace('"https://h:1"', '"https://h:1","certificate-authority":"ca.crt"');
+    await writeFile(join(t.dir, 'bootstrap'), inFile);
+    await t.go(true);
+    const { ca: read, caFile } = await loadKubeconfig(join(t.dir, 'kubeconfig'));
+    assert.deepEqual([read, caFile], [ca, join(t.dir, 'ca.crt')]);
   });
 
   it('an own kubeconfig with a token is used as it is', async () => {

@@ -7,7 +7,6 @@ import { stringify } from 'yaml';
 import { withDeadline } from '../lib/abort.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { newKeyPair, privateKeyPem, publicKeyDer, type KeyPair } from '../lib/x509/keys.ts';
 import { loadKubeconfig, type ClusterAccess } from '../kube/kubeconfig.ts';
@@ -89,8 +88,9 @@ async function obtainOnce(
   await rm(keyPath, { force: true });
 }
 
+/** A server that does not say how it is may sign certificates all the same. */
 async function waitForServer(
-  { clock }: BootstrapDeps,
+  { clock, log }: BootstrapDeps,
   client: { text(path: string, signal: AbortSignal): Promise<string> },
   signal: AbortSignal,
 ): Promise<void> {
@@ -104,7 +104,7 @@ async function waitForServer(
   };
   await withDeadline(clock, signal, HEALTH_WAIT_MS, wait).catch((err: unknown) => {
     signal.throwIfAborted();
-    throw new KubeletError('unavailable', 'the API server did not become healthy in time', { cause: err });
+    log.warn('the API server did not become healthy in time', { err });
   });
 }
 
@@ -127,10 +127,16 @@ function requestName(keys: KeyPair, template: CertificateTemplate, usages: reado
   return `node-csr-${hash.digest('base64url')}`;
 }
 
+/** A file stays a file: whoever replaces the cluster's authority replaces it there. */
+function authorityOf({ ca, caFile }: ClusterAccess): Record<string, string> {
+  if (caFile !== undefined) return { 'certificate-authority': caFile };
+  return ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+}
+
 async function writeKubeconfig(path: string, access: ClusterAccess, pemPath: string): Promise<void> {
   const cluster = {
     server: access.server,
-    ...(access.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(access.ca).toString('base64') }),
+    ...authorityOf(access),
     ...(access.insecure ? { 'insecure-skip-tls-verify': true } : {}),
     ...(access.tlsServerName === undefined ? {} : { 'tls-server-name': access.tlsServerName }),
     ...(access.proxyUrl === undefined ? {} : { 'proxy-url': access.proxyUrl }),
