@@ -29,14 +29,19 @@ export type Found = {
 };
 
 /** A path that was found. What its last name stands for is looked up again when that directory has changed. */
-type Known = { found: Found; inParent: number };
+type Known = {
+  found: Found;
+  inParent: number;
+  /** Of changes of symbolic links, where one was followed. */
+  readonly links: number | undefined;
+};
 
 /** A journal commits names after this long, and data is written back after that. */
 const NAMES_MS = 5000;
 const DATA_MS = 30_000;
 const MAX_LINKS = 40;
 /** Paths of what is long gone are forgotten. */
-const MOST_KNOWN = 5000;
+const MOST_KNOWN = 20_000;
 const BY_DESCRIPTOR = '/proc/self/fd/';
 const FIRST_FD = 20;
 
@@ -51,6 +56,9 @@ export class FileTree {
   readonly #watchers = new Map<Inode, Set<EventEmitter>>();
   /** Where paths lead: the same ones are asked for all the time. */
   readonly #known = new Map<string, Known>();
+  /** The walk that was made last led through a symbolic link. */
+  #followed = false;
+  #linkChanges = 0;
   readonly root: Inode;
   /** Of names and mounts, so far. */
   changes = 0;
@@ -169,15 +177,18 @@ export class FileTree {
     const key = follow ? path : `${path}\0`;
     const known = this.#known.get(key);
     if (known !== undefined && this.#isRight(known, follow)) return known.found;
+    this.#followed = false;
     const found = this.#walk(path, syscall, follow);
     if (this.#known.size > MOST_KNOWN) this.#known.clear();
-    this.#known.set(key, { found, inParent: found.parent.nameChanges });
+    const links = this.#followed ? this.#linkChanges : undefined;
+    this.#known.set(key, { found, inParent: found.parent.nameChanges, links });
     return found;
   }
 
-  /** Directories on the way are the same ones, or nothing would be known. */
+  /** A directory on the way that was removed was empty then: the last one is gone, too. */
   #isRight(known: Known, follow: boolean): boolean {
     const { parent, name, inode } = known.found;
+    if (parent.isGone || (known.links !== undefined && known.links !== this.#linkChanges)) return false;
     if (known.inParent === parent.nameChanges || name === '.') return true;
     const child = parent.entries.get(name);
     if (child?.kind === 'symlink' && follow) return false;
@@ -210,7 +221,7 @@ export class FileTree {
   /** A name in this directory stands for something else now. */
   #renamed(dir: Inode, was: Inode | undefined): void {
     dir.nameChanges++;
-    if (was?.kind === 'dir' || was?.kind === 'symlink') this.#known.clear();
+    if (was?.kind === 'symlink') this.#linkChanges++;
   }
 
   #walk(path: string, syscall: string, follow: boolean, links = 0): Found {
@@ -241,6 +252,7 @@ export class FileTree {
       const child = at.entries.get(name);
       const isLast = i === parts.length - 1;
       if (child?.kind === 'symlink' && (!isLast || follow || path.endsWith('/'))) {
+        this.#followed = true;
         const base = child.target.startsWith('/') ? child.target : `${here}/${child.target}`;
         return this.#walk([base, ...parts.slice(i + 1)].join('/'), syscall, follow, links + 1);
       }
@@ -349,6 +361,7 @@ export class FileTree {
       fail(isKernels ? 'EBUSY' : 'ENOTEMPTY', 'rmdir', path);
     if (isKernels && (dir.entries.get('cgroup.procs')?.data.length ?? 0) > 0) fail('EBUSY', 'rmdir', path);
     this.#writable(dir, 'rmdir', path);
+    dir.isGone = true;
     this.leave(found.parent, found.name);
   }
 
@@ -378,6 +391,7 @@ export class FileTree {
       this.leave(b.parent, b.name);
     }
     this.#touch(a.parent);
+    if (moved.kind === 'dir') this.#known.clear();
     this.#renamed(a.parent, moved);
     a.parent.entries.delete(a.name);
     this.#tell(a.parent, 'rename', a.name);
@@ -459,6 +473,7 @@ export class FileTree {
         inode.entries.set(name, child);
         child.parent = inode;
         child.name = name;
+        child.isGone = false;
       }
     }
     this.#dirty.clear();

@@ -37,6 +37,8 @@ export class Inode {
   readonly entries = new Map<string, Inode>();
   /** Of the names in this directory, so far. */
   nameChanges = 0;
+  /** Of a directory that was removed. */
+  isGone = false;
   parent: Inode | undefined;
   name = '';
   target = '';
