@@ -43,9 +43,16 @@ class FakeRuntime implements GarbageRuntime {
   onRemove: () => void = () => undefined;
   #active = 0;
 
-  containers = (): Promise<readonly GcContainer[]> => Promise.resolve([...this.list]);
+  lists = 0;
+  asked: ContainerId[] = [];
+
+  containers = (): Promise<readonly GcContainer[]> => {
+    this.lists++;
+    return Promise.resolve([...this.list]);
+  };
   sandboxes = (): Promise<readonly GcSandbox[]> => Promise.resolve([...this.boxes]);
   container = (id: ContainerId) => {
+    this.asked.push(id);
     const found = this.list.find((c) => c.id === id);
     return Promise.resolve(found && { logPath: `/logs/${id}.log`, state: found.state });
   };
@@ -131,6 +138,20 @@ describe('garbage collector', () => {
     assert.deepEqual(readdirSync(podLogs), ['ns_new_new']);
     // The links of a running container and of nobody stay and go; the one of a dead container goes.
     assert.deepEqual(readdirSync(containerLogs).sort(), ['other', 'x-r.log']);
+  });
+
+  it('lists containers once where no sandbox can go, and asks for none that was listed alive', async () => {
+    const { runtime, collector, containerLogs } = setup(['old']);
+    runtime.list = [container('r', 'new', 'running'), container('k', 'new')];
+    runtime.boxes = [{ id: sandboxId('s-new'), podUid: podUid('new'), ready: true, attempt: 0, createdAt: 1n }];
+    for (const name of ['x-r', 'x-k']) symlinkSync('/nowhere', join(containerLogs, `${name}.log`));
+    await collector.collect({ allUnused: false }, signal);
+    assert.equal(runtime.lists, 1);
+    assert.deepEqual(runtime.asked, ['k']);
+    assert.deepEqual(readdirSync(containerLogs), ['x-r.log']);
+    runtime.list = [];
+    await collector.collect({ allUnused: false }, signal);
+    assert.deepEqual(readdirSync(containerLogs), []);
   });
 
   it('takes nothing for gone before all sources have been heard', async () => {

@@ -1,7 +1,7 @@
 // Does what the plan says, a bounded amount at a time. What cannot be removed is logged and tried again next time.
 import { join } from 'node:path';
 import type { EventRecorder } from '../core/events.ts';
-import type { ContainerId, PodUid } from '../core/ids.ts';
+import type { ContainerId, PodUid, SandboxId } from '../core/ids.ts';
 import { containerIdOf } from '../core/log-links.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -67,6 +67,7 @@ const LONGEST_POSTPONED_MS = 30_000;
 /** Pods asked for one by one when the runtime cannot list all at once. */
 const MAX_PODS_ASKED = 500;
 const MAX_STUCK = 10_000;
+const NOTHING: ReadonlySet<SandboxId> = new Set();
 
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector';
@@ -79,6 +80,8 @@ export class GarbageCollector implements Runnable {
   /** One pass at a time, whoever asks for it. */
   readonly #turn = new Semaphore(1);
   readonly #stuck = new Set<string>();
+  /** Containers that had not ended when they were listed last: their links stay, whatever became of their logs. */
+  #alive = new Set<ContainerId>();
 
   constructor(deps: CollectorDeps, opts: CollectorOptions) {
     this.#deps = deps;
@@ -187,6 +190,8 @@ export class GarbageCollector implements Runnable {
   async #containers(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const listed = await this.#deps.runtime.containers(() => this.#knownPods(), signal);
     const plan = planContainers(listed, isRemovable, this.#opts.policy, this.#deps.clock.nowNanos());
+    this.#alive = new Set(listed.filter((c) => c.state !== 'exited').map((c) => c.id));
+    for (const { id } of plan) this.#alive.delete(id);
     return this.#each(
       plan,
       async (container) => {
@@ -202,6 +207,7 @@ export class GarbageCollector implements Runnable {
   async #sandboxes(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const { runtime } = this.#deps;
     const sandboxes = await runtime.sandboxes(() => this.#knownPods(), signal);
+    if (planSandboxes(sandboxes, NOTHING, isRemovable).length === 0) return { removed: 0, failed: 0, left: 0 };
     // Asked after the sandboxes: a container made since then is seen and keeps its sandbox.
     const containers = await runtime.containers(() => this.#knownPods(), signal);
     const plan = planSandboxes(sandboxes, new Set(containers.map((c) => c.sandboxId)), isRemovable);
@@ -212,7 +218,10 @@ export class GarbageCollector implements Runnable {
     const { podLogs, containerLogs } = this.#opts;
     const directories = planLogDirectories(await namesIn(podLogs), isRemovable);
     const one = await this.#each(directories, (name) => removeTree(join(podLogs, name)), before, signal);
-    const links = await deadLinks(containerLogs, this.#limit);
+    const links = await deadLinks(containerLogs, this.#limit, (name) => {
+      const owner = containerIdOf(name);
+      return owner !== undefined && this.#alive.has(owner as ContainerId);
+    });
     const two = await this.#each(links, (name) => this.#removeLink(name, signal), before, signal);
     return { removed: one.removed + two.removed, failed: one.failed + two.failed, left: one.left + two.left };
   }

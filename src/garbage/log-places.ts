@@ -22,12 +22,16 @@ export async function namesIn(directory: string): Promise<readonly string[]> {
   }
 }
 
-/** Links in `/var/log/containers` whose logs are no more. */
-export async function deadLinks(directory: string, limit: number): Promise<readonly string[]> {
+/** Links in `/var/log/containers` whose logs are no more; those that `stays` says of are not looked at. */
+export async function deadLinks(
+  directory: string,
+  limit: number,
+  stays: (name: string) => boolean,
+): Promise<readonly string[]> {
   const dead: string[] = [];
   for (const name of await namesIn(directory)) {
     if (dead.length === limit) break;
-    if (!name.endsWith('.log')) continue;
+    if (!name.endsWith('.log') || stays(name)) continue;
     try {
       await stat(join(directory, name));
     } catch (err) {

@@ -26,21 +26,31 @@ export class KernelFiles {
   }
 
   /** What `usual` gives, or `direct` when the threads are taken. */
-  async answer<T>(usual: () => Promise<T>, direct: () => T): Promise<T> {
+  answer<T>(usual: () => Promise<T>, direct: () => T): Promise<T> {
     const clock = this.#clock;
-    if (clock.monotonic() < this.#directUntil) return direct();
-    const late = Promise.withResolvers<'late'>();
-    const timer = clock.after(LATE_MS, () => late.resolve('late'));
-    const answer = usual().then((value) => ({ value }));
-    answer.catch(() => undefined); // it may come when nobody waits any more
-    try {
-      const first = await Promise.race([answer, late.promise]);
-      if (first !== 'late') return first.value;
-    } finally {
-      timer.cancel();
-    }
-    this.#directUntil = clock.monotonic() + DIRECT_FOR_MS;
-    return direct();
+    // What comes after the first answer is for nobody.
+    return new Promise<T>((resolve, reject) => {
+      if (clock.monotonic() < this.#directUntil) return resolve(direct());
+      const answer = usual();
+      const timer = clock.after(LATE_MS, () => {
+        this.#directUntil = clock.monotonic() + DIRECT_FOR_MS;
+        try {
+          resolve(direct());
+        } catch (err) {
+          reject(err as Error);
+        }
+      });
+      answer.then(
+        (value) => {
+          timer.cancel();
+          resolve(value);
+        },
+        (err: Error) => {
+          timer.cancel();
+          reject(err);
+        },
+      );
+    });
   }
 }
 

@@ -14,22 +14,22 @@ const LONG = new Set(['pullImage', 'stopContainer', 'stopPodSandbox', 'execSync'
 const STREAMS = new Set(['getContainerEvents', 'containerEvents']);
 
 class LastCalls {
-  readonly #ms: number[] = [];
-  readonly #failed: boolean[] = [];
+  readonly #ms = new Float64Array(KEEP);
+  readonly #failed = new Uint8Array(KEEP);
   #at = 0;
 
   add(ms: number, failed: boolean): void {
     this.#ms[this.#at % KEEP] = ms;
-    this.#failed[this.#at % KEEP] = failed;
+    this.#failed[this.#at % KEEP] = failed ? 1 : 0;
     this.#at++;
   }
 
   view(inFlight: number): LatencyView {
-    const sorted = this.#ms.toSorted((a, b) => a - b);
+    const sorted = this.#ms.slice(0, Math.min(this.#at, KEEP)).sort();
     const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
     return {
       calls: sorted.length,
-      failed: this.#failed.filter(Boolean).length,
+      failed: this.#failed.reduce((sum, one) => sum + one, 0),
       inFlight,
       ...(sorted.length === 0 ? {} : { p50Ms: at(0.5), p99Ms: at(0.99) }),
     };

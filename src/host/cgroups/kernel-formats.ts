@@ -18,13 +18,10 @@ export function limitOf(text: string | undefined): number | undefined {
 /** Lines of `key value`. */
 export function keyedNumbers(text: string | undefined): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
-  for (const line of text?.split('\n') ?? []) {
-    const [key = '', value, rest] = line.trim().split(/\s+/);
-    const number = numberOf(value);
-    if (key !== '' && number !== undefined && rest === undefined) found.set(key, number);
-  }
+  for (const [, key = '', value] of (text ?? '').matchAll(KEYED)) found.set(key, Number(value));
   return found;
 }
+const KEYED = /^[^\S\n]*(\S+)[^\S\n]+(-?\d+)[^\S\n]*$/gm;
 
 export type DeviceIo = {
   readonly major: number;
@@ -97,16 +94,17 @@ export type Pressure = { readonly full: PressureLine; readonly some: PressureLin
 const NO_PRESSURE_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
 export const NO_PRESSURE: Pressure = { full: NO_PRESSURE_LINE, some: NO_PRESSURE_LINE };
 
+const SOME = /^some avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/m;
+const FULL = /^full avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/m;
+
 /** `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and `full …` where the kernel has it. */
 export function pressureOf(text: string | undefined): Pressure | undefined {
-  const line = (kind: string): PressureLine | undefined => {
-    const match = new RegExp(`^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+) total=(\\d+)$`, 'm').exec(
-      text ?? '',
-    );
+  const line = (format: RegExp): PressureLine | undefined => {
+    const match = text === undefined ? null : format.exec(text);
     if (match === null) return undefined;
     const [avg10 = 0, avg60 = 0, avg300 = 0, totalUs = 0] = match.slice(1).map(Number);
     return { totalUs, avg10, avg60, avg300 };
   };
-  const some = line('some');
-  return some === undefined ? undefined : { some, full: line('full') ?? NO_PRESSURE_LINE };
+  const some = line(SOME);
+  return some === undefined ? undefined : { some, full: line(FULL) ?? NO_PRESSURE_LINE };
 }

@@ -8,9 +8,10 @@ import { kernelFiles } from '../kernel-files.ts';
 import type { CgroupLayout } from './layout.ts';
 import { readFiles } from './read-files.ts';
 import { childDirs, isGone } from './remove-tree.ts';
+import { numberOf } from './kernel-formats.ts';
 import type { CgroupStatistics, Detail, FileList, FileTexts } from './statistics.ts';
 import { filesV1, statisticsV1 } from './statistics-v1.ts';
-import { filesV2, statisticsV2, UNIFIED } from './statistics-v2.ts';
+import { filesV2, statisticsV2, UNIFIED, usageNsV2 } from './statistics-v2.ts';
 
 const CGROUPS_AT_A_TIME = 4;
 /** Not written after a cgroup is made, so its time is the cgroup's. */
@@ -40,11 +41,13 @@ export class CgroupStatisticsReader {
     return found.cpu === undefined && found.memory === undefined ? undefined : found;
   }
 
-  /** Processor time alone, for sampling. */
+  /** Processor time alone, for sampling: one number of one file. */
   async cpuUsageNs(path: string, signal: AbortSignal): Promise<number | undefined> {
-    const files: FileList = this.version === 1 ? { cpuacct: ['cpuacct.usage'] } : { [UNIFIED]: ['cpu.stat'] };
-    const text = await this.#texts(path, files, signal);
-    return (this.version === 1 ? statisticsV1(text) : statisticsV2(text)).cpu?.usageNs;
+    const mount = this.#mounts.get(this.version === 1 ? 'cpuacct' : UNIFIED);
+    if (mount === undefined) return undefined;
+    const file = join(mount, path, this.version === 1 ? 'cpuacct.usage' : 'cpu.stat');
+    const text = (await this.#gate.run(signal, () => readFiles([file]))).get(file);
+    return this.version === 1 ? numberOf(text) : usageNsV2(text);
   }
 
   /** When the cgroup was made, as far as its files tell; 0 when it is gone. */
@@ -82,13 +85,17 @@ export class CgroupStatisticsReader {
   }
 
   async #texts(path: string, files: FileList, signal: AbortSignal): Promise<FileTexts> {
-    const at = (controller: string, name: string): string | undefined => {
+    const dirs = new Map<string, string>();
+    const paths: string[] = [];
+    for (const [controller, names] of Object.entries(files)) {
       const mount = this.#mounts.get(controller);
-      return mount === undefined ? undefined : join(mount, path, name);
-    };
-    const paths = Object.entries(files).flatMap(([controller, names]) => names.map((name) => at(controller, name)));
-    const texts = await this.#gate.run(signal, () => readFiles(paths.filter((p) => p !== undefined)));
-    return (controller, name) => texts.get(at(controller, name) ?? '');
+      if (mount === undefined) continue;
+      const dir = join(mount, path);
+      dirs.set(controller, dir);
+      for (const name of names) paths.push(`${dir}/${name}`);
+    }
+    const texts = await this.#gate.run(signal, () => readFiles(paths));
+    return (controller, name) => texts.get(`${dirs.get(controller) ?? ''}/${name}`);
   }
 }
 

@@ -57,6 +57,14 @@ export function statisticsV2(text: FileTexts): CgroupStatistics {
   };
 }
 
+const USAGE_US = /^usage_usec (\d+)$/m;
+
+/** Processor time by `cpu.stat` alone. */
+export function usageNsV2(cpuStat: string | undefined): number | undefined {
+  const found = USAGE_US.exec(cpuStat ?? '')?.[1];
+  return found === undefined ? undefined : Number(found) * 1000;
+}
+
 type Files = (name: string) => string | undefined;
 
 function cpuV2(file: Files): CpuStatistics | undefined {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blkioBytes, ioStat, keyedNumbers, limitOf, numberOf, pressureOf } from './kernel-formats.ts';
 import { statisticsV1 } from './statistics-v1.ts';
-import { statisticsV2 } from './statistics-v2.ts';
+import { statisticsV2, usageNsV2 } from './statistics-v2.ts';
 
 // Captured from a container of a pod with a quota (kernel 6.18), shortened to the lines that are read.
 const V1: Record<string, string> = {
@@ -209,10 +209,17 @@ for (const [text, limit] of [
 ] as const)
   test(`limit ${JSON.stringify(text)}`, () => assert.equal(limitOf(text), limit));
 
+test('processor time alone is that of all the statistics', () => {
+  assert.equal(usageNsV2(V2['cpu.stat']), 321_261_000);
+});
+
 test('torn and foreign texts give nothing', () => {
+  for (const text of [undefined, '', 'usage_usec', 'usage_usec x', 'core_usage_usec 5', 'usage_usec 1 2'])
+    assert.equal(usageNsV2(text), undefined);
   assert.equal(numberOf('12 34'), undefined);
   assert.equal(numberOf('1e5'), undefined);
   assert.deepEqual(keyedNumbers('a 1\nb\nc x\nd 2 3\n\n'), new Map([['a', 1]]));
+  assert.deepEqual(keyedNumbers('  a  1 \nb -2'), new Map(Object.entries({ a: 1, b: -2 })));
   assert.deepEqual(blkioBytes('Total 0\n'), []);
   assert.deepEqual(ioStat('254:0 \n'), []);
   assert.equal(pressureOf('some avg10=0.00'), undefined);
