@@ -12,7 +12,13 @@ export interface Inhibitor {
 
 type Method = { readonly destination: string; readonly path: string; readonly interface: string };
 type Call = Method & { readonly member: string; readonly signature: string; readonly body: readonly DBusValue[] };
-type Rule = { readonly sender: string; readonly path: string; readonly interface: string; readonly member: string };
+type Rule = {
+  readonly sender: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly fromAnybody: true;
+};
 
 /** What of the system bus is needed. */
 export interface LogindBus {
@@ -42,7 +48,9 @@ const MANAGER = {
   path: '/org/freedesktop/login1',
   interface: 'org.freedesktop.login1.Manager',
 } as const;
+/** Who tries out a shutdown announces one in logind's place; upstream hears that, too. */
 const PREPARE = {
+  fromAnybody: true,
   sender: MANAGER.destination,
   path: MANAGER.path,
   interface: MANAGER.interface,
@@ -100,8 +108,9 @@ export class Logind {
     const watching = bus.watch(PREPARE, ({ body }) => tell(body[0]), scope.signal, begun.resolve);
     try {
       await Promise.race([begun.promise, watching, aborted(scope.signal)]);
-      // One announced before anybody listened is not announced again.
-      if (!signal.aborted) tell(unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal)));
+      // One announced before anybody listened is not announced again. That there was none calls off no other.
+      const announced = !signal.aborted && unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal));
+      if (announced === true) tell(true);
       await watching;
     } finally {
       scope.abort();

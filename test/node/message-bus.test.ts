@@ -271,5 +271,26 @@ describe('a message bus', { skip: noMessageBus }, () => {
       stop.abort();
       await watching;
     });
+
+    it('a shutdown that somebody else announces is told, too', async () => {
+      const told: boolean[] = [];
+      const stop = new AbortController();
+      const watching = client.watch((down) => told.push(down), stop.signal);
+      const stranger = await daemon.serve('org.example.Rehearsal', () => ({}));
+      const signalled = {
+        path: '/org/freedesktop/login1',
+        interface: 'org.freedesktop.login1.Manager',
+        member: 'PrepareForShutdown',
+        signature: 'b',
+      };
+      // Until somebody listens a signal is lost.
+      await until('it is told', () => {
+        if (told.length === 0) stranger.emit({ ...signalled, body: [true] });
+        return told.length > 0;
+      });
+      assert.deepEqual(told, [true]);
+      stop.abort();
+      await watching;
+    });
   });
 });

@@ -353,6 +353,10 @@ it('match rules, and signals of somebody else', () => {
   ])
     assert.equal(matches(rule, { ...SIGNAL, ...other }, ':1.5'), false);
   assert.equal(matches(rule, SIGNAL, undefined), false, 'nobody has the name');
+  const open = { ...rule, fromAnybody: true } as const;
+  assert.equal(ruleText(open), "type='signal',path='/p',interface='a.B',member='C'");
+  assert.equal(matches(open, { ...SIGNAL, sender: ':1.6' }, ':1.5'), true);
+  assert.equal(matches(open, { ...SIGNAL, member: 'D' }, ':1.5'), false);
   assert.equal(matches({ ...rule, arg0: 'x' }, SIGNAL, ':1.5'), true);
   assert.equal(matches({ ...rule, arg0: 'y' }, SIGNAL, ':1.5'), false);
 });
