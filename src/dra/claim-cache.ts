@@ -19,6 +19,8 @@ export type ClaimEntry = {
   readonly drivers: Map<string, readonly PreparedDevice[]>;
   /** By this process: drivers are asked again after a restart. */
   prepared: boolean;
+  /** An attempt to unprepare it failed: some driver may have done it. */
+  isDoubtful?: boolean;
 };
 
 export class ClaimCache {

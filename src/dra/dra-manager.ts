@@ -166,11 +166,11 @@ export class DraManager implements Runnable {
     for (const { claim, drivers } of fetched) {
       const entry = this.#entryFor(claim, drivers);
       entry.pods.add(uidOf(pod));
-      if (!entry.prepared) entries.push(entry);
+      if (!entry.prepared || entry.isDoubtful === true) entries.push(entry);
     }
     if (fetched.length > 0) await this.#save('checkpoint ResourceClaim cache');
     for (const [driver, batch] of batches(entries)) await this.#prepareBatch(driver, batch, signal);
-    for (const entry of entries) entry.prepared = true;
+    for (const entry of entries) Object.assign(entry, { prepared: true, isDoubtful: false });
     if (entries.length > 0) await this.#save('checkpoint ResourceClaim state');
   }
 
@@ -227,12 +227,24 @@ export class DraManager implements Runnable {
       const entry = this.#cache.get(namespace, name);
       if (entry === undefined) continue;
       // Others use it still; only the reference goes.
-      if (entry.pods.size > 1 || !entry.pods.has(uid)) entry.pods.delete(uid);
+      if (!entry.pods.has(uid) || this.#hasOthers(entry, uid)) entry.pods.delete(uid);
       else last.push(entry);
     }
-    for (const [driver, claims] of batches(last)) await this.#unprepareBatch(driver, claims, signal);
+    try {
+      for (const [driver, claims] of batches(last)) await this.#unprepareBatch(driver, claims, signal);
+    } catch (err) {
+      // A driver may have done it all the same: for the next pod that uses the claim it is asked again.
+      for (const entry of last) entry.isDoubtful = true;
+      throw err;
+    }
     for (const entry of last) this.#cache.delete(entry);
     await this.#save('checkpoint ResourceClaim state');
+  }
+
+  /** One that is gone, deleted by force, is none: when this pod is said to be over, others may have the devices. */
+  #hasOthers({ pods: users }: ClaimEntry, uid: string): boolean {
+    const areKnown = this.#deps.pods.sourcesReady();
+    return [...users].some((user) => user !== uid && (!areKnown || this.#isHeldBy(user as PodUid)));
   }
 
   async #unprepareBatch(driver: string, claims: readonly ClaimEntry[], signal: AbortSignal): Promise<void> {

@@ -16,7 +16,6 @@ import { formatClaims, parseClaims } from './checkpoint.ts';
 import { DraManager } from './dra-manager.ts';
 import { Drivers } from './drivers.ts';
 import { containerRequests, driversOf, podClaims } from './pod-claims.ts';
-import { ABSENCE_MS, SliceCleaner } from './resource-slices.ts';
 
 const { signal } = new AbortController();
 const DRIVER = 'gpu.example.com';
@@ -168,37 +167,6 @@ describe('checkpoint', () => {
   });
 });
 
-describe('resource slices', () => {
-  it('all at the start, a driver’s after half a minute without it', async () => {
-    const clock = new ManualClock();
-    const deleted: string[] = [];
-    let refused = 1;
-    const cleaner = new SliceCleaner(
-      {
-        clock,
-        log: silentLogger,
-        deleteSlices: async (selector) => {
-          if (refused-- > 0) throw new KubeletError('unavailable', 'not now');
-          deleted.push(selector);
-        },
-      },
-      { nodeName: 'n1' },
-    );
-    const stop = new AbortController();
-    const running = cleaner.run(stop.signal);
-    await clock.advance(2000);
-    assert.deepEqual(deleted, ['spec.nodeName=n1']);
-    cleaner.driverGone('a');
-    cleaner.driverGone('b');
-    await clock.advance(ABSENCE_MS - 1);
-    cleaner.driverBack('a');
-    await clock.advance(10);
-    assert.deepEqual(deleted.slice(1), ['spec.nodeName=n1,spec.driver=b']);
-    stop.abort();
-    await running;
-  });
-});
-
 describe('DRA manager', () => {
   let dir: string;
   let drivers: Drivers;
@@ -307,6 +275,7 @@ describe('DRA manager', () => {
   });
 
   it('unprepares a shared claim with its last pod', async () => {
+    alive = [pod('1', ['c']), pod('2', ['c'])];
     await manager.prepare(pod('1', ['c']), signal);
     await manager.prepare(pod('2', ['c']), signal);
     await manager.unprepare(pod('1', ['c']), signal);
@@ -315,6 +284,35 @@ describe('DRA manager', () => {
     await manager.unprepare(pod('2', ['c']), signal);
     assert.deepEqual(driver.calls, ['v1 prepare c', 'v1 unprepare c']);
     assert.deepEqual(manager.inUse(), new Map([['<any>', 0]]));
+  });
+
+  it('unprepares a shared claim when the other pod is gone and nothing of it runs', async () => {
+    await manager.prepare(pod('1', ['c']), signal);
+    await manager.prepare(pod('2', ['c']), signal);
+    alive = [pod('2', ['c'])];
+    await manager.unprepare(pod('2', ['c']), signal);
+    assert.deepEqual(driver.calls, ['v1 prepare c', 'v1 unprepare c']);
+    await manager.unprepare(pod('1', ['c']), signal);
+    assert.equal(driver.calls.length, 2);
+  });
+
+  it('keeps a shared claim prepared while a pod that is gone still runs', async () => {
+    await manager.prepare(pod('1', ['c']), signal);
+    await manager.prepare(pod('2', ['c']), signal);
+    running.add('1');
+    await manager.unprepare(pod('2', ['c']), signal);
+    assert.deepEqual(driver.calls, ['v1 prepare c']);
+  });
+
+  it('prepares a claim again whose driver failed to unprepare it, or said so', async () => {
+    await manager.prepare(pod('1', ['c']), signal);
+    driver.fault = 'refuse';
+    await assert.rejects(manager.unprepare(pod('1', ['c']), signal), /no power/);
+    driver.fault = undefined;
+    alive = [pod('1', ['c']), pod('2', ['c'])];
+    await manager.prepare(pod('2', ['c']), signal);
+    await manager.unprepare(pod('1', ['c']), signal);
+    assert.deepEqual(driver.calls, ['v1 prepare c', 'v1 unprepare c', 'v1 prepare c']);
   });
 
   for (const [fault, text] of [
