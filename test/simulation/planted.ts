@@ -95,6 +95,20 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['evicted stays marked'],
     with: 'drain',
   },
+  'early-unprepare': {
+    file: 'dra/dra-manager.ts',
+    find: '|| this.#hasOthers(entry, uid)) entry.pods.delete(uid);',
+    replace: '|| entry.pods.size > 2) entry.pods.delete(uid);',
+    found: ['claims in order'],
+    with: 'dra',
+  },
+  'unprepared-start': {
+    file: 'dra/dra-manager.ts',
+    find: 'if (!entry.prepared || entry.isDoubtful === true) entries.push(entry);',
+    replace: 'if (!entry.prepared && entry.pods.size === 1) entries.push(entry);',
+    found: ['claims in order'],
+    with: 'dra',
+  },
   'untold-cpus': {
     file: 'resources/cpu/cpu-manager.ts',
     find: "if (cpus === '' || cpus === this.#told.get(id)) return;",

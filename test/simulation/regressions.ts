@@ -76,4 +76,14 @@ export const REGRESSIONS: readonly Regression[] = [
       { atMs: 705_626.181_639_260_7, do: 'state-damaged', forMs: 1479, seed: 8_321_994 },
     ],
   },
+  {
+    bug: 'a container that starts with a claim that an attempt to unprepare took away',
+    args: ['--seed=1', '--until=15m', '--stop=2m', '--with=dra'],
+    actions: [
+      { atMs: 30_000, do: 'create', name: 'x-0', kind: 'claims-shared', seed: 2 },
+      { atMs: 60_000, do: 'dra-answers-lost', forMs: 20_000, seed: 15 },
+      { atMs: 61_000, do: 'delete', name: 'x-0', grace: 1 },
+      { atMs: 63_000, do: 'create', name: 'y-2', kind: 'claims-shared', seed: 3 },
+    ],
+  },
 ];

@@ -39,6 +39,7 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
   await furnish(world);
   if (also.includes('csi')) await furnishStorage(world, (...told) => inspector.report(...told));
   world.state.report = (...told) => inspector.report(...told);
+  await world.claims?.furnish();
   world.agent.start();
   const { scheduler } = world;
   const actions = options.actions ?? drawActions(seed, profile);

@@ -5,6 +5,7 @@ import { CGROUP_ROOT } from '../world/host.ts';
 import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
 import { bounded } from './bounded.ts';
+import { claimHealthIsTold, claimsGivenBack, claimsStillThere, watchClaims } from './claims.ts';
 import { volumesGivenBack, volumesStillThere } from './csi-volumes.ts';
 import { noCpuTwice, watchDevices } from './devices.ts';
 import { cordonIsKept, watchLeftAlone } from './drain.ts';
@@ -37,6 +38,9 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'no CPU twice': noCpuTwice,
   'volumes given back': volumesGivenBack,
   'volumes still there': volumesStillThere,
+  'claims given back': claimsGivenBack,
+  'claims still there': claimsStillThere,
+  'health of devices is told': claimHealthIsTold,
 };
 
 /** A collection is read, or watched. */
@@ -71,6 +75,7 @@ export class Inspector {
     watchCalls(world, () => this.#pods(), report);
     watchGone(world, report);
     watchLeftAlone(world, report);
+    watchClaims(world, () => this.#pods(), report);
     watchShutdowns(world, () => this.#pods(), report);
     if (world.devices !== undefined) watchDevices(world, report);
     const send = world.runtime.state.onEvent;
@@ -181,6 +186,7 @@ export class Inspector {
       requestsLastMinute: this.#requests.length,
       listsLastMinute: this.#requests.filter(({ isList }) => isList).length,
       csi: this.#world.csi,
+      claims: this.#world.claims,
       overdue: (key, boundMs) => this.#overdue(key, boundMs),
     };
   }

@@ -1,5 +1,6 @@
 // Invariants of single calls to the runtime, checked when they are made: no container and no sandbox twice, nothing stopped
 // or removed that somebody still needs, restart counts that only grow.
+import { STEADY_CLAIM_KINDS } from '../workload/claim-pods.ts';
 import type { World } from '../world/world.ts';
 import { containerNameOf, podNameOf, uidOf, type SeenPod, type View } from './violation.ts';
 
@@ -23,6 +24,7 @@ const STEADY = new Set([
   'devices',
   'pinned',
   'daemon',
+  ...STEADY_CLAIM_KINDS,
 ]);
 
 /** Steady ones that ask for CPU: a critical pod for which there is not enough may take their place. */

@@ -2,6 +2,7 @@
 import type { Pod } from '../../../src/core/pod.ts';
 import type { FakeContainer, FakeSandbox } from '../../fakes/fake-state.ts';
 import type { Fate } from '../workload/pods.ts';
+import type { Claims } from '../world/claims.ts';
 import type { CsiDriver } from '../world/csi-driver.ts';
 
 export type Violation = { readonly invariant: string; readonly atMs: number; readonly text: string };
@@ -43,6 +44,8 @@ export type View = {
   readonly listsLastMinute: number;
   /** Where the world has CSI volumes. */
   readonly csi: Pick<CsiDriver, 'published' | 'publishedOf' | 'staged'> | undefined;
+  /** Where the world has claimed devices. */
+  readonly claims: Pick<Claims, 'drivers' | 'known' | 'holders' | 'isPrepared' | 'forgotten'> | undefined;
   /** Whether what `key` names has been so for longer than this, counted in calm time. Asked at every look while it is so. */
   readonly overdue: (key: string, boundMs: number) => boolean;
 };

@@ -2,6 +2,7 @@
 // a list with some of them left out is a run as good as the whole (shrinking leaves out what a failure does not need).
 import { Random } from '../engine/random.ts';
 import { addKinds, KINDS } from './pods.ts';
+import { CLAIM_KINDS } from './claim-pods.ts';
 import { DEVICE_KINDS } from './device-pods.ts';
 import { DRAIN_KINDS } from './drain-pods.ts';
 import { STORAGE_KINDS } from './storage-pods.ts';
@@ -9,6 +10,7 @@ import { STORAGE_KINDS } from './storage-pods.ts';
 addKinds(STORAGE_KINDS);
 addKinds(DEVICE_KINDS);
 addKinds(DRAIN_KINDS);
+addKinds(CLAIM_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -31,7 +33,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -141,6 +143,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   shutdown: [],
   drain: Object.keys(DRAIN_KINDS),
   upgrade: [],
+  dra: Object.keys(CLAIM_KINDS),
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -207,6 +210,17 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   shutdown: ['node-shutdown', 'node-shutdown', 'node-shutdown-called-off', 'bus-away', 'agent-kill'],
   drain: ['agent-kill', 'agent-stop', 'power-cut', 'api-restart', 'api-answers-lost'],
   upgrade: ['taken-over', 'taken-over', 'upgraded', 'upgraded', 'state-damaged'],
+  dra: [
+    'dra-errors',
+    'dra-claim-errors',
+    'dra-slow',
+    'dra-answers-lost',
+    'dra-restart',
+    'dra-update',
+    'agent-kill',
+    'agent-kill',
+    'power-cut',
+  ],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

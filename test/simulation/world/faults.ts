@@ -3,6 +3,7 @@
 import { ContainerState } from '../../../src/cri/gen/cri.ts';
 import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
 import { Random } from '../engine/random.ts';
+import { DRA_FAULTS } from './dra-faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { podOf } from '../workload/pods.ts';
 import type { World } from './world.ts';
@@ -170,6 +171,7 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     begin: (world, random, forMs) => world.restartAgent('kill', forMs / 2, () => world.state.damage(random)),
     end: ({ state }) => state.repair(),
   },
+  ...DRA_FAULTS,
   'disk-full': { begin: ({ files }) => (files.root.fs.full = true), end: ({ files }) => (files.root.fs.full = false) },
   'disk-low': { begin: ({ files }) => (files.root.fs.low = true), end: ({ files }) => (files.root.fs.low = false) },
   'disk-read-only': {

@@ -117,6 +117,7 @@ export class StateFiles {
       if (!this.#write(path, bad)) continue;
       this.#damaged.set(path, bad);
       this.#world.trace(`damaged ${path}`);
+      if (path === CLAIMS) this.#world.claims?.loseRecords();
       if (path === DEVICES) for (const { id } of this.#world.running()) this.forgotten.add(id);
     }
   }

@@ -10,6 +10,7 @@ import { Random } from '../engine/random.ts';
 import { Scheduler } from '../engine/scheduler.ts';
 import { Agent, agentConfig } from './agent.ts';
 import { SimApiServer } from './api-server.ts';
+import { Claims } from './claims.ts';
 import type { CsiDriver } from './csi-driver.ts';
 import { DevicePlugin } from './device-plugin.ts';
 import { Faults } from './faults.ts';
@@ -48,6 +49,7 @@ export class World {
   /** Where the world has that part. */
   csi: CsiDriver | undefined;
   devices: DevicePlugin | undefined;
+  claims: Claims | undefined;
   logind: SimLogind | undefined;
   readonly state: StateFiles = new StateFiles(this);
   readonly faults: Faults = new Faults(this);
@@ -133,6 +135,7 @@ export class World {
     );
     world.agent.install();
     if (options.also?.includes('devices') === true) world.devices = new DevicePlugin(world);
+    if (options.also?.includes('dra') === true) world.claims = new Claims(world, options.seed);
     if (options.also?.includes('shutdown') === true) world.machine.logind = world.logind = new SimLogind(world);
     return world;
   }
@@ -232,6 +235,7 @@ export class World {
     this.machine.sockets.clear();
     this.csi?.forget();
     this.devices?.stop();
+    this.claims?.forget();
     this.logind?.forget();
     for (const c of this.running()) this.runtime.state.exit(c.id, 255, 'Unknown');
     for (const sandbox of this.runtime.state.sandboxes.values()) sandbox.ready = false;
@@ -244,6 +248,7 @@ export class World {
         this.isUp = true;
         this.faults.disturb();
         if (!this.faults.active.includes('csi-restart')) void this.csi?.start();
+        if (!this.faults.active.includes('dra-restart')) this.claims?.start();
         this.agent.start();
       });
     });
