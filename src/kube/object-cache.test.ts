@@ -76,7 +76,7 @@ describe('ObjectCache with Watch', () => {
     assert.ok(t.client.log[0]?.startsWith('WATCH /api/v1/namespaces/ns/secrets?allowWatchBookmarks=true'));
     const seconds = Number(/timeoutSeconds=(\d+)/.exec(t.client.log[0] ?? '')?.[1]);
     assert.ok(seconds >= 1800 && seconds < 3600);
-    assert.deepEqual(t.heard.sort(), ['ns/a 1 p1+p2', 'ns/b none p2']);
+    assert.deepEqual(t.heard, [], 'what a watch begins with is news to nobody');
     assert.equal((await t.cache.get('ns', 'a', signal)).data?.['v'], '1');
     await assert.rejects(
       t.cache.get('ns', 'b', signal),
@@ -113,6 +113,72 @@ describe('ObjectCache with Watch', () => {
     const got = t.cache.get('ns', 'a', signal);
     await t.clock.advance(1500);
     assert.equal((await got).data?.['v'], '1');
+    await t.stop();
+  });
+});
+
+describe('ObjectCache tells of changes', () => {
+  /** A server whose watch is silent until told to speak, and whose reads wait for their answer. */
+  function slowWatch(objects: Map<string, Secret>): ReturnType<typeof open> & { speak: () => void } {
+    const t = open('Watch', objects);
+    const answer = t.client.answer;
+    let isSilent = true;
+    t.client.answer = (call) => {
+      if (call.verb === 'WATCH' && isSilent) throw unreachable();
+      return answer(call);
+    };
+    return { ...t, speak: () => (isSilent = false) };
+  }
+
+  const rows: [string, number, number | undefined, readonly string[]][] = [
+    ['the same as was read before', 1, 1, []],
+    ['another than was read before', 1, 2, ['ns/a 2 p1']],
+    ['gone since it was read', 1, undefined, ['ns/a none p1']],
+  ];
+  for (const [what, before, after, heard] of rows) {
+    it(`when a watch begins with an object that is ${what}`, async () => {
+      const objects = new Map([['a', secret('a', before)]]);
+      const t = slowWatch(objects);
+      t.cache.register(podUsing('p1', 'a'));
+      const got = t.cache.get('ns', 'a', signal);
+      await t.clock.advance(1500);
+      assert.equal((await got).data?.['v'], String(before));
+      if (after === undefined) objects.delete('a');
+      else objects.set('a', secret('a', after));
+      t.speak();
+      await t.clock.advance(60_000);
+      assert.deepEqual(t.heard, heard);
+      await t.stop();
+    });
+  }
+
+  it('when an object appears that a caller was told is not there', async () => {
+    const objects = new Map<string, Secret>();
+    const t = slowWatch(objects);
+    t.cache.register(podUsing('p1', 'a'));
+    const refused = assert.rejects(t.cache.get('ns', 'a', signal));
+    await t.clock.advance(1500);
+    await refused;
+    objects.set('a', secret('a', 1));
+    t.speak();
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.heard, ['ns/a 1 p1']);
+    await t.stop();
+  });
+
+  it('when two callers were told different versions, though the second is the present one', async () => {
+    const objects = new Map([['a', secret('a', 1)]]);
+    const t = slowWatch(objects);
+    t.cache.register(podUsing('p1', 'a'));
+    for (const version of [1, 2]) {
+      objects.set('a', secret('a', version));
+      const got = t.cache.get('ns', 'a', signal);
+      await t.clock.advance(1500);
+      assert.equal((await got).data?.['v'], String(version));
+    }
+    t.speak();
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.heard, ['ns/a 2 p1']);
     await t.stop();
   });
 });

@@ -31,7 +31,10 @@ export type ObjectCacheDeps<T> = {
   log: Logger;
   /** Told of every object that was read; asked while the API server cannot be reached. */
   lastKnown?: LastKnown<T>;
-  /** An object changed, appeared or went away; `pods` are those registered with it. */
+  /**
+   * An object is another than somebody was told: it changed, appeared or went away. `pods` are those registered with it.
+   * What a new watch begins with is no change for those who have waited for it.
+   */
   onChange: (change: { namespace: string; name: string; object: T | undefined; pods: readonly PodUid[] }) => void;
 };
 
@@ -58,7 +61,19 @@ type Entry<T extends Immutable> = {
   scope?: Scope;
   /** An immutable object, kept for good, or a cached read. */
   kept?: { object: T; until: number };
+  /** Before the watch stands: the version that callers were told, `various` when not all of them or none at all. */
+  told?: string;
+  /** The watch has shown something. */
+  begun?: boolean;
 };
+
+/** No version of an object: a caller went away without one, or with another than the next. */
+const VARIOUS = 'various';
+
+function noteTold(entry: { told?: string }, version: string | undefined): void {
+  const isSame = entry.told === undefined || entry.told === version;
+  entry.told = isSame && version !== undefined ? version : VARIOUS;
+}
 
 export class ObjectCache<T extends Immutable> implements Runnable {
   readonly name: string;
@@ -99,13 +114,30 @@ export class ObjectCache<T extends Immutable> implements Runnable {
   /** The object as it is now, as far as we can know; `notFound` when there is none. */
   async get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
     const entry = this.#entries.get(`${namespace}/${name}`);
-    if (entry?.kept !== undefined && this.#deps.clock.monotonic() < entry.kept.until) return entry.kept.object;
-    if (entry?.reflector !== undefined) {
-      const watched = await this.#watched(entry, entry.reflector, signal);
+    if (entry === undefined) return this.#read(namespace, name, signal);
+    try {
+      const object = await this.#of(entry, signal);
+      noteTold(entry, object.metadata.resourceVersion);
+      return object;
+    } catch (err) {
+      noteTold(entry, undefined);
+      throw err;
+    }
+  }
+
+  async #of(entry: Entry<T>, signal: AbortSignal): Promise<T> {
+    const { namespace, name, kept, reflector } = entry;
+    if (kept !== undefined && this.#deps.clock.monotonic() < kept.until) return kept.object;
+    if (reflector !== undefined) {
+      const watched = await this.#watched(entry, reflector, signal);
       if (watched !== undefined) return watched;
     }
-    const object = await this.#read(namespace, name, signal);
-    if (entry !== undefined && this.#o.strategy === 'Cache') this.#keep(entry, object, TTL_MS);
+    const reading = this.#read(namespace, name, signal);
+    await reading.catch(() => signal.throwIfAborted());
+    // The watch may have come up meanwhile: what it began with is what everybody is told from then on.
+    if (entry.reflector?.synced === true) return this.#shown(entry, entry.reflector);
+    const object = await reading;
+    if (this.#o.strategy === 'Cache') this.#keep(entry, object, TTL_MS);
     return object;
   }
 
@@ -148,6 +180,10 @@ export class ObjectCache<T extends Immutable> implements Runnable {
       await waiting.catch(() => signal.throwIfAborted());
       if (!reflector.synced) return undefined;
     }
+    return this.#shown(entry, reflector);
+  }
+
+  #shown(entry: Entry<T>, reflector: Reflector<T>): T {
     const object = reflector.store.byName(entry.namespace, entry.name);
     if (object !== undefined) return object;
     const kind = this.#o.resource.plural.replace(/s$/, '');
@@ -171,10 +207,13 @@ export class ObjectCache<T extends Immutable> implements Runnable {
     entry.scope = scope;
     reflector.subscribe(() => {
       const object = reflector.store.byName(namespace, name);
+      const isNews =
+        entry.begun === true || (entry.told !== undefined && entry.told !== object?.metadata.resourceVersion);
+      entry.begun = true;
       if (object?.immutable === true) this.#stopWatching(entry, object);
       if (object === undefined) this.#deps.lastKnown?.delete(`${namespace}/${name}`);
       else this.#deps.lastKnown?.set(`${namespace}/${name}`, object);
-      this.#deps.onChange({ namespace, name, object, pods: [...entry.pods] });
+      if (isNews) this.#deps.onChange({ namespace, name, object, pods: [...entry.pods] });
     });
     const running = reflector.run(scope.signal).finally(() => {
       scope.release();
