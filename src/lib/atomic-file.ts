@@ -44,7 +44,8 @@ export async function writeFileAtomic(path: string, data: string | Uint8Array, m
 async function replaceBy(temporary: string, path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const file = await open(temporary, 'wx', mode);
   try {
-    await file.chmod(mode);
+    // What only the owner gets is nothing that a umask takes away.
+    if ((mode & ~0o700) !== 0) await file.chmod(mode);
     await file.writeFile(data);
     await file.sync();
   } finally {

@@ -50,8 +50,9 @@ export type RemoveOptions = {
 
 /** Tries the plain removal first: the runtime has usually emptied the cgroup already. */
 export async function removeCgroup({ clock, dirs, kill }: RemoveOptions, signal: AbortSignal): Promise<void> {
-  // A pod's cgroup is looked for in every tier and is in one.
-  let left = dirs.filter((dir) => existsSync(dir));
+  // A pod's cgroup is looked for in every tier and is in one. Where one hierarchy has it, nearly always all do.
+  const [first] = dirs;
+  let left = first !== undefined && existsSync(first) ? dirs : dirs.filter((dir) => existsSync(dir));
   let waitMs = FIRST_WAIT_MS;
   for (let attempt = 0; ; attempt++) {
     signal.throwIfAborted();
