@@ -12,6 +12,7 @@ import { LogLevels } from './host/process/log-levels.ts';
 import { LogOutput } from './host/process/log-output.ts';
 import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
+import { nameProcess } from './host/process/process-name.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
 import type { KubeletOptions } from './kubelet.ts';
 import { nextTurn, systemClock, type Clock } from './lib/clock.ts';
@@ -295,7 +296,9 @@ async function start(): Promise<void> {
     rows: process.stdout.rows || 24,
     isTerminal: process.stdout.isTTY,
   };
-  const code = await main(process.argv.slice(2), io, processSignals);
+  const argv = process.argv.slice(2);
+  if (argv[0] !== 'node') nameProcess(argv);
+  const code = await main(argv, io, processSignals);
   // Whatever still holds the event loop open must not keep a stopped kubelet half alive.
   process.stdout.write('', () => process.stderr.write('', () => processSignals.exitNow(code)));
 }

@@ -117,6 +117,11 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
         assert.ok('callFrame' in heap.head);
         assert.ok(!('strings' in heap), 'no values of the heap');
         assert.match((await get('/debug/pprof/cmdline')).body, /main\.ts/);
+        assert.equal(
+          readFileSync(`/proc/${server.node.kubelet.pid}/comm`, 'utf8'),
+          'kubelet\n',
+          'as `pidof` looks for it',
+        );
         assert.equal((await get('/debug/pprof/nosuch')).status, 404);
         assert.equal((await get('/debug/pprof/profile?seconds=x')).status, 400);
       });

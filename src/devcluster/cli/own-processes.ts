@@ -17,14 +17,14 @@ export async function startTimeOf(pid: number): Promise<string | undefined> {
 
 export const isAlive = async (id: ProcessId): Promise<boolean> => (await startTimeOf(id.pid)) === id.startTime;
 
-/** Processes with `needle` in their command line, but never this one. */
+/** Processes with `needle` in their command line, but never this one. A kubelet shows blanks between its arguments. */
 export async function processesWith(needle: string): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (command.includes(needle)) found.push(pid);
+    if (command.replaceAll('\0', ' ').includes(needle.replaceAll('\0', ' '))) found.push(pid);
   }
   return found;
 }
