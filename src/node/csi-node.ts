@@ -23,9 +23,10 @@ const PLUGINS = ['aws-ebs', 'azure-disk', 'azure-file', 'cinder', 'gce-pd', 'por
   .map((name) => `kubernetes.io/${name}`)
   .join(',');
 const PROBE_MS = 500;
-/** Four tries from 10 ms, times five; six rounds from 30 ms, times eight. */
-const TRY_WAITS = [10, 50, 250, 1250];
-const ROUND_WAITS = [30, 240, 1920, 15_360, 122_880, 983_040];
+/** Before each of four tries: from 10 ms, times five. */
+const TRY_WAITS = [0, 10, 50, 250];
+/** Before each round: from 30 ms, times eight, then every 15 seconds. After 140 seconds the agent ends, and starts again. */
+const ROUND_WAITS = [0, 30, 240, 1920, ...Array.from({ length: 9 }, () => 15_360)];
 
 export class CsiNodeInitializer implements Runnable {
   readonly name = 'csi-node';
@@ -46,8 +47,10 @@ export class CsiNodeInitializer implements Runnable {
     const { clock, onReady } = this.#deps;
     await this.#serverAnswers(signal);
     let failure: unknown;
-    for (const roundMs of ROUND_WAITS) {
+    for (const roundMs of ROUND_WAITS)
       for (const tryMs of TRY_WAITS) {
+        const waitMs = tryMs === 0 ? roundMs : tryMs;
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
         if (signal.aborted) return;
         try {
           await this.#ensure(signal);
@@ -57,11 +60,8 @@ export class CsiNodeInitializer implements Runnable {
           return;
         } catch (err) {
           failure = err;
-          await clock.sleep(tryMs, signal);
         }
       }
-      await clock.sleep(roundMs, signal);
-    }
     if (!signal.aborted) throw new KubeletError('unavailable', 'failed to initialize CSINode', { cause: failure });
   }
 

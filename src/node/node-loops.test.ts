@@ -409,7 +409,26 @@ describe('CSINode', () => {
     const failed = assert.rejects(running, /failed to initialize CSINode/);
     await clock.advance(60_000);
     down = false;
-    await clock.advance(1_200_000);
+    await clock.advance(160_000);
     await failed;
+  });
+
+  it('is made soon after errors of the server end, however long they lasted', async () => {
+    const clock = new ManualClock();
+    let failing = true;
+    const client = new RecordingClient((call) => {
+      if (failing) throw new KubeletError('unavailable', 'etcd is down');
+      return call.body ?? { metadata: { name: 'n1', uid: 'U' } };
+    });
+    const part = new CsiNodeInitializer({ client, clock, log }, { nodeName: 'n1' });
+    const end = new AbortController();
+    const running = part.run(end.signal);
+    await clock.advance(120_000);
+    assert.equal(part.ready, false);
+    failing = false;
+    await clock.advance(16_000);
+    assert.equal(part.ready, true);
+    end.abort();
+    await running;
   });
 });
