@@ -86,4 +86,12 @@ export const REGRESSIONS: readonly Regression[] = [
       { atMs: 63_000, do: 'create', name: 'y-2', kind: 'claims-shared', seed: 3 },
     ],
   },
+  {
+    bug: 'a node that is not Ready for minutes after errors of the API server at its start',
+    args: ['--seed=1', '--until=15m', '--stop=7m'],
+    actions: [
+      { atMs: 60_000, do: 'api-errors', forMs: 185_000, seed: 2 },
+      { atMs: 61_000, do: 'agent-kill', forMs: 5000, seed: 1 },
+    ],
+  },
 ];

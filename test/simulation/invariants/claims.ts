@@ -73,21 +73,16 @@ function userOf(world: World, claims: Claims, claim: string, pods: ReadonlyMap<s
   return wanted === undefined ? undefined : `${podNameOf(wanted)}, which is wanted,`;
 }
 
-/** Others may have a claim's devices as soon as the pod is said to be over. */
-function watchEnds({ api, runtime }: World, claims: Claims, report: Report): void {
+/** Others may have a claim's devices as soon as the pod is said to be over; of a shared claim, one of several may be late. */
+function watchEnds({ api }: World, claims: Claims, report: Report): void {
   const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
   api.store.onChange(({ resource, type, now, before }) => {
     if (resource !== 'pods' || type === 'DELETED' || before === undefined) return;
     const pod = now.object as unknown as Pod;
     const { uid = '', name } = pod.metadata;
     if (!isOver(pod) || isOver(before.object as unknown as Pod)) return;
-    const others = new Set([
-      ...api.store.list('pods').map(({ object }) => object.metadata.uid ?? ''),
-      ...[...runtime.state.sandboxes.values()].map((sandbox) => uidOf(sandbox)),
-    ]);
-    others.delete(uid);
     for (const claim of claims.holders.get(uid)?.claims.values() ?? []) {
-      const isShared = [...others].some((other) => holds(claims, other, claim));
+      const isShared = [...claims.holders.keys()].some((other) => other !== uid && holds(claims, other, claim));
       const left = claims.drivers.find(({ prepared }) => prepared.has(claim));
       if (left !== undefined && !isShared && !claims.forgotten.has(claim))
         report(ORDER, `${name} is said to be over while ${claims.known.get(claim)?.name} is prepared by ${left.name}`);
