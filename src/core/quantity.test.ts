@@ -89,6 +89,11 @@ test('what is no quantity', () => {
     assert.equal(tryParseQuantity(text), undefined, JSON.stringify(text));
 });
 
+test('what was parsed before is the same, and so is what is none', () => {
+  assert.equal(tryParseQuantity('100m'), tryParseQuantity('100m'));
+  for (let i = 0; i < 2; i++) assert.equal(tryParseQuantity('much'), undefined);
+});
+
 test('whole units and thousandths are rounded up', () => {
   assert.equal(toUnits(quantity('1500m')), 2n);
   assert.equal(toUnits(quantity('-1500m')), -1n);

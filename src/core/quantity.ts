@@ -20,8 +20,22 @@ const BINARY_SUFFIXES: Record<string, bigint> = {
 
 const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,4})|([numkMGTPE]?|[KMGTPE]i))$/;
 
+/** Quantities that were parsed: a cluster has a few dozen of them, and each is looked at many times an hour. */
+const parsed = new Map<string, Quantity | undefined>();
+const MOST_PARSED = 1000;
+const LONGEST_KEPT = 40;
+
 /** Parses a quantity, or returns undefined for text that is none. */
 export function tryParseQuantity(text: string): Quantity | undefined {
+  const known = parsed.get(text);
+  if (known !== undefined || parsed.has(text)) return known;
+  const found = parse(text);
+  if (parsed.size >= MOST_PARSED) parsed.clear();
+  if (text.length <= LONGEST_KEPT) parsed.set(text, found);
+  return found;
+}
+
+function parse(text: string): Quantity | undefined {
   const match = PATTERN.exec(text);
   if (match === null) return undefined;
   const [, sign = '', whole = '', fraction = '', exponent, suffix = ''] = match;

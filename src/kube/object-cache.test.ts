@@ -90,6 +90,19 @@ describe('ObjectCache with Watch', () => {
     await t.stop();
   });
 
+  it('looks at a pod object once, and again after the pod was let go', async () => {
+    const t = open('Watch', new Map([['a', secret('a', 1)]]));
+    const pod = podUsing('p1', 'a');
+    t.cache.register(pod);
+    t.cache.register(pod);
+    assert.equal(t.cache.watches, 1);
+    t.cache.unregister(podUid('p1'));
+    assert.equal(t.cache.watches, 0);
+    t.cache.register(pod);
+    assert.equal(t.cache.watches, 1);
+    await t.stop();
+  });
+
   it('stops watching what is immutable and keeps it', async () => {
     const t = open('Watch', new Map([['a', secret('a', 1, true)]]));
     t.cache.register(podUsing('p1', 'a'));

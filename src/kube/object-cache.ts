@@ -81,6 +81,8 @@ export class ObjectCache<T extends Immutable> implements Runnable {
   readonly #o: ObjectCacheOptions<T>;
   readonly #entries = new Map<string, Entry<T>>();
   readonly #keysOfPod = new Map<PodUid, ReadonlySet<string>>();
+  /** As last told of: nothing in one that was told of already is new. */
+  readonly #registered = new Map<PodUid, Pod>();
   readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
 
@@ -92,8 +94,9 @@ export class ObjectCache<T extends Immutable> implements Runnable {
 
   /** Called at every sync of a pod; what it no longer refers to is let go. */
   register(pod: Pod): void {
-    const namespace = namespaceOf(pod);
     const uid = uidOf(pod);
+    if (this.#registered.get(uid) === pod) return;
+    const namespace = namespaceOf(pod);
     const wanted = new Set([...this.#o.namesOf(pod)].map((name) => `${namespace}/${name}`));
     for (const key of wanted) {
       const name = key.slice(namespace.length + 1);
@@ -104,11 +107,13 @@ export class ObjectCache<T extends Immutable> implements Runnable {
     }
     for (const key of this.#keysOfPod.get(uid) ?? []) if (!wanted.has(key)) this.#release(key, uid);
     this.#keysOfPod.set(uid, wanted);
+    this.#registered.set(uid, pod);
   }
 
   unregister(uid: PodUid): void {
     for (const key of this.#keysOfPod.get(uid) ?? []) this.#release(key, uid);
     this.#keysOfPod.delete(uid);
+    this.#registered.delete(uid);
   }
 
   /** The object as it is now, as far as we can know; `notFound` when there is none. */

@@ -99,8 +99,12 @@ export class PodResizing {
   }
 }
 
+const hasResizeCondition = ({ conditions }: PodStatus): boolean =>
+  conditions?.some((c) => c.type.startsWith('PodResize')) === true;
+
 /** Pending and running resizes stand where upstream lists them: behind foreign conditions, before the pod's own. */
 export function withResizeConditions(status: PodStatus, conditions: ReturnType<Resizes['conditionsOf']>): PodStatus {
+  if (conditions.length === 0 && !hasResizeCondition(status)) return status;
   const rest = (status.conditions ?? []).filter((c) => !c.type.startsWith('PodResize'));
   const at = rest.findIndex((c) => c.type === 'PodReadyToStartContainers');
   const before = at < 0 ? rest.length : at;

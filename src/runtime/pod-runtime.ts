@@ -38,6 +38,9 @@ export type PodSyncRequest = SyncRequest & {
   readonly restartingAll?: boolean;
 };
 
+/** Of a pod that is as it should be, which most are most of the time. */
+const NOTHING_TO_DO: PodSyncResult = { startErrors: new Map(), acted: false };
+
 export class PodRuntime {
   readonly #deps: PodRuntimeDeps;
   readonly #parts: PodSyncParts;
@@ -79,6 +82,8 @@ export class PodRuntime {
     const { pod, snapshot, probes, restartingAll = false } = request;
     const actuated = this.#actuatedOf(pod, snapshot);
     const plan = planPod({ pod, snapshot, probes, restartingAll, ...(actuated === undefined ? {} : { actuated }) });
+    signal.throwIfAborted();
+    if (plan.steps.length === 0) return NOTHING_TO_DO;
     const result = await new PodSync(this.#parts, request, plan).run(signal);
     signal.throwIfAborted();
     return result;

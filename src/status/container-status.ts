@@ -205,7 +205,7 @@ function stateOf(
 ): ContainerState {
   switch (seen.state) {
     case 'running':
-      return { running: { startedAt: nanosToApiTime(seen.startedAt) } };
+      return runningSince(seen);
     case 'created':
       return { waiting: {} };
     case 'exited':
@@ -221,6 +221,15 @@ function stateOf(
     default:
       return seen.state satisfies never;
   }
+}
+
+/** Of containers that run: one that was observed does not change, and its status is made every minute. */
+const running = new WeakMap<ObservedContainer, ContainerState>();
+
+function runningSince(seen: ObservedContainer): ContainerState {
+  let state = running.get(seen);
+  if (state === undefined) running.set(seen, (state = { running: { startedAt: nanosToApiTime(seen.startedAt) } }));
+  return state;
 }
 
 function terminationOf(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { podUid } from '../core/ids.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
+import type { Actuated } from '../core/pod-resources.ts';
 import { observedContainer } from '../core/snapshot.fixture.ts';
 import { emptySnapshot, type ObservedContainer } from '../core/snapshot.ts';
 import { derivePodStatus } from './derive.ts';
@@ -25,7 +26,13 @@ const seen = (name: string, id: string, more: Partial<ObservedContainer>, restar
     annotations: { 'io.kubernetes.container.restartCount': String(restarts) },
   });
 
-function derive(pod: Pod, containers: readonly ObservedContainer[], previous: PodStatus, error?: string): PodStatus {
+function derive(
+  pod: Pod,
+  containers: readonly ObservedContainer[],
+  previous: PodStatus,
+  error?: string,
+  actuated: Actuated = { containers: new Map() },
+): PodStatus {
   return derivePodStatus({
     pod,
     snapshot: { ...emptySnapshot(podUid('u'), 'p', 'n'), containers },
@@ -33,7 +40,7 @@ function derive(pod: Pod, containers: readonly ObservedContainer[], previous: Po
     runtimeName: 'r',
     startErrors: () => (error === undefined ? undefined : { reason: error, message: '' }),
     terminationMessage: () => '',
-    actuated: { containers: new Map() },
+    actuated,
     readiness: () => ({ ready: false, started: false }),
     hostIPs: [],
     terminal: false,
@@ -53,6 +60,26 @@ const brief = ({ name, state, lastState, restartCount }: ContainerStatus): strin
 const briefly = (status: PodStatus): string[] =>
   [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(brief);
 const restarting = (status: PodStatus) => status.conditions?.find((c) => c.type === 'AllContainersRestarting');
+
+describe('resources of the pod', () => {
+  const asked = { requests: { cpu: '1', memory: '1024Ki' }, limits: { memory: '1Mi' } };
+  const less = { requests: { cpu: '0.5', memory: '1Mi' }, limits: { memory: '1Mi' } };
+  const pod: Pod = { ...single, spec: { containers: [{ name: 'c', resources: asked }] } };
+  const running = [seen('c', '1', { state: 'running' })];
+  const rows: [what: string, inForce: Actuated, cpu: string][] = [
+    ['nothing is known to be in force', { containers: new Map() }, '1'],
+    ['what is asked for is in force', { containers: new Map([['c', { ...asked }]]) }, '1'],
+    ['less is in force', { containers: new Map([['c', less]]) }, '500m'],
+    ['what is asked for is in force again', { containers: new Map([['c', asked]]) }, '1'],
+    ['something is in force for the pod as a whole', { containers: new Map([['c', asked]]), pod: less }, '500m'],
+  ];
+  for (const [what, inForce, cpu] of rows)
+    it(`${what}`, () => {
+      const { allocatedResources, resources } = derive(pod, running, {}, undefined, inForce);
+      assert.deepEqual(allocatedResources, { cpu: '1', memory: '1Mi' });
+      assert.deepEqual(resources, { limits: { memory: '1Mi' }, requests: { cpu, memory: '1Mi' } });
+    });
+});
 
 describe('a rule has all containers start over', () => {
   it('is told by a condition until all are removed, and by each container from then on', () => {

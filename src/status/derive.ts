@@ -1,12 +1,20 @@
 // A pod's status from what is desired, what is observed and what was said before. Pure; this is the one place where a
 // status is made from scratch.
 import { isFinalPhase } from '../core/phase.ts';
-import { isSidecar, type ContainerStatus, type Pod, type PodPhase, type PodStatus } from '../core/pod.ts';
+import {
+  isSidecar,
+  type ContainerStatus,
+  type Pod,
+  type PodPhase,
+  type PodStatus,
+  type ResourceList,
+} from '../core/pod.ts';
 import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { mustRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { parseTimeMs } from '../core/time.ts';
+import { sameData } from '../lib/same-data.ts';
 import { ownedConditions, OWNED_CONDITIONS } from './conditions.ts';
 import { WHY_NOT_READY } from './explanation.ts';
 import { containerStatuses, type ContainerStatusInput } from './container-status.ts';
@@ -141,16 +149,39 @@ function oneOfEachFamily(ips: readonly string[], hostIP: string | undefined): re
   return [first, second].filter((ip) => ip !== undefined);
 }
 
+type Total = { readonly requests: ResourceList | undefined; readonly limits: ResourceList | undefined };
+
+/** Of pods as they are asked for: a pod object does not change, and its status is made every minute. */
+const totals = new WeakMap<Pod, Total>();
+
+const totalOf = (pod: Pod): Total => ({
+  requests: resourceListOf(podRequests(pod)),
+  limits: resourceListOf(podLimits(pod)),
+});
+
+function askedFor(pod: Pod): Total {
+  let total = totals.get(pod);
+  if (total === undefined) totals.set(pod, (total = totalOf(pod)));
+  return total;
+}
+
+/** Everything in force is what the pod asks for. */
+const isAsAsked = ({ pod, actuated }: Pick<DeriveInput, 'pod' | 'actuated'>): boolean =>
+  sameData(actuated.pod, pod.spec.resources) &&
+  [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].every((c) => {
+    const inForce = actuated.containers.get(c.name);
+    return inForce === undefined || sameData(inForce, c.resources);
+  });
+
 /** What the pod was granted, and what of it is in force. */
-function resources(
-  { pod, actuated }: DeriveInput,
-  phase: PodPhase,
-): Pick<PodStatus, 'allocatedResources' | 'resources'> {
-  const granted = resourceListOf(podRequests(pod));
-  const known = phase === 'Running' && actuated.containers.size > 0;
-  const running = known ? withResources(pod, (c) => actuated.containers.get(c.name) ?? c.resources, actuated.pod) : pod;
-  const requests = resourceListOf(podRequests(running));
-  const limits = resourceListOf(podLimits(running));
+function resources(input: DeriveInput, phase: PodPhase): Pick<PodStatus, 'allocatedResources' | 'resources'> {
+  const { pod, actuated } = input;
+  const asked = askedFor(pod);
+  const granted = asked.requests;
+  const known = phase === 'Running' && actuated.containers.size > 0 && !isAsAsked(input);
+  const { requests, limits } = known
+    ? totalOf(withResources(pod, (c) => actuated.containers.get(c.name) ?? c.resources, actuated.pod))
+    : asked;
   return {
     ...(granted === undefined ? {} : { allocatedResources: granted }),
     resources: { ...(limits === undefined ? {} : { limits }), ...(requests === undefined ? {} : { requests }) },

@@ -68,6 +68,30 @@ describe('a container that ended', () => {
   });
 });
 
+describe('a status that says the same again', () => {
+  const pod = podOf({});
+  const next = (): PodStatus => ({ phase: 'Running', containerStatuses: [statusOf('c', 'running')] });
+
+  it('is the one that is there', () => {
+    const store = storeOf();
+    const first = store.set(pod, next());
+    const entry = store.get(podUid('u'));
+    assert.equal(store.set(pod, next()), first);
+    assert.equal(store.get(podUid('u')), entry);
+    const newer = { ...pod };
+    assert.equal(store.set(newer, next()), first);
+    assert.deepEqual(store.get(podUid('u')), { ...entry, pod: newer });
+  });
+
+  it('ends that the pod starts over', () => {
+    const store = storeOf();
+    store.set(pod, next());
+    store.reopen(podUid('u'));
+    store.set(pod, next());
+    assert.equal(store.get(podUid('u'))?.reopened, undefined);
+  });
+});
+
 describe('a pod that is over', () => {
   const shown = (statuses: readonly ContainerStatus[] | undefined): string =>
     (statuses ?? []).map(({ state }) => state.terminated?.reason ?? 'waiting').join(' ');

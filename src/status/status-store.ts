@@ -33,6 +33,8 @@ export type StatusStoreDeps = {
 };
 
 const MAX_MESSAGES_BYTES = 12_288;
+/** Of one UTF-16 unit in UTF-8. */
+const MOST_BYTES = 3;
 
 export class StatusStore {
   readonly #deps: StatusStoreDeps;
@@ -75,14 +77,16 @@ export class StatusStore {
     const current = withCurrentExplanation(limitMessages(next), this.#deps.explains === true);
     const status = stamped(current, base, this.#deps.clock.now());
     const changed = old === undefined || !sameData(old.status, status);
-    this.#entries.set(uid, {
-      pod,
-      status,
-      version: (old?.version ?? 0) + (changed ? 1 : 0),
-      finished: old?.finished ?? false,
-    });
+    const shown = changed ? status : old.status;
+    if (changed || old.pod !== pod || old.reopened === true)
+      this.#entries.set(uid, {
+        pod,
+        status: shown,
+        version: (old?.version ?? 0) + (changed ? 1 : 0),
+        finished: old?.finished ?? false,
+      });
     if (changed || pod.metadata.deletionTimestamp !== undefined) this.#deps.onChange(uid);
-    return status;
+    return shown;
   }
 
   /** A container that waits to be created says what for. Gone with the next full status. */
@@ -145,13 +149,13 @@ function withWaitingMessage(status: PodStatus, container: string, message: strin
 }
 
 function stamped(next: PodStatus, old: PodStatus, nowMs: number): PodStatus {
-  const now = apiTime(nowMs);
+  const now = (): string => apiTime(nowMs);
   const conditions = (next.conditions ?? []).map((c): PodCondition => {
     const before = old.conditions?.find((o) => o.type === c.type);
     const kept = before?.status === c.status ? before.lastTransitionTime : undefined;
-    return { ...c, lastTransitionTime: kept ?? c.lastTransitionTime ?? now };
+    return { ...c, lastTransitionTime: kept ?? c.lastTransitionTime ?? now() };
   });
-  const startTime = old.startTime ?? next.startTime ?? now;
+  const startTime = old.startTime ?? next.startTime ?? now();
   return { ...next, startTime, ...(next.conditions === undefined ? {} : { conditions }) };
 }
 
@@ -223,7 +227,10 @@ function limitMessages(status: PodStatus): PodStatus {
   const count = lists.reduce((sum, list) => sum + (list?.length ?? 0), 0);
   const limit = Math.floor(MAX_MESSAGES_BYTES / Math.max(count, 1));
   const tooLong = (s: ContainerStatus): boolean =>
-    [s.state, s.lastState].some((x) => Buffer.byteLength(x.terminated?.message ?? '') > limit);
+    [s.state, s.lastState].some((x) => {
+      const message = x.terminated?.message ?? '';
+      return message.length * MOST_BYTES > limit && Buffer.byteLength(message) > limit;
+    });
   if (!lists.some((list) => list?.some(tooLong))) return status;
   const cut = (s: ContainerStatus): ContainerStatus => ({
     ...s,

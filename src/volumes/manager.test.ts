@@ -69,6 +69,20 @@ for (const verb of ['setUp', 'tearDown'] as const)
     assert.deepEqual(warned, [`volumes are left behind as they are: u volume "v": ${doing} (for 6s)`]);
   });
 
+test('a pod whose volumes are mounted waits for nothing, unless it was called off', async () => {
+  const { clock, manager, stop, running } = scripted({});
+  await Promise.all([manager.waitMounted(pod, signal), clock.advance(0)]);
+  const { pending } = clock;
+  let mounted = false;
+  const again = manager.waitMounted(pod, signal).then(() => void (mounted = true));
+  assert.equal(clock.pending, pending, 'no deadline');
+  await again;
+  assert.ok(mounted);
+  await assert.rejects(manager.waitMounted(pod, AbortSignal.abort(new Error('called off'))), /called off/);
+  stop.abort();
+  await running;
+});
+
 test('the agent stops at once when all steps listen, and says nothing', async () => {
   const setUp: VolumePlugin['setUp'] = (_request, own) =>
     new Promise((_resolve, reject) => own.addEventListener('abort', () => reject(new Error('called off'))));

@@ -236,8 +236,11 @@ export class VolumeManager implements Runnable {
     volumes.reconcile();
     const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
     const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
+    signal.throwIfAborted();
     try {
-      await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
+      // Mostly all of them are: pods are looked after again and again.
+      if (!done())
+        await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
       const missing = volumes.missingByCause();
