@@ -82,8 +82,8 @@ Error.stackTraceLimit = process.env['SIMULATION_STACKS'] === undefined ? 0 : 20;
 
 const RealDate = Date;
 /** Makes real dates: a class derived from theirs is many times slower. */
-function SimDate(...args: [] | [number | string | Date]): Date {
-  return args.length === 0 ? new RealDate(machine().scheduler.wall()) : new RealDate(args[0]);
+function SimDate(at?: number | string | Date): Date {
+  return at === undefined ? new RealDate(machine().scheduler.wall()) : new RealDate(at);
 }
 SimDate.prototype = RealDate.prototype;
 SimDate.now = () => Math.floor(machine().scheduler.wall());

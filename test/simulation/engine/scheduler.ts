@@ -1,6 +1,7 @@
 // Virtual time. Everything that happens is an event of this queue; time moves to the next event only when no promise is
 // left to settle. An event belongs to an owner, the agent's process of that time or the world; what is scheduled while an
 // event runs belongs to the same owner. A process that is killed loses its events, and with them never runs again.
+import { EventQueue } from './event-queue.ts';
 import { Random } from './random.ts';
 
 export type Owner = { readonly name: string; alive: boolean };
@@ -11,6 +12,7 @@ class Event {
   readonly seq: number;
   readonly owner: Owner;
   run: (() => void) | undefined;
+  index = 0;
   readonly #scheduler: Scheduler;
 
   constructor(scheduler: Scheduler, at: number, seq: number, owner: Owner, run: () => void) {
@@ -24,7 +26,7 @@ class Event {
   cancel(): void {
     if (this.run === undefined) return;
     this.run = undefined;
-    this.#scheduler.tookBack();
+    this.#scheduler.takeBack(this);
   }
   unref(): this {
     return this;
@@ -39,8 +41,6 @@ const turn = setImmediate;
 /** Now and then the real process has its turn: signals, output. */
 const EVENTS_A_TURN = 2000;
 const START_MS = Date.UTC(2026, 0, 1);
-/** Events that were taken back are swept out when there are so many, and more of them than others. */
-const SWEEP = 1000;
 
 export class Scheduler {
   readonly world: Owner = { name: 'world', alive: true };
@@ -48,8 +48,7 @@ export class Scheduler {
   readonly agentRandom: Random;
   /** How long things take in the world. */
   readonly latency: Random;
-  #heap: Event[] = [];
-  #dead = 0;
+  readonly #queue = new EventQueue<Event>();
   #seq = 0;
   #mono = 0;
   #wallOffset = START_MS;
@@ -79,16 +78,12 @@ export class Scheduler {
 
   /** Events that wait. */
   get pending(): number {
-    return this.#heap.length - this.#dead;
+    return this.#queue.size;
   }
 
-  /** An event will not run. Most deadlines are never reached: without a sweep they would be most of the queue. */
-  tookBack(): void {
-    this.#dead++;
-    if (this.#dead < SWEEP || this.#dead < this.#heap.length / 2) return;
-    // What is sorted is a heap.
-    this.#heap = this.#heap.filter((event) => event.run !== undefined).sort((a, b) => (isBefore(a, b) ? -1 : 1));
-    this.#dead = 0;
+  /** An event will not run. */
+  takeBack(event: Event): void {
+    this.#queue.remove(event);
   }
 
   get owner(): Owner {
@@ -98,7 +93,7 @@ export class Scheduler {
   /** Runs `fn` in `ms`, unless it is taken back. */
   after(ms: number, fn: () => void, owner: Owner = this.#owner): Event {
     const event = new Event(this, this.#mono + Math.max(ms, 0), this.#seq++, owner, fn);
-    push(this.#heap, event);
+    this.#queue.add(event);
     return event;
   }
 
@@ -113,9 +108,9 @@ export class Scheduler {
     return new Promise((resolve) => {
       turn(() => {
         for (let i = 0; i < EVENTS_A_TURN; i++) {
-          const next = this.#heap[0];
+          const next = this.#queue.first;
           if (next === undefined || next.at > untilMs || stop()) return resolve(false);
-          pop(this.#heap);
+          this.#queue.remove(next);
           this.#run(next);
         }
         resolve(true);
@@ -125,9 +120,8 @@ export class Scheduler {
 
   #run(event: Event): void {
     const { run } = event;
-    if (run === undefined) return void this.#dead--;
     event.run = undefined;
-    if (!event.owner.alive) return;
+    if (run === undefined || !event.owner.alive) return;
     this.#mono = event.at;
     this.#owner = event.owner;
     this.steps++;
@@ -139,34 +133,3 @@ export class Scheduler {
 
 /** Runs all promises and ticks that are ready, and those that become ready by it; not to be called from one of them. */
 const settle = (process as unknown as { _tickCallback: () => void })._tickCallback;
-
-const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.seq < b.seq);
-
-function push(heap: Event[], event: Event): void {
-  let i = heap.length;
-  heap.push(event);
-  while (i > 0) {
-    const parent = (i - 1) >> 1;
-    const above = heap[parent] as Event;
-    if (!isBefore(event, above)) break;
-    heap[i] = above;
-    i = parent;
-  }
-  heap[i] = event;
-}
-
-function pop(heap: Event[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let i = 0;
-  for (;;) {
-    let child = 2 * i + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child++;
-    const below = heap[child] as Event;
-    if (!isBefore(below, last)) break;
-    heap[i] = below;
-    i = child;
-  }
-  heap[i] = last;
-}
