@@ -62,7 +62,7 @@ test('reservations, huge pages and pods per core', () => {
   const allocatable = resourceListOf(nodeAllocatable(capacity, r));
   assert.equal(allocatable?.['cpu'], '1500m');
   assert.equal(allocatable?.['memory'], '5Gi');
-  assert.equal(resourceListOf(podsLimit(capacity, r, true))?.['memory'], '5632Mi');
+  assert.equal(resourceListOf(podsLimit(capacity, r, true))?.['memory'], '6656Mi');
   assert.equal(resourceListOf(podsLimit(capacity, r, false))?.['memory'], '8Gi');
 });
 

@@ -73,14 +73,12 @@ export const nodeReservation = (capacity: Resources, r: Reservations): Resources
       .filter(([, kept]) => kept.nano !== 0n),
   );
 
-/** What the kubepods cgroup is limited to: as above, but memory kept back for eviction stays usable. */
-export function podsLimit(capacity: Resources, r: Reservations, enforced: boolean): Resources {
-  if (!enforced) return capacity;
-  return withoutHugePages(
-    reduced(capacity, (name) => declared(name, r)),
-    capacity,
-  );
-}
+/**
+ * What the kubepods cgroup is limited to: memory kept back for eviction stays usable, and huge pages, which are counted apart,
+ * take nothing from its memory.
+ */
+export const podsLimit = (capacity: Resources, r: Reservations, enforced: boolean): Resources =>
+  enforced ? reduced(capacity, (name) => declared(name, r)) : capacity;
 
 /** Refuses a configuration that reserves more than there is. */
 export function checkReservations(capacity: Resources, r: Reservations): void {
