@@ -89,6 +89,20 @@ describe('mergePodStatus', () => {
     );
   });
 
+  it('leaves the status of a pod that is refused as it is while its containers may be running', () => {
+    const api: PodStatus = {
+      phase: 'Running',
+      conditions: [c('Ready', 'True')],
+      containerStatuses: [
+        { name: 'm', restartCount: 3, ready: true, image: 'i', imageID: '', state: {}, lastState: {} },
+      ],
+    };
+    const refused: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'Pod was rejected' };
+    assert.deepEqual(merge(api, refused, true), api);
+    assert.equal(merge(api, refused).phase, 'Failed');
+    assert.equal(merge(api, refused).containerStatuses, undefined);
+  });
+
   it('withholds a final phase, its reason and DisruptionTarget while containers may be running', () => {
     const ours: PodStatus = {
       phase: 'Failed',

@@ -19,6 +19,8 @@ export function mergePodStatus(
 ): PodStatus {
   const becomesFinal = !isFinalPhase(api.phase) && isFinalPhase(ours.phase);
   const withheld = becomesFinal && mayBeRunning;
+  // A pod that is refused says nothing of its containers: until it is over, what is known of them stays.
+  if (withheld && ours.containerStatuses === undefined && api.containerStatuses !== undefined) return api;
   const shown = withheld ? api : ours;
   const conditions = mergeConditions(api.conditions ?? [], ours.conditions ?? [], becomesFinal && !withheld);
   return {
