@@ -17,7 +17,7 @@ describe('where cgroups are', () => {
     ],
   ] as const)
     it(`${driver} below "${cgroupRoot}"`, () => {
-      const places = placesOf(environmentOf({ config: { cgroupRoot } }), driver);
+      const places = placesOf(environmentOf({ config: { cgroupRoot } }), driver, undefined);
       assert.equal(places.pods, pods);
       assert.deepEqual(places.tiers, [pods, burstable, burstable.replace('burstable', 'besteffort')]);
       assert.deepEqual(places.system, []);
@@ -25,11 +25,17 @@ describe('where cgroups are', () => {
 
   it('names the parts of the system that have a cgroup of their own', () => {
     const config = { kubeletCgroups: '/kubelet', systemCgroups: '/system' };
-    const { system } = placesOf(environmentOf({ config, flags: { runtimeCgroups: '/runtime' } }), 'cgroupfs');
+    const named = environmentOf({ config, flags: { runtimeCgroups: '/runtime' } });
+    const { system } = placesOf(named, 'cgroupfs', '/own');
     assert.deepEqual(system, [
       { name: 'kubelet', path: '/kubelet' },
       { name: 'runtime', path: '/runtime' },
       { name: 'misc', path: '/system' },
     ]);
+  });
+
+  it('finds the kubelet where it was started', () => {
+    const { system } = placesOf(environmentOf({}), 'systemd', '/system.slice/kubelet.service');
+    assert.deepEqual(system, [{ name: 'kubelet', path: '/system.slice/kubelet.service' }]);
   });
 });

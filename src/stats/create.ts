@@ -6,6 +6,7 @@ import type { PodUid } from '../core/ids.ts';
 import { cgroupPath, kubepodsName, parseCgroupName, podUidOfDir, qosName } from '../host/cgroups/cgroup-names.ts';
 import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { detectCgroups } from '../host/cgroups/layout.ts';
+import { readOwnCgroup } from '../host/cgroups/own-cgroup.ts';
 import { CgroupStatisticsReader } from '../host/cgroups/statistics-reader.ts';
 import { goArch, readHostFacts } from '../host/host-facts.ts';
 import { readTopology } from '../host/proc.ts';
@@ -60,7 +61,7 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
   const { cri, snapshots, onNode } = deps;
   const log = env.log.child({ component: 'stats' });
   const source = new CgroupStatisticsReader(await detectCgroups());
-  const places = placesOf(env, opts.cgroupDriver);
+  const places = placesOf(env, opts.cgroupDriver, await readOwnCgroup(opts.cgroupVersion));
   const rates = new CpuRates();
   const cgroups = new CgroupReadings(source, rates, clock);
   const host = new HostReadings(clock);
@@ -132,12 +133,16 @@ const measuring = ({ clock, config, log, registry }: Environment, { store, volum
     { periodMs: config.volumeStatsAggPeriodMs },
   );
 
-/** Where the cgroups of pods and of the system's parts are, by configuration. */
-export function placesOf({ config, flags }: Pick<Environment, 'config' | 'flags'>, driver: CgroupDriver): CgroupPlaces {
+/** Where the cgroups of pods and of the system's parts are, by configuration. `own`: where the kubelet was started. */
+export function placesOf(
+  { config, flags }: Pick<Environment, 'config' | 'flags'>,
+  driver: CgroupDriver,
+  own: string | undefined,
+): CgroupPlaces {
   const root = parseCgroupName(config.cgroupRoot || '/', driver);
   const pods = cgroupPath(kubepodsName(root), driver);
   const system = [
-    { name: 'kubelet', path: config.kubeletCgroups },
+    { name: 'kubelet', path: config.kubeletCgroups || (own ?? '') },
     { name: 'runtime', path: flags.runtimeCgroups },
     { name: 'misc', path: config.systemCgroups },
   ] as const;
