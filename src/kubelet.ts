@@ -42,6 +42,7 @@ import { PodStore } from './pods/pod-store.ts';
 import { waitForPods } from './pods/run-once.ts';
 import { createProbes } from './probes/create.ts';
 import { createCgroupTree } from './resources/create.ts';
+import { createSystemCgroups } from './resources/system-cgroups.ts';
 import type { CgroupTree } from './resources/cgroup-tree.ts';
 import type { PodChange } from './sources/merge.ts';
 import { LocalObjectStore } from './sources/local-objects.ts';
@@ -237,6 +238,7 @@ async function buildNode(
     edge.observer,
     edge.health,
     tree,
+    ...(await createSystemCgroups(base)),
     images.meter,
     ...volumes.parts,
     plugins,

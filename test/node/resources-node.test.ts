@@ -62,15 +62,27 @@ const PODS_MADE: Readonly<Partial<Record<Name, Pod>>> = {
   oom: manifest('oom', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done', { cpu: '500m', memory: '16Mi' }),
 };
 
+const KUBELET_CGROUP = `/kts-kubelet-${process.pid}`;
+
 let node: TestNode;
 before(async () => {
-  node = await startNode({ config: 'podPidsLimit: 20' });
+  node = await startNode({ config: `podPidsLimit: 20\nkubeletCgroups: ${KUBELET_CGROUP}` });
   for (const pod of Object.values(PODS_MADE))
     await until(`${pod.metadata.name} may be made`, () =>
       node.client.create(PODS, { namespace: NAMESPACE }, pod, signal).then(() => true),
     );
 });
-after(() => node?.stop());
+after(async () => {
+  await node?.stop();
+  await (await openCgroups(systemClock, 'cgroupfs')).destroy(KUBELET_CGROUP, signal);
+});
+
+test('the kubelet runs in the cgroup it was given', async () => {
+  await until('it is there', async () => {
+    const cgroups = await readFile(`/proc/${node.kubelet.pid}/cgroup`, 'utf8');
+    return cgroups.split('\n').some((line) => line.endsWith(`:${KUBELET_CGROUP}`));
+  });
+});
 
 const podNow = (name: Name): Promise<Pod> => node.client.get(PODS, { namespace: NAMESPACE, name }, signal);
 const comesTo = (name: Name, phase: string): Promise<Pod> =>
