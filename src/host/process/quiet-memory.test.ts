@@ -7,12 +7,14 @@ import { QuietMemory } from './quiet-memory.ts';
 it('collects once after the start, then only after a busy time that left something behind', async () => {
   const clock = new ManualClock();
   let [resident, collected, trimmed] = [100e6, 0, 0];
+  const withCode: boolean[] = [];
   const memory = new QuietMemory({
     clock,
     log: silentLogger,
     ownBytes: () => resident,
-    collect: () => {
+    collect: ({ andCode }) => {
       collected++;
+      withCode.push(andCode);
       resident = 80e6;
     },
     trim: () => void trimmed++,
@@ -39,6 +41,7 @@ it('collects once after the start, then only after a busy time that left somethi
   await clock.advance(600_000);
   assert.equal(collected, 2, 'nothing happened since');
   assert.equal(trimmed, 2, 'what was collected left as much as after the last time');
+  assert.deepEqual(withCode, [true, false], 'code that pods needed stays for the next ones');
   stop.abort();
   await running;
 });

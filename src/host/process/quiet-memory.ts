@@ -15,7 +15,8 @@ export type QuietMemoryDeps = {
   readonly log: Logger;
   /** Without pages of files: those come back as they are used, which is no growth. */
   readonly ownBytes?: () => number;
-  readonly collect?: () => void;
+  /** `andCode`: compiled code goes, too, and what is used is compiled again. */
+  readonly collect?: (how: { readonly andCode: boolean }) => void;
   /** Gives back what native code no longer uses. */
   readonly trim?: () => void;
   readonly dropPages?: () => Promise<void>;
@@ -72,8 +73,10 @@ export class QuietMemory {
       return;
     }
     const before = ownBytes();
-    if (this.#low === Infinity || before - this.#low >= GROWN_BYTES) {
-      collect();
+    const isFirst = this.#low === Infinity;
+    if (isFirst || before - this.#low >= GROWN_BYTES) {
+      // After the start most of the code that was compiled is never run again; after pods it is what the next ones need.
+      collect({ andCode: isFirst });
       await dropPages().catch((err: unknown) => log.debug('pages of the program stay', { err }));
       log.debug('memory given back', { beforeBytes: before, afterBytes: ownBytes() });
       this.#low = ownBytes();
@@ -86,11 +89,19 @@ export class QuietMemory {
   }
 }
 
+type Collect = (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
+
 /** V8 offers this to those who ask for it by a flag; asked here, the flag concerns nobody else. */
-function collectAll(): void {
+function collectAll({ andCode }: { readonly andCode: boolean }): void {
   setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
-  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  const gc = runInNewContext('gc') as Collect;
+  const collect = (): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  if (!andCode) return collect();
+  // Otherwise code goes that was not run between six collections. The first one lets go of it, the second collects it.
+  setFlagsFromString('--stress-flush-code');
+  collect();
+  collect();
+  setFlagsFromString('--no-stress-flush-code');
 }
 
 function anonymousBytes(): number {
