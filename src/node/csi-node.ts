@@ -60,6 +60,8 @@ export class CsiNodeInitializer implements Runnable {
           return;
         } catch (err) {
           failure = err;
+          // Nobody there is no refusal: an outage takes as long as it takes.
+          if (isUnreachable(err)) await this.#serverAnswers(signal);
         }
       }
     if (!signal.aborted) throw new KubeletError('unavailable', 'failed to initialize CSINode', { cause: failure });

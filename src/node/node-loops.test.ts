@@ -413,11 +413,30 @@ describe('CSINode', () => {
     await failed;
   });
 
-  it('is made soon after errors of the server end, however long they lasted', async () => {
+  it('waits as long for a server that goes away right after its first answer', async () => {
+    const clock = new ManualClock();
+    let answers = 1;
+    const client = new RecordingClient((call) => {
+      if (answers-- <= 0) throw unreachable();
+      return call.body ?? { metadata: { name: 'n1', uid: 'U' } };
+    });
+    const part = new CsiNodeInitializer({ client, clock, log }, { nodeName: 'n1' });
+    const end = new AbortController();
+    const running = part.run(end.signal);
+    await clock.advance(3_600_000);
+    assert.equal(part.ready, false);
+    answers = Infinity;
+    await clock.advance(2000);
+    assert.equal(part.ready, true);
+    end.abort();
+    await running;
+  });
+
+  it('is made soon after errors of the server end, up to two minutes', async () => {
     const clock = new ManualClock();
     let failing = true;
     const client = new RecordingClient((call) => {
-      if (failing) throw new KubeletError('unavailable', 'etcd is down');
+      if (failing) throw new KubeletError('unavailable', 'etcd is down', { detail: { status: 503 } });
       return call.body ?? { metadata: { name: 'n1', uid: 'U' } };
     });
     const part = new CsiNodeInitializer({ client, clock, log }, { nodeName: 'n1' });
