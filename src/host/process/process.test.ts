@@ -122,11 +122,13 @@ test('the watchdog speaks at half the interval while all is well', async () => {
   const said: SystemdState[] = [];
   let failing: string | undefined;
   const systemd = { notify: (state: SystemdState) => void said.push(state), watchdogMs: 20_000 };
-  const watchdog = new Watchdog({ systemd, failing: () => failing, clock, log: silentLogger }, { intervalMs: 20_000 });
+  const { log, lines } = recorder();
+  const watchdog = new Watchdog({ systemd, failing: () => failing, clock, log }, { intervalMs: 20_000 });
   const stop = new AbortController();
   const done = watchdog.run(stop.signal);
   await clock.advance(10_000);
   assert.equal(said.length, 2);
+  assert.deepEqual(lines, [{ message: 'Starting systemd watchdog with interval', fields: { interval: '10s' } }]);
   failing = 'syncloop';
   await clock.advance(30_000);
   assert.equal(said.length, 2);

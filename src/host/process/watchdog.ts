@@ -1,5 +1,6 @@
 // The systemd watchdog: a sign of life at half the interval, for as long as the health checks pass. When they do not,
 // silence makes systemd restart the kubelet.
+import { formatDurationMs } from '../../core/duration.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { KubeletError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -32,6 +33,8 @@ export class Watchdog {
 
   run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
+    // Upstream's words: people look for them to see whether the watchdog is on.
+    log.info('Starting systemd watchdog with interval', { interval: formatDurationMs(this.#intervalMs) });
     return runEvery(clock, log, { name: this.name, everyMs: this.#intervalMs }, () => this.#tick(signal), signal);
   }
 
