@@ -33,6 +33,14 @@ describe('pods as the server shows them', () => {
     );
   });
 
+  it('one whose status is the same is the same', () => {
+    const [before] = pods.all();
+    assert.equal(pods.byName('ns', 'one'), before);
+    statuses.set('a', { phase: 'Failed' });
+    assert.equal(pods.byName('ns', 'one')?.status?.phase, 'Failed');
+    statuses.set('a', { phase: 'Running' });
+  });
+
   for (const [namespace, name, phase] of [
     ['ns', 'one', 'Running'],
     ['other', 'one', undefined],

@@ -31,6 +31,8 @@ export type KnownPodsDeps = {
 /** The pods the kubelet knows. One without a status of ours is shown as it came. */
 export class KnownPods implements PodsView {
   readonly #deps: KnownPodsDeps;
+  /** Each with the status it had when it was last asked for. */
+  readonly #shown = new WeakMap<Pod, Pod>();
 
   constructor(deps: KnownPodsDeps) {
     this.#deps = deps;
@@ -51,7 +53,10 @@ export class KnownPods implements PodsView {
 
   #withStatus(pod: Pod): Pod {
     const status = this.#deps.statuses.statusOf(podUid(pod.metadata.uid ?? ''));
-    return status === undefined ? pod : { ...pod, status };
+    if (status === undefined) return pod;
+    let shown = this.#shown.get(pod);
+    if (shown?.status !== status) this.#shown.set(pod, (shown = { ...pod, status }));
+    return shown;
   }
 }
 

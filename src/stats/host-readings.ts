@@ -11,9 +11,11 @@ import type { FsCapacity, Usage } from './summary.ts';
 const BLOCK = 512;
 /** Of a log folder that a pod filled with names: what is said is then less than what is used. */
 const MAX_FILES = 10_000;
+const MACHINE_MS = 60_000;
 
 export class HostReadings {
   readonly #clock: Clock;
+  #machine: { readonly facts: Promise<MachineFacts>; readonly atMs: number } | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -55,8 +57,17 @@ export class HostReadings {
     return interfacesOf(pid);
   }
 
+  /** A minute old at most: processors, memory and the kernel's limits hardly ever change. */
   machine(): Promise<MachineFacts> {
-    return readMachine();
+    const now = this.#clock.monotonic();
+    if (this.#machine !== undefined && now - this.#machine.atMs < MACHINE_MS) return this.#machine.facts;
+    const facts = readMachine();
+    const read = { facts, atMs: now };
+    this.#machine = read;
+    facts.catch(() => {
+      if (this.#machine === read) this.#machine = undefined;
+    });
+    return facts;
   }
 
   bootMs(): Promise<number> {

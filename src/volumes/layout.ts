@@ -7,25 +7,23 @@ const EMPTY_DIR = 'kubernetes.io/empty-dir';
 
 export class VolumeLayout {
   readonly #root: string;
+  readonly podsDir: string;
 
   constructor(rootDir: string) {
     this.#root = rootDir;
+    this.podsDir = join(rootDir, 'pods');
   }
 
   get rootDir(): string {
     return this.#root;
   }
 
-  get podsDir(): string {
-    return join(this.#root, 'pods');
-  }
-
   podDir(uid: string): string {
-    return join(this.podsDir, element(uid));
+    return `${this.podsDir}/${element(uid)}`;
   }
 
   volumesDir(uid: string): string {
-    return join(this.podDir(uid), 'volumes');
+    return `${this.podDir(uid)}/volumes`;
   }
 
   /** `volumes/kubernetes.io~empty-dir` */
@@ -56,7 +54,7 @@ export class VolumeLayout {
   }
 
   pluginsDir(uid: string): string {
-    return join(this.podDir(uid), 'plugins');
+    return `${this.podDir(uid)}/plugins`;
   }
 
   emptyDirMetaDir(uid: string): string {

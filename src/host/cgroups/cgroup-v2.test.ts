@@ -22,10 +22,17 @@ test('a cgroup is there when it has the controllers of the root, which are read 
   assert.equal(await exists(), false, 'pids are missing');
   await controllers('pod', 'cpu memory pids');
   assert.equal(await exists(), true, 'misc is nothing a pod needs');
+  assert.equal(await exists(), true, 'the same ones again');
+  await rm(join(root, 'pod'), { recursive: true });
+  assert.equal(await exists(), false, 'the directory is gone');
+  await mkdir(join(root, 'pod'));
   await controllers('pod', 'cpu memory');
   await controllers('.', 'cpu memory');
   assert.equal(await exists(), true, 'the root lost the controller, too');
   await controllers('.', 'cpu memory hugetlb');
   await clock.advance(60_000);
   assert.equal(await exists(), false, 'the root has one more since');
+  assert.equal(await exists(), false, 'and still has it');
+  await controllers('pod', 'hugetlb cpu memory');
+  assert.equal(await exists(), true, 'the pod has it, too');
 });

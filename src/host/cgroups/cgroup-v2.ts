@@ -17,6 +17,7 @@ import { childDirs, isGone, killPids, pidsBelow, removeCgroup } from './remove-t
 
 /** A pod's cgroup counts as present when it has all of these that the root has. */
 const REQUIRED = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
+const CONTROLLERS = 'cgroup.controllers';
 const DEFAULT_PERIOD_US = 100_000;
 /** The root's controllers are the kernel's: they are read again after this long, and before a cgroup counts as missing. */
 const KEPT_MS = 60_000;
@@ -25,7 +26,8 @@ export class CgroupV2 implements Cgroups {
   readonly version = 2;
   readonly #clock: Clock;
   readonly #mountPoint: string;
-  #controllers: { readonly names: readonly string[]; readonly at: number } | undefined;
+  /** Of the root; `complete` is what a cgroup had last that had all of them. */
+  #controllers: { readonly names: readonly string[]; readonly at: number; complete: string | undefined } | undefined;
 
   constructor(clock: Clock, mountPoint: string) {
     this.#clock = clock;
@@ -55,17 +57,25 @@ export class CgroupV2 implements Cgroups {
 
   async exists(path: string, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
-    const own = await controllersOf(this.#dir(path)).catch((err: unknown) => {
+    const text = await readFile(`${this.#dir(path)}/${CONTROLLERS}`, 'utf8').catch((err: unknown) => {
       if (isGone(err)) return undefined;
       throw err;
     });
-    if (own === undefined) return false;
-    const hasAll = (root: readonly string[]): boolean => root.every((c) => !REQUIRED.includes(c) || own.includes(c));
+    if (text === undefined) return false;
     const known = this.#controllers;
-    if (known !== undefined && this.#clock.monotonic() - known.at < KEPT_MS && hasAll(known.names)) return true;
+    const isKnown = known !== undefined && this.#clock.monotonic() - known.at < KEPT_MS;
+    // Nearly all pods have the same ones.
+    if (isKnown && text === known.complete) return true;
+    const own = wordsOf(text);
+    const hasAll = (root: readonly string[]): boolean => root.every((c) => !REQUIRED.includes(c) || own.includes(c));
+    if (isKnown && hasAll(known.names)) {
+      known.complete = text;
+      return true;
+    }
     const names = await controllersOf(this.#mountPoint);
-    this.#controllers = { names, at: this.#clock.monotonic() };
-    return hasAll(names);
+    const isComplete = hasAll(names);
+    this.#controllers = { names, at: this.#clock.monotonic(), complete: isComplete ? text : undefined };
+    return isComplete;
   }
 
   async read(path: string, signal: AbortSignal): Promise<CgroupReading> {
@@ -124,7 +134,7 @@ export class CgroupV2 implements Cgroups {
   }
 
   async #delegate(dir: string, available: readonly string[]): Promise<void> {
-    const enabled = await wordsOf(join(dir, 'cgroup.subtree_control'));
+    const enabled = wordsOf(await readFile(join(dir, 'cgroup.subtree_control'), 'utf8'));
     const missing = available.filter((c) => !enabled.includes(c));
     if (missing.length === 0) return;
     const file = join(dir, 'cgroup.subtree_control');
@@ -144,6 +154,6 @@ export class CgroupV2 implements Cgroups {
 const limitText = (value: number): string => (value === UNLIMITED ? 'max' : String(value));
 const limitOf = (text: string): number => (text === 'max' ? UNLIMITED : Number(text));
 
-const wordsOf = async (file: string): Promise<string[]> =>
-  (await readFile(file, 'utf8')).trim().split(/\s+/).filter(Boolean);
-const controllersOf = (dir: string): Promise<string[]> => wordsOf(join(dir, 'cgroup.controllers'));
+const wordsOf = (text: string): string[] => text.trim().split(/\s+/).filter(Boolean);
+const controllersOf = async (dir: string): Promise<string[]> =>
+  wordsOf(await readFile(`${dir}/${CONTROLLERS}`, 'utf8'));
