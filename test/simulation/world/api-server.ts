@@ -143,7 +143,9 @@ export class SimApiServer implements ApiNetwork {
       const info = requestInfo(request.method, url.pathname, url.searchParams);
       const verdict = authorize(this.store, user, info);
       if (!verdict.allowed) throw refusal(user, info, verdict.reason);
-      const body = Readable.from(request.body === undefined ? [] : [Buffer.from(request.body)]);
+      const body = new Readable({ read: () => undefined });
+      if (request.body !== undefined) body.push(Buffer.from(request.body));
+      body.push(null);
       const incoming = Object.assign(body, { method: request.method, url: request.path, headers: request.headers });
       await router.route({
         request: incoming as unknown as IncomingMessage,
