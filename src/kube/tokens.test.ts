@@ -111,7 +111,9 @@ describe('TokenManager', () => {
     const old = await t.tokens.get(ask, signal);
     assert.equal(old.token, 't1');
     assert.equal(old.refreshAtMs, t.clock.now() + 30_000);
-    await assert.rejects(t.tokens.get({ ...ask, audiences: ['x'] }, signal), { message: 'connection refused' });
+    await assert.rejects(t.tokens.get({ ...ask, audiences: ['x'] }, signal), {
+      message: 'failed to fetch token: connection refused',
+    });
     await t.clock.advance(3_607_000);
     await assert.rejects(t.tokens.get(ask, signal), /the last token of service account "default" expired at/);
     t.down(false);

@@ -65,7 +65,7 @@ export class TokenManager implements Runnable {
     } catch (err) {
       signal.throwIfAborted();
       const token = held?.token ?? this.#issuedBefore(key, err);
-      if (token === undefined) throw err;
+      if (token === undefined) throw notFetched(err);
       return this.#still(token, ask, err);
     }
   }
@@ -145,6 +145,12 @@ export function refreshAt({ issuedMs, expiresMs }: { issuedMs: number; expiresMs
   const jitterMs = random * Math.min(JITTER_MS, lifeMs / 10);
   return Math.min(issuedMs + MAX_AGE_MS, expiresMs - lifeMs / 5) - jitterMs;
 }
+
+const notFetched = (err: unknown): KubeletError =>
+  new KubeletError(isFault(err) ? err.kind : 'internal', `failed to fetch token: ${messageOf(err)}`, {
+    cause: err,
+    ...(isFault(err) ? { detail: err.detail } : {}),
+  });
 
 const keyOf = (ask: TokenAsk): string =>
   JSON.stringify([ask.namespace, ask.serviceAccount, ask.audiences, ask.expirationSeconds ?? null, ask.pod ?? null]);
