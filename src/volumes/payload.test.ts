@@ -127,8 +127,17 @@ test('the medium decides what an emptyDir is made of', () => {
   assert.deepEqual(mediumOf(pod({}), {}, 0), { on: 'disk' });
   assert.deepEqual(mediumOf(huge('2Mi'), { medium: 'HugePages' }, 0), { on: 'hugepages', pageSize: '2Mi' });
   assert.deepEqual(mediumOf(huge('2Mi', '1Gi'), { medium: 'HugePages-1Gi' }, 0), { on: 'hugepages', pageSize: '1Gi' });
-  assert.throws(() => mediumOf(huge('2Mi', '1Gi'), { medium: 'HugePages' }, 0), /one huge page size/);
-  assert.throws(() => mediumOf(pod({}), { medium: 'HugePages' }, 0), /no page size/);
-  assert.throws(() => mediumOf(huge('2Mi'), { medium: 'HugePages-1Gi' }, 0), /no container asks for hugepages-1Gi/);
+  assert.throws(
+    () => mediumOf(huge('2Mi', '1Gi'), { medium: 'HugePages' }, 0),
+    /can't be used if container requests multiple huge page sizes$/,
+  );
+  assert.throws(
+    () => mediumOf(pod({}), { medium: 'HugePages' }, 0),
+    /^KubeletError: medium HugePages: hugePages storage requested/,
+  );
+  assert.throws(
+    () => mediumOf(huge('2Mi'), { medium: 'HugePages-1Gi' }, 0),
+    /medium HugePages-1Gi: .* there is no resource request for huge pages$/,
+  );
   assert.throws(() => mediumOf(pod({}), { medium: 'Tape' }, 0), /unknown storage medium/);
 });

@@ -21,9 +21,7 @@ export function mediumOf(
   const size = /^HugePages-(.+)$/.exec(medium)?.[1];
   if (size === undefined) throw new KubeletError('invalid', `unknown storage medium "${medium}"`);
   const pageSize = formatQuantity(quantity(size));
-  if (!pageSizesOf(pod).has(pageSize)) {
-    throw new KubeletError('invalid', `medium "${medium}" cannot be used: no container asks for hugepages-${pageSize}`);
-  }
+  if (!pageSizesOf(pod).has(pageSize)) throw notRequested(medium);
   return { on: 'hugepages', pageSize };
 }
 
@@ -45,13 +43,17 @@ function pageSizesOf(pod: Pod): Set<string> {
 function onlyPageSize(pod: Pod): string {
   const sizes = [...pageSizesOf(pod)];
   const [only] = sizes;
-  if (only === undefined)
-    throw new KubeletError('invalid', 'no page size specified in pod spec for medium "HugePages"');
-  if (sizes.length > 1) {
-    throw new KubeletError('invalid', 'medium "HugePages" can only be used when the pod uses one huge page size');
-  }
+  if (only === undefined) throw notRequested('HugePages');
+  if (sizes.length > 1)
+    throw new KubeletError('invalid', "medium: HugePages can't be used if container requests multiple huge page sizes");
   return only;
 }
+
+const notRequested = (medium: string): KubeletError =>
+  new KubeletError(
+    'invalid',
+    `medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`,
+  );
 
 export type EmptyDirDeps = {
   readonly backing: EmptyDirBacking;
