@@ -94,13 +94,16 @@ export class Logind {
     return { release: await this.#deps.callForFile(call, signal) };
   }
 
-  /** Tells of every shutdown announced (true) or called off (false). Settles when `signal` aborts or the bus is lost. */
-  async watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
+  /**
+   * Tells of every shutdown announced (true) or called off (false), also of those before it listened. Settles when `signal`
+   * aborts or the bus is lost.
+   */
+  async watch(wasDown: boolean, onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
     const { bus } = this.#deps;
     const scope = childScope(signal);
-    let told = false;
+    let told: boolean | undefined;
     const tell = (down: DBusValue | undefined): void => {
-      if (typeof down !== 'boolean' || down === told) return;
+      if (typeof down !== 'boolean' || down === (told ?? false)) return;
       told = down;
       onPrepare(down);
     };
@@ -109,8 +112,11 @@ export class Logind {
     try {
       await Promise.race([begun.promise, watching, aborted(scope.signal)]);
       // One announced before anybody listened is not announced again. That there was none calls off no other.
-      const announced = !signal.aborted && unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal));
-      if (announced === true) tell(true);
+      if (!signal.aborted) {
+        const announced = unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal));
+        if (announced === true) tell(true);
+        else if (wasDown && told === undefined) onPrepare(false);
+      }
       await watching;
     } finally {
       scope.abort();
