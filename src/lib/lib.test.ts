@@ -7,7 +7,7 @@ import { threadId } from 'node:worker_threads';
 import { abortable } from './abort.ts';
 import { writeFileAtomic } from './atomic-file.ts';
 import { systemClock, wallNanos } from './clock.ts';
-import { grpcTimeout } from './grpc/channel.ts';
+import { grpcTimeout } from './grpc/call-headers.ts';
 import { ManualClock } from './manual-clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 

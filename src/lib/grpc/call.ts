@@ -1,0 +1,125 @@
+// One gRPC call as its caller sees it: it ends with the server's status, with what broke it, or at once when the caller has had
+// enough.
+import { messageOf } from '../errors.ts';
+import type { ClientConnection } from '../http2/connection.ts';
+import { fieldOf, type HeaderList } from '../http2/hpack-decoder.ts';
+import { ErrorCode } from '../http2/protocol-error.ts';
+import type { Request, Stream, StreamEvents } from '../http2/stream.ts';
+import { GrpcCode, GrpcError } from './status.ts';
+
+export class Call implements StreamEvents {
+  /** Resolves when the server ended the call with status OK; rejects with its status or with what broke the call. */
+  readonly ended: Promise<void>;
+  readonly #path: string;
+  readonly #signal: AbortSignal;
+  readonly #onChunk: (chunk: Buffer) => void;
+  readonly #onAbort = (): void => this.fail(reasonOf(this.#signal));
+  #resolve: () => void = () => undefined;
+  #reject: (err: Error) => void = () => undefined;
+  #stream: Stream | undefined;
+  #isOver = false;
+  #status: number | undefined;
+  #head: HeaderList = [];
+  /** The same as the head where there was no body. */
+  #trailers: HeaderList = [];
+
+  constructor(path: string, signal: AbortSignal, onChunk: (chunk: Buffer) => void) {
+    this.#path = path;
+    this.#signal = signal;
+    this.#onChunk = onChunk;
+    this.ended = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  open(connection: ClientConnection, request: Request): void {
+    if (this.#isOver) return;
+    try {
+      this.#stream = connection.request(request, this);
+    } catch (err) {
+      this.fail(unavailable(err));
+    }
+  }
+
+  /** A peer that stopped reading must not hold up a caller that gave up. */
+  fail(err: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stream?.reset(ErrorCode.Cancel);
+    this.#reject(err);
+  }
+
+  /** Always call it in the end. */
+  release(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  onHead(status: number, headers: HeaderList): void {
+    this.#status = status;
+    this.#trailers = this.#head = headers;
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      this.#onChunk(chunk);
+    } catch (err) {
+      this.fail(
+        err instanceof GrpcError ? err : new GrpcError(GrpcCode.Internal, `${this.#path}: ${messageOf(err)}`, err),
+      );
+    }
+  }
+
+  onTrailers(headers: HeaderList): void {
+    this.#trailers = headers;
+  }
+
+  onEnd(): void {
+    this.#end(this.#statusError());
+  }
+
+  onLost(_code: number, error: Error | undefined): void {
+    this.#end(error === undefined ? this.#statusError() : unavailable(error));
+  }
+
+  #end(error: GrpcError | undefined): void {
+    this.#isOver = true;
+    if (error === undefined) this.#resolve();
+    else this.#reject(error);
+  }
+
+  #statusError(): GrpcError | undefined {
+    const status = this.#field('grpc-status');
+    if (status === undefined) {
+      // Headers came, trailers did not: the peer went away in the middle of its answer.
+      return this.#status === undefined || this.#status === 200
+        ? new GrpcError(GrpcCode.Unavailable, `${this.#path}: the connection ended before the answer did`)
+        : new GrpcError(GrpcCode.Unknown, `${this.#path}: HTTP status ${this.#status} without a gRPC status`);
+    }
+    const code = Number(status);
+    return code === 0 ? undefined : new GrpcError(code, decodeMessage(this.#field('grpc-message') ?? ''));
+  }
+
+  #field(name: string): string | undefined {
+    return fieldOf(this.#trailers, name) ?? fieldOf(this.#head, name);
+  }
+}
+
+const reasonOf = (signal: AbortSignal): Error =>
+  signal.reason instanceof Error ? signal.reason : new GrpcError(GrpcCode.Canceled, 'context canceled');
+
+export const unavailable = (err: unknown): GrpcError =>
+  err instanceof GrpcError ? err : new GrpcError(GrpcCode.Unavailable, `connection error: ${messageOf(err)}`, err);
+
+/** Undoes gRPC's percent encoding; what is not valid stays as it is. */
+function decodeMessage(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Broken escapes are shown as they came: a readable error text matters more than its exact bytes.
+    return text;
+  }
+}
