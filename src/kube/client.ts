@@ -1,13 +1,12 @@
 // The REST client: JSON in and out, a request budget (QPS and burst), a deadline per call, repeats where the server asks
 // for them with Retry-After. Several clients (main, events, heartbeat) share one transport and differ in their limits.
-import type { Readable } from 'node:stream';
 import type { KubeList } from '../core/meta.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
 import { isTooLargeVersion, replyError, retryAfterMs, transportError } from './api-error.ts';
-import type { Reply } from './exchange.ts';
+import type { Body, Reply } from './exchange.ts';
 import type { Lane } from './reachability.ts';
 import type { Recovery } from './recovery.ts';
 import { targetOf, type Resource, type Where } from './resources.ts';
@@ -197,17 +196,18 @@ const pathOf = (request: HttpRequest): string => request.target.split('?')[0] ??
 async function requireSuccess(
   method: HttpRequest['method'],
   target: string,
-  { status, headers, body }: Reply,
+  reply: Reply,
   signal: AbortSignal,
 ): Promise<void> {
+  const { status, body } = reply;
   if (status >= 200 && status < 300) return;
   const text = (await bodyOf({ method, target }, body, MAX_ERROR_BYTES, signal)).toString('utf8');
-  const after = Number(headers['retry-after']);
+  const after = Number(reply.header('retry-after'));
   const repeatable = (status === 429 || status >= 500) && Number.isFinite(after) && after >= 0;
   throw replyError(`${method} ${pathOf({ method, target })}`, status, text, repeatable ? after : undefined);
 }
 
-async function bodyOf(request: HttpRequest, body: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+async function bodyOf(request: HttpRequest, body: Body, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   const what = `${request.method} ${pathOf(request)}`;
   try {
     return await wholeOf(body, maxBytes, what);
@@ -218,28 +218,19 @@ async function bodyOf(request: HttpRequest, body: Readable, maxBytes: number, si
   }
 }
 
-/** By events: every pod has some requests, and an async iterator makes a promise for each chunk. */
-function wholeOf(body: Readable, maxBytes: number, what: string): Promise<Buffer> {
+/** By calls: every pod has some requests, and an async iterator makes a promise for each chunk. */
+function wholeOf(body: Body, maxBytes: number, what: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (body.destroyed) return reject(body.errored ?? cutShort());
     const chunks: Buffer[] = [];
     let size = 0;
-    let isWhole = false;
-    body.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= maxBytes) chunks.push(chunk);
-      else reject(new KubeletError('invalid', `${what}: the answer is larger than ${maxBytes} bytes`));
-    });
-    body.once('end', () => {
-      isWhole = true;
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    });
-    body.once('error', reject);
-    // An error is dear to make where nobody would hear of it.
-    body.once('close', () => {
-      if (!isWhole) reject(cutShort());
+    body.read({
+      onData: (chunk) => {
+        size += chunk.length;
+        if (size <= maxBytes) chunks.push(chunk);
+        else reject(new KubeletError('invalid', `${what}: the answer is larger than ${maxBytes} bytes`));
+      },
+      onEnd: () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
+      onError: reject,
     });
   });
 }
-
-const cutShort = (): Error => new Error('the connection ended before the answer did');

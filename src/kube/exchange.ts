@@ -1,6 +1,4 @@
 // One HTTP exchange, whatever the protocol: what is sent, and the head of what comes back.
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 
 export type Outgoing = {
@@ -14,8 +12,29 @@ export type Outgoing = {
   readonly stream?: 'required' | 'optional';
 };
 
-/** The reader of the body must read it to its end or destroy it. */
-export type Reply = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Readable };
+/** Where the body of an answer goes. The last call is `onEnd` or `onError`. */
+export interface BodySink {
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+  onError(err: Error): void;
+}
+
+/** Whoever has one reads it to its end or destroys it. */
+export interface Body {
+  /** Once; what has come already is told at once. */
+  read(sink: BodySink): void;
+  pause(): void;
+  resume(): void;
+  /** The other side is told; the sink is, where there is a reason. */
+  destroy(reason?: Error): void;
+}
+
+export type Reply = {
+  readonly status: number;
+  /** By its name in lower case. */
+  header(name: string): string | undefined;
+  readonly body: Body;
+};
 
 /** Connections of one kind to one server with one identity. */
 export interface Connections {
@@ -44,6 +63,9 @@ export class LostExchange extends Error {
     this.fate = fate;
   }
 }
+
+/** A body without its end. */
+export const cutShort = (): Error => new Error('the connection ended before the answer did');
 
 /** There is no room for an optional stream. */
 export const noRoom = (): KubeletError =>

@@ -2,6 +2,7 @@
 // one for each watch, which ends with it. How many watches may have one is bounded.
 import http from 'node:http';
 import type { Socket } from 'node:net';
+import { readableBody } from './readable-body.ts';
 import { LostExchange, noRoom, toError, type Connections, type Outgoing, type Reply } from './exchange.ts';
 
 export type Http1Options = {
@@ -94,7 +95,11 @@ export class Http1Connections implements Connections {
       };
       request.once('response', (response) => {
         if (response.statusCode !== SWITCHING)
-          return resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response });
+          return resolve({
+            status: response.statusCode ?? 0,
+            header: (name) => response.headers[name]?.toString(),
+            body: readableBody(response),
+          });
         request.destroy(new Error('the server changed the protocol without saying to which'));
       });
       // Nobody asked for another protocol.

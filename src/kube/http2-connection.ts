@@ -1,25 +1,17 @@
 // One HTTP/2 connection: its streams, their number, whether the other side is still there, and its end. Silence for half a
 // minute is answered with a ping; without an answer to that the connection is over, and everything on it.
-import {
-  connect,
-  constants,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type IncomingHttpHeaders,
-  type IncomingHttpStatusHeader,
-} from 'node:http2';
 import type { Socket } from 'node:net';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
-import { LostExchange, toError, type Fate, type Outgoing, type Reply } from './exchange.ts';
+import { ClientConnection } from '../lib/http2/connection.ts';
+import type { Outgoing, Reply } from './exchange.ts';
+import { Http2Exchange, type ExchangeOwner } from './http2-exchange.ts';
 
 const READ_IDLE_MS = 30_000;
 const PING_TIMEOUT_MS = 15_000;
 /** A connection that nobody used for this long is closed. */
 const UNUSED_MS = 90_000;
-/** What a server allows that has not said so yet, as Go's client assumes. */
-const ASSUMED_STREAMS = 100;
 const STREAM_WINDOW = 1024 * 1024;
 const CONNECTION_WINDOW = 16 * 1024 * 1024;
 /** Watches of a connection that the server is closing come back on another one within this time. */
@@ -27,46 +19,39 @@ const GOAWAY_SPREAD_MS = 2000;
 
 type Timing = { readonly readIdleMs?: number; readonly pingTimeoutMs?: number };
 
-export class Http2Connection {
+export class Http2Connection implements ExchangeOwner {
   readonly #clock: Clock;
   readonly #timing: Timing;
   readonly #socket: Socket;
-  readonly #session: ClientHttp2Session;
-  readonly #streams = new Set<ClientHttp2Stream>();
+  readonly #connection: ClientConnection;
+  readonly #watches = new Set<Http2Exchange>();
   readonly #timers = new Set<Timer>();
+  /** The server's settings have come; rejects where they never will. */
+  readonly #ready = Promise.withResolvers<void>();
   /** Called once, when the connection takes no more streams. */
   onEnd: () => void = () => undefined;
   /** Called when the connection is gone. */
   onClose: () => void = () => undefined;
-  #limit = ASSUMED_STREAMS;
-  #active = 0;
-  #served = 0;
+  #hasServed = false;
   #closing = false;
   #bytesRead = 0;
-  #unusedSince: number;
+  #usedAt: number;
 
-  private constructor(clock: Clock, socket: Socket, authority: string, timing: Timing) {
+  private constructor(clock: Clock, socket: Socket, timing: Timing) {
     this.#clock = clock;
     this.#timing = timing;
     this.#socket = socket;
-    this.#unusedSince = clock.monotonic();
-    const session = connect(`https://${authority}`, {
-      createConnection: () => socket,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
-      maxSessionMemory: 64,
-    });
-    this.#session = session;
-    session.once('connect', () => {
-      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
-    });
-    session.on('remoteSettings', (settings) => (this.#limit = settings.maxConcurrentStreams ?? ASSUMED_STREAMS));
-    // Streams hear of it themselves.
-    session.on('error', () => this.#end());
-    session.on('goaway', () => this.#goAway());
-    session.once('close', () => {
-      this.#end();
-      for (const timer of this.#timers) timer.cancel();
-      this.onClose();
+    this.#usedAt = clock.monotonic();
+    this.#ready.promise.catch(() => undefined); // it may be that nobody waits
+    const windows = { streamWindow: STREAM_WINDOW, connectionWindow: CONNECTION_WINDOW };
+    this.#connection = ClientConnection.on(socket, windows, {
+      onReady: () => this.#ready.resolve(),
+      onRetired: () => this.#retired(),
+      onClose: () => {
+        for (const timer of this.#timers) timer.cancel();
+        this.#ready.reject(new Error('closed'));
+        this.onClose();
+      },
     });
     this.#later(this.#readIdleMs, () => this.#look());
   }
@@ -79,9 +64,9 @@ export class Http2Connection {
     options: { readonly timeoutMs: number } & Timing,
     signal: AbortSignal,
   ): Promise<Http2Connection> {
-    const connection = new Http2Connection(clock, socket, authority, options);
+    const connection = new Http2Connection(clock, socket, options);
     try {
-      await withDeadline(clock, signal, options.timeoutMs, (s) => abortable(s, connection.#settings));
+      await withDeadline(clock, signal, options.timeoutMs, (s) => abortable(s, connection.#ready.promise));
       return connection;
     } catch (err) {
       const failure = new KubeletError('unavailable', `${authority} takes connections and does not answer`);
@@ -90,87 +75,49 @@ export class Http2Connection {
     }
   }
 
-  /** The server's settings have come, or never will. */
-  get #settings(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#session.once('remoteSettings', () => resolve());
-      this.#session.once('close', () => reject(new Error('closed')));
-    });
-  }
-
   /** No more exchanges here. */
   get closing(): boolean {
-    return this.#closing || this.#session.closed || this.#session.destroyed;
+    return this.#closing;
   }
 
   get active(): number {
-    return this.#active;
+    return this.#connection.active;
   }
 
   /** Streams that the server takes besides those that are open. */
   get room(): number {
-    return this.closing ? 0 : this.#limit - this.#active;
+    return this.#closing ? 0 : this.#connection.limit - this.#connection.active;
   }
 
   exchange(out: Outgoing, signal: AbortSignal): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const reused = this.#served > 0;
-      let stream: ClientHttp2Stream;
-      try {
-        signal.throwIfAborted();
-        stream = this.#session.request(headersOf(out), { endStream: out.body === undefined });
-      } catch (err) {
-        return reject(signal.aborted ? toError(signal.reason) : new LostExchange(err, 'unprocessed'));
-      }
-      this.#opened(stream, out);
-      const onAbort = (): void => {
-        stream.close(constants.NGHTTP2_CANCEL);
-        stream.destroy(toError(signal.reason));
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      let answered = false;
-      stream.once('response', (headers) => {
-        answered = true;
-        this.#served++;
-        resolve({ status: statusOf(headers), headers, body: stream });
-      });
-      stream.on('error', (err) =>
-        reject(signal.aborted ? toError(signal.reason) : new LostExchange(err, fateOf(stream, reused))),
-      );
-      stream.once('close', () => {
-        signal.removeEventListener('abort', onAbort);
-        this.#closed(stream);
-        if (answered) return; // an error is dear to make, and nobody would hear of it
-        reject(new LostExchange(new Error('the stream was closed without an answer'), fateOf(stream, reused)));
-      });
-      if (out.body !== undefined) stream.end(out.body);
-    });
+    const exchange = new Http2Exchange(this, this.#hasServed, signal);
+    if (out.stream !== undefined) this.#watches.add(exchange);
+    return exchange.begin(this.#connection, out);
   }
 
   /** Watches end now, other exchanges may finish. */
   retire(reason: Error): void {
     this.#end();
-    for (const stream of this.#streams) endStream(stream, reason);
-    if (!this.#session.destroyed) this.#session.close();
+    for (const watch of this.#watches) watch.destroy(reason);
+    this.#connection.close();
   }
 
   destroy(reason: Error): void {
     this.#end();
-    this.#session.destroy(reason);
+    this.#connection.destroy(reason);
+  }
+
+  answered(): void {
+    this.#hasServed = true;
+  }
+
+  over(exchange: Http2Exchange): void {
+    this.#watches.delete(exchange);
+    this.#usedAt = this.#clock.monotonic();
   }
 
   get #readIdleMs(): number {
     return this.#timing.readIdleMs ?? READ_IDLE_MS;
-  }
-
-  #opened(stream: ClientHttp2Stream, out: Outgoing): void {
-    this.#active++;
-    if (out.stream !== undefined) this.#streams.add(stream);
-  }
-
-  #closed(stream: ClientHttp2Stream): void {
-    this.#streams.delete(stream);
-    if (--this.#active === 0) this.#unusedSince = this.#clock.monotonic();
   }
 
   #end(): void {
@@ -180,11 +127,13 @@ export class Http2Connection {
   }
 
   /** The server wants us elsewhere. What is under way may finish, but a watch would hold on for an hour. */
-  #goAway(): void {
+  #retired(): void {
+    if (this.#closing) return;
     this.#end();
+    if (this.#connection.isClosed) return; // everybody is told
     const reason = new KubeletError('unavailable', 'the server closes the connection');
-    for (const stream of this.#streams)
-      this.#later(this.#clock.random() * GOAWAY_SPREAD_MS, () => endStream(stream, reason));
+    for (const watch of this.#watches)
+      this.#later(this.#clock.random() * GOAWAY_SPREAD_MS, () => watch.destroy(reason));
   }
 
   #later(ms: number, fn: () => void): void {
@@ -196,11 +145,11 @@ export class Http2Connection {
   }
 
   #look(): void {
-    if (this.#session.destroyed) return;
+    if (this.#connection.isClosed) return;
     const heard = this.#socket.bytesRead !== this.#bytesRead;
     this.#bytesRead = this.#socket.bytesRead;
-    if (this.#active === 0 && this.#clock.monotonic() - this.#unusedSince >= UNUSED_MS) this.#session.close();
-    else if (!heard) this.#ping();
+    if (this.active === 0 && this.#clock.monotonic() - this.#usedAt >= UNUSED_MS) return this.#connection.close();
+    if (!heard) this.#ping();
     this.#later(this.#readIdleMs, () => this.#look());
   }
 
@@ -210,35 +159,9 @@ export class Http2Connection {
       this.destroy(new KubeletError('unavailable', `no answer to a ping in ${ms}ms`)),
     );
     this.#timers.add(timer);
-    const done = (): void => {
+    this.#connection.ping(() => {
       timer.cancel();
       this.#timers.delete(timer);
-    };
-    try {
-      this.#session.ping(done);
-    } catch {
-      done(); // the session is closing: its end settles everything
-    }
+    });
   }
 }
-
-const headersOf = ({ method, path, authority, headers }: Outgoing): Record<string, string> => ({
-  ':method': method,
-  ':path': path,
-  ':scheme': 'https',
-  ':authority': authority,
-  ...headers,
-});
-
-const statusOf = (headers: IncomingHttpHeaders & IncomingHttpStatusHeader): number => headers[':status'] ?? 0;
-
-function endStream(stream: ClientHttp2Stream, reason: Error): void {
-  if (stream.destroyed) return;
-  stream.close(constants.NGHTTP2_CANCEL);
-  stream.destroy(reason);
-}
-
-const fateOf = (stream: ClientHttp2Stream, reused: boolean): Fate => {
-  if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) return 'unprocessed';
-  return reused && stream.session?.destroyed !== false ? 'reused' : 'unknown';
-};

@@ -1,6 +1,5 @@
 // Random streams: however a watch is cut into pieces or its events are mixed up, the outcome is the same.
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -8,13 +7,14 @@ import type { KubeObject } from '../core/meta.ts';
 import { systemClock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import { compareVersions, ObjectStore } from './object-store.ts';
+import { readableBody } from './readable-body.ts';
 import { readWatch } from './watch.ts';
 
 const signal = new AbortController().signal;
 const read = async (chunks: readonly Uint8Array[]): Promise<unknown[]> => {
   const events: unknown[] = [];
-  const stream = Readable.from(chunks) as unknown as IncomingMessage;
-  for await (const event of readWatch(systemClock, stream, 'things', 1000, signal)) events.push(event);
+  const body = readableBody(Readable.from(chunks));
+  for await (const event of readWatch(systemClock, body, 'things', 1000, signal)) events.push(event);
   return events;
 };
 const cut = (bytes: Buffer, at: readonly number[]): Buffer[] => {

@@ -1,9 +1,9 @@
 // Reads the lines of one watch response as events. A stream gets an idle timer, never a total one.
-import type { Readable } from 'node:stream';
 import type { Status } from '../core/meta.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { transportError } from './api-error.ts';
+import type { Body } from './exchange.ts';
 
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
@@ -15,7 +15,7 @@ const NEWLINE = 10;
 
 export async function* readWatch<T>(
   clock: Clock,
-  body: Readable,
+  body: Body,
   what: string,
   idleMs: number,
   signal: AbortSignal,
@@ -25,9 +25,9 @@ export async function* readWatch<T>(
   );
   const lines = new Lines(what);
   try {
-    for await (const chunk of body) {
+    for await (const chunk of chunksOf(body)) {
       idle.touch();
-      for (const line of lines.push(chunk as Buffer)) yield parseEvent<T>(line, what);
+      for (const line of lines.push(chunk)) yield parseEvent<T>(line, what);
     }
   } catch (err) {
     throw transportError(`watch ${what}`, err, signal);
@@ -36,6 +36,36 @@ export async function* readWatch<T>(
     body.destroy();
   }
   for (const line of lines.end()) yield parseEvent<T>(line, what);
+}
+
+/** Chunks of which nobody has read one; more stay with the server. */
+const MAX_UNREAD = 16;
+
+async function* chunksOf(body: Body): AsyncGenerator<Buffer, void, undefined> {
+  const unread: Buffer[] = [];
+  let end: Error | 'end' | undefined;
+  let wake: () => void = () => undefined;
+  const over = (how: Error | 'end'): void => {
+    end = how;
+    wake();
+  };
+  body.read({
+    onData: (chunk) => {
+      if (unread.push(chunk) === MAX_UNREAD) body.pause();
+      wake();
+    },
+    onEnd: () => over('end'),
+    onError: over,
+  });
+  for (;;) {
+    for (let chunk = unread.shift(); chunk !== undefined; chunk = unread.shift()) {
+      yield chunk;
+      if (unread.length === 0) body.resume();
+    }
+    if (end === 'end') return;
+    if (end !== undefined) throw end;
+    await new Promise<void>((resolve) => (wake = resolve));
+  }
 }
 
 /** Cuts bytes into lines; each byte is looked at once, however a long line is cut into chunks. */

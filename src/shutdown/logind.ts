@@ -94,16 +94,13 @@ export class Logind {
     return { release: await this.#deps.callForFile(call, signal) };
   }
 
-  /**
-   * Tells of every shutdown announced (true) or called off (false), also of those before it listened. Settles when `signal`
-   * aborts or the bus is lost.
-   */
-  async watch(wasDown: boolean, onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
+  /** Tells of every shutdown announced (true) or called off (false). Settles when `signal` aborts or the bus is lost. */
+  async watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void> {
     const { bus } = this.#deps;
     const scope = childScope(signal);
-    let told: boolean | undefined;
+    let told = false;
     const tell = (down: DBusValue | undefined): void => {
-      if (typeof down !== 'boolean' || down === (told ?? false)) return;
+      if (typeof down !== 'boolean' || down === told) return;
       told = down;
       onPrepare(down);
     };
@@ -112,11 +109,8 @@ export class Logind {
     try {
       await Promise.race([begun.promise, watching, aborted(scope.signal)]);
       // One announced before anybody listened is not announced again. That there was none calls off no other.
-      if (!signal.aborted) {
-        const announced = unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal));
-        if (announced === true) tell(true);
-        else if (wasDown && told === undefined) onPrepare(false);
-      }
+      const announced = !signal.aborted && unwrapped(await bus.property(MANAGER, 'PreparingForShutdown', signal));
+      if (announced === true) tell(true);
       await watching;
     } finally {
       scope.abort();

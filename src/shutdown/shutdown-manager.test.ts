@@ -22,7 +22,7 @@ const pod = (name: string, priority: number): Pod => ({
 function setup(pods: readonly Pod[], broken = false) {
   const clock = new ManualClock();
   const done: string[] = [];
-  const state = { broken, known: true, wasDown: false, stuck: new Set<string>(), lost: Promise.withResolvers<void>() };
+  const state = { broken, known: true, stuck: new Set<string>(), lost: Promise.withResolvers<void>() };
   let begun = 0;
   let announce: (down: boolean) => void = () => assert.fail('nobody watches');
   const manager = new ShutdownManager(
@@ -36,8 +36,7 @@ function setup(pods: readonly Pod[], broken = false) {
           done.push('held');
           return { release: () => void done.push('released') };
         },
-        watch: (wasDown, onPrepare, signal) => {
-          state.wasDown = wasDown;
+        watch: (onPrepare, signal) => {
           announce = onPrepare;
           return Promise.race([aborted(signal), state.lost.promise]);
         },
@@ -145,22 +144,6 @@ describe('the shutdown manager', () => {
     assert.equal(t.done.at(-1), 'released');
   });
 
-  it('asks what became of the shutdown when the bus was away', async () => {
-    const t = setup([]);
-    await t.clock.advance(0);
-    assert.equal(t.state.wasDown, false);
-    t.announce(true);
-    await t.clock.advance(0);
-    t.state.lost.reject(new KubeletError('unavailable', 'the bus was restarted'));
-    t.state.lost = Promise.withResolvers<void>();
-    await t.clock.advance(1000);
-    assert.equal(t.state.wasDown, true);
-    t.announce(false);
-    await t.clock.advance(0);
-    assert.equal(t.manager.shuttingDown, false);
-    await t.end();
-  });
-
   it('tries again where there is no logind', async () => {
     const t = setup([], true);
     await t.clock.advance(0);
@@ -228,7 +211,7 @@ describe('the longest delay logind grants', () => {
     const asked = [
       logind.allowDelay(30, stop.signal),
       logind.inhibit(stop.signal),
-      logind.watch(false, () => undefined, stop.signal),
+      logind.watch(() => undefined, stop.signal),
     ];
     const rejected = asked.map((answer) => assert.rejects(answer));
     stop.abort(new Error('agent stops'));

@@ -14,8 +14,7 @@ import type { Inhibitor } from './logind.ts';
 export interface ShutdownSource {
   allowDelay(seconds: number, signal: AbortSignal): Promise<void>;
   inhibit(signal: AbortSignal): Promise<Inhibitor>;
-  /** `wasDown`: a shutdown was announced when last heard of. */
-  watch(wasDown: boolean, onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void>;
+  watch(onPrepare: (down: boolean) => void, signal: AbortSignal): Promise<void>;
 }
 
 export interface EndingPods {
@@ -91,14 +90,10 @@ export class ShutdownManager implements Runnable {
     await source.allowDelay(totalSeconds(this.#groups), signal);
     this.#inhibitor = await source.inhibit(signal);
     onStart();
-    await source.watch(
-      this.#down,
-      (down) => {
-        // One after the other, in the order they were announced.
-        this.#ending = this.#ending.then(() => this.#announced(down, signal));
-      },
-      signal,
-    );
+    await source.watch((down) => {
+      // One after the other, in the order they were announced.
+      this.#ending = this.#ending.then(() => this.#announced(down, signal));
+    }, signal);
   }
 
   async #announced(down: boolean, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { KubeletError } from '../../../src/lib/errors.ts';
 import { LostExchange, toError, type Outgoing, type Reply } from '../../../src/kube/exchange.ts';
+import { readableBody } from '../../../src/kube/readable-body.ts';
 import { machine } from '../engine/machine.ts';
 
 const ROOM = 250;
@@ -77,7 +78,7 @@ export class Http2Connection {
               head: (status, headers) =>
                 back(() => {
                   this.#served++;
-                  resolve({ status, headers, body });
+                  resolve({ status, header: (name) => headers[name], body: readableBody(body) });
                 }),
               write: (chunk) => back(() => body.push(chunk)),
               end: () => back(() => body.push(null)),
