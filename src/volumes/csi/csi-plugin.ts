@@ -159,11 +159,13 @@ export class CsiPlugin implements VolumePlugin {
     const target = layout.publishPath(uid, specName);
     const data = await readVolumeData(dir);
     if (data !== undefined) {
-      await inStage('UnmountVolume.TearDown', () =>
-        this.#deps.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
-      );
-      // A user it is in any case, also one that only the disk knows of.
-      if (data.volumeLifecycleMode !== 'Ephemeral') this.#devices.use(data.driverName, data.volumeHandle, user);
+      const unpublish = (): Promise<void> =>
+        inStage('UnmountVolume.TearDown', () =>
+          this.#deps.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
+        );
+      // A user it is in any case, also one that only the disk knows of. Drivers refuse a second call while one is under way.
+      if (data.volumeLifecycleMode === 'Ephemeral') await unpublish();
+      else await this.#devices.use(data.driverName, data.volumeHandle, user).turn.run(signal, unpublish);
     }
     await this.#removeDirs(dir, target, signal);
     const device = this.#devices.ofUser(user);

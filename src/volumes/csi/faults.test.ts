@@ -145,3 +145,27 @@ test('nodeUnstageVolume: after a failure the next pod has the volume staged agai
   await s.kubelet.manager.waitUnmounted('uid-a', s.signal);
   assert.deepEqual(left(s), []);
 });
+
+test('nodeUnpublishVolume: pods that go at once give a volume back one after the other, as drivers take one call at a time', async (t) => {
+  const s = await scene(t);
+  const pods = ['one', 'two', 'three'].map((name) =>
+    podWith(name, `uid-${name}`, [{ name: 'data', persistentVolumeClaim: { claimName: 'a' } }]),
+  );
+  for (const pod of pods) await s.mount(pod);
+  let [busy, refused] = [false, 0];
+  s.driver.before = async (name) => {
+    if (name !== 'nodeUnpublishVolume') return;
+    if (busy) {
+      refused++;
+      throw new GrpcError(GrpcCode.Aborted, 'an operation with the given volume is under way');
+    }
+    busy = true;
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    busy = false;
+  };
+  await Promise.all(pods.map((pod) => s.unmount(pod)));
+  assert.equal(refused, 0);
+  const calls = s.driver.take().map(({ call }) => call);
+  const back = 'NodeUnpublishVolume';
+  assert.deepEqual(calls.slice(-4), [back, back, back, 'NodeUnstageVolume']);
+});
