@@ -69,6 +69,13 @@ export class DeviceMap {
 
   /** Pods that a volume's global map has a bind for. */
   async users(globalMapDir: string): Promise<string[]> {
+    const names = await this.#names(globalMapDir);
+    const numbers = await Promise.all(names.map((name) => deviceNumber(join(globalMapDir, name))));
+    return names.filter((_, i) => numbers[i] !== undefined);
+  }
+
+  /** Of all binds, and of files without one: a power cut takes the mounts and may bring removed files back. */
+  async #names(globalMapDir: string): Promise<string[]> {
     try {
       // Some kinds keep a file about the volume beside the binds.
       return (await readdir(globalMapDir)).filter((name) => !name.endsWith('.json'));
@@ -86,6 +93,7 @@ export class DeviceMap {
         'conflict',
         `the device "${globalMapDir}" is still referenced from other Pods [${users.join(' ')}]`,
       );
+    for (const name of await this.#names(globalMapDir)) await rm(join(globalMapDir, name), { force: true });
     try {
       await rmdir(globalMapDir);
     } catch (err) {

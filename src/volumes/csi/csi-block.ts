@@ -1,5 +1,6 @@
 // CSI volumes that containers get as a device: staged once, published as a device file per pod, mapped for the pod.
 import { mkdir, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { EventRecorder } from '../../core/events.ts';
 import { uidOf } from '../../core/pod.ts';
 import { errnoOf } from '../../lib/errors.ts';
@@ -72,10 +73,11 @@ export class CsiBlock {
     const target = layout.blockPublishPath(specName, uid);
     await map.unmap(this.#placeOf(uid, specName), signal, async () => {
       if (data !== undefined) {
-        await inStage('UnmapVolume.UnmapPodDevice', () =>
-          access.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
-        );
-        devices.use(data.driverName, data.volumeHandle, user);
+        const unpublish = (): Promise<void> =>
+          inStage('UnmapVolume.UnmapPodDevice', () =>
+            access.drivers.client(data.driverName).unpublish(data.volumeHandle, target, signal),
+          );
+        await devices.use(data.driverName, data.volumeHandle, user).turn.run(signal, unpublish);
       }
       await rm(target, { force: true });
     });
@@ -214,7 +216,10 @@ export class CsiBlock {
     const { layout } = this.#deps;
     // The driver made what is in it, and has taken it back.
     await rm(layout.blockStaging(specName), { recursive: true, force: true });
-    await removeDir(layout.blockPublishDir(specName));
+    const published = layout.blockPublishDir(specName);
+    // Files that a power cut brought back. One that a device is still bound over cannot be removed.
+    for (const name of await namesIn(published)) await rm(join(published, name), { force: true });
+    await removeDir(published);
     await removeDir(layout.globalMapDir(specName));
     await removeVolumeData(layout.blockDataDir(specName));
     await removeDir(layout.blockDataDir(specName));

@@ -97,6 +97,25 @@ test('a driver that is away, or a damaged file, keeps nobody else from being cle
   for (const driver of ['a.away', 'b.damaged']) assert.ok(existsSync(layout.stageDir(driver, 'h')), driver);
 });
 
+test('files of a device that a power cut brought back keep it from nothing', async (t) => {
+  const s = new CsiScene();
+  t.after(() => s.end());
+  const layout = new CsiLayout(new VolumeLayout(s.root));
+  for (const dir of [layout.blockDataDir('raw'), layout.globalMapDir('raw'), layout.blockPublishDir('raw')])
+    mkdirSync(dir, { recursive: true });
+  const data = { driverName: DRIVER, volumeHandle: 'h' };
+  writeFileSync(join(layout.blockDataDir('raw'), 'vol_data.json'), JSON.stringify(data));
+  writeFileSync(join(layout.globalMapDir('raw'), 'uid'), '');
+  writeFileSync(layout.blockPublishPath('raw', 'uid'), '');
+  await s.driver.listen(s.endpoint);
+  await s.start();
+  await s.register();
+  s.kubelet.manager.removeUnknown(() => false);
+  while (existsSync(layout.blockDir('raw'))) await new Promise(setImmediate);
+  assert.equal(existsSync(layout.blockPublishDir('raw')), false);
+  assert.equal(s.driver.take().at(-1)?.call, 'NodeUnstageVolume');
+});
+
 for (const volumeMode of ['Filesystem', 'Block'] as const)
   test(`${volumeMode}: what an earlier run left staged is in use until the driver has unstaged it, tried again included`, async (t) => {
     const s = new CsiScene();
