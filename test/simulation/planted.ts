@@ -123,6 +123,20 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['ends before the machine does'],
     with: 'shutdown',
   },
+  'unheld-device': {
+    file: 'volumes/block/device-map.ts',
+    find: 'await this.#deps.loops.attach(bind, signal);',
+    replace: '',
+    found: ['devices are mapped'],
+    with: 'block',
+  },
+  'forgotten-growth': {
+    file: 'volumes/claims/expander.ts',
+    find: 'await plugin.expand?.(request, mounted, expansion.bytes, signal);',
+    replace: '',
+    found: ['growth arrives'],
+    with: 'block',
+  },
   'no-start-with-damage': {
     file: 'lib/latest-file.ts',
     find: "if (errnoOf(err) !== 'ENOENT') this.#deps.log.warn(",

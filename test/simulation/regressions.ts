@@ -94,4 +94,12 @@ export const REGRESSIONS: readonly Regression[] = [
       { atMs: 61_000, do: 'agent-kill', forMs: 5000, seed: 1 },
     ],
   },
+  {
+    bug: 'a volume that several pods give back at once, of which the driver refuses all but one',
+    args: ['--seed=1', '--until=3m', '--with=block'],
+    actions: ['one', 'two', 'three'].flatMap((name) => [
+      { atMs: 30_000, do: 'create', name, kind: 'block-and-data', seed: 1 },
+      { atMs: 90_000, do: 'delete', name, grace: 0 },
+    ]),
+  },
 ];

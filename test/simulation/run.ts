@@ -37,7 +37,7 @@ export async function simulate(options: RunOptions): Promise<Outcome> {
   const crash = (err: unknown): void => world.agent.crash(`unhandled rejection: ${String(err)}`);
   process.on('unhandledRejection', crash);
   await furnish(world);
-  if (also.includes('csi')) await furnishStorage(world, (...told) => inspector.report(...told));
+  await furnishStorage(world, also, (...told) => inspector.report(...told));
   world.state.report = (...told) => inspector.report(...told);
   await world.claims?.furnish();
   world.agent.start();

@@ -60,6 +60,7 @@ export class FileTree {
   #followed = false;
   #linkChanges = 0;
   readonly root: Inode;
+  readonly heldByKernel = new Set<string>();
   /** Of names and mounts, so far. */
   changes = 0;
   #lastIno = 1;
@@ -118,9 +119,9 @@ export class FileTree {
     const index = this.#mounts.findLastIndex((m) => m.root === inode && m.target === path);
     const mount = this.#mounts[index];
     if (mount?.covered === undefined) return fail('EINVAL', 'umount', target);
-    if ([...this.#descriptors.values()].some((d) => d.path === path || d.path.startsWith(`${path}/`)))
+    const isOpen = [...this.#descriptors.values()].some((d) => d.path === path || d.path.startsWith(`${path}/`));
+    if (isOpen || this.heldByKernel.has(path) || this.#mounts.some((m) => m.target.startsWith(`${path}/`)))
       return fail('EBUSY', 'umount', target);
-    if (this.#mounts.some((m) => m.target.startsWith(`${path}/`))) return fail('EBUSY', 'umount', target);
     this.#mounts.splice(index, 1);
     this.#changed();
     const stack = this.#over.get(mount.covered) ?? [];

@@ -1,7 +1,7 @@
 // What a file system is made of: inodes, what a power cut leaves of them, and the errors of the kernel.
 import { constants } from 'node:os';
 
-export type Kind = 'file' | 'dir' | 'symlink' | 'socket' | 'device';
+export type Kind = 'file' | 'dir' | 'symlink' | 'socket' | 'device' | 'block';
 
 export type FileSystem = {
   readonly device: number;
@@ -42,6 +42,8 @@ export class Inode {
   parent: Inode | undefined;
   name = '';
   target = '';
+  /** Of a device. */
+  rdev = 0;
   mtimeMs: number;
   readonly birthMs: number;
   /** What a power cut brings back; undefined while all of it is on disk. */

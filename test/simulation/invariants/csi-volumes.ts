@@ -1,5 +1,6 @@
 // Volumes of a CSI driver: those of a running pod are published, those of pods that are gone are not, and nothing stays
 // staged that no pod uses. The order of the calls is checked by the driver itself (`world/csi-driver.ts`).
+import { CLAIMS } from '../workload/storage-pods.ts';
 import { MINUTE, uidOf, type Invariant } from './violation.ts';
 
 const BOUND_MS = 10 * MINUTE;
@@ -24,7 +25,7 @@ export const volumesStillThere: Invariant = ({ csi, pods, running }) => {
     const { pod } = pods.get(uid) ?? {};
     return (pod?.spec.volumes ?? []).flatMap((volume) => {
       const claim = volume.persistentVolumeClaim?.claimName;
-      if (claim === undefined && volume.csi === undefined) return [];
+      if (claim === undefined ? volume.csi === undefined : !CLAIMS.includes(claim)) return [];
       const name = claim === undefined ? volume.name : `volume-${claim}`;
       const target = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~csi/${name}/mount`;
       return published.has(target) ? [] : [`${pod?.metadata.name} runs and its volume ${name} is not published`];

@@ -2,8 +2,10 @@
 import type { Pod } from '../../../src/core/pod.ts';
 import { kindOf } from '../workload/pods.ts';
 import { CGROUP_ROOT } from '../world/host.ts';
+import { loopsOf } from '../world/loop-devices.ts';
 import { MANIFESTS } from '../world/perform.ts';
 import type { World } from '../world/world.ts';
+import { claimsIn, devicesGivenBack, devicesMapped, growthArrives, type BlockView } from './block-volumes.ts';
 import { bounded } from './bounded.ts';
 import { claimHealthIsTold, claimsGivenBack, claimsStillThere, watchClaims } from './claims.ts';
 import { volumesGivenBack, volumesStillThere } from './csi-volumes.ts';
@@ -41,6 +43,9 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'claims given back': claimsGivenBack,
   'claims still there': claimsStillThere,
   'health of devices is told': claimHealthIsTold,
+  'devices are mapped': devicesMapped,
+  'block volumes given back': devicesGivenBack,
+  'growth arrives': growthArrives,
 };
 
 /** A collection is read, or watched. */
@@ -187,7 +192,25 @@ export class Inspector {
       listsLastMinute: this.#requests.filter(({ isList }) => isList).length,
       csi: this.#world.csi,
       claims: this.#world.claims,
+      block: this.#block(),
       overdue: (key, boundMs) => this.#overdue(key, boundMs),
+    };
+  }
+
+  #block(): BlockView | undefined {
+    const { block: driver, files, api } = this.#world;
+    if (driver === undefined) return undefined;
+    return {
+      driver,
+      loops: [...loopsOf(files).values()],
+      linkOf: (uid, path) => {
+        try {
+          return files.get(`${PODS_DIR}/${uid}/${path}`, 'readlink', false).target;
+        } catch {
+          return undefined; // not there
+        }
+      },
+      claims: claimsIn(api.store, driver.name),
     };
   }
 

@@ -4,6 +4,7 @@ import type { FakeContainer, FakeSandbox } from '../../fakes/fake-state.ts';
 import type { Fate } from '../workload/pods.ts';
 import type { Claims } from '../world/claims.ts';
 import type { CsiDriver } from '../world/csi-driver.ts';
+import type { BlockView } from './block-volumes.ts';
 
 export type Violation = { readonly invariant: string; readonly atMs: number; readonly text: string };
 
@@ -46,6 +47,8 @@ export type View = {
   readonly csi: Pick<CsiDriver, 'published' | 'publishedOf' | 'staged'> | undefined;
   /** Where the world has claimed devices. */
   readonly claims: Pick<Claims, 'drivers' | 'known' | 'holders' | 'isPrepared' | 'forgotten'> | undefined;
+  /** Where it has volumes that are devices, and volumes that grow. */
+  readonly block: BlockView | undefined;
   /** Whether what `key` names has been so for longer than this, counted in calm time. Asked at every look while it is so. */
   readonly overdue: (key: string, boundMs: number) => boolean;
 };

@@ -7,6 +7,7 @@ const KIND_BITS: Readonly<Record<Kind, number>> = {
   symlink: 0o120_000,
   socket: 0o140_000,
   device: 0o020_000,
+  block: 0o060_000,
 };
 
 class Kinds {
@@ -30,7 +31,7 @@ class Kinds {
     return this.#kind === 'device';
   }
   isBlockDevice(): boolean {
-    return false;
+    return this.#kind === 'block';
   }
   isFIFO(): boolean {
     return false;
@@ -56,7 +57,7 @@ class NumberStats extends Kinds {
   readonly nlink: number;
   readonly uid: number;
   readonly gid: number;
-  readonly rdev = 0;
+  readonly rdev: number;
   readonly size: number;
   readonly blksize = 4096;
   readonly blocks: number;
@@ -71,6 +72,7 @@ class NumberStats extends Kinds {
     this.nlink = inode.kind === 'dir' ? 2 : inode.nlink;
     this.uid = inode.uid;
     this.gid = inode.gid;
+    this.rdev = inode.rdev;
     this.size = inode.kind === 'dir' ? 4096 : inode.content.length;
     this.blocks = Math.ceil(this.size / 512);
     this.mtimeMs = inode.mtimeMs;

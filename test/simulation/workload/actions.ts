@@ -5,10 +5,12 @@ import { addKinds, KINDS } from './pods.ts';
 import { CLAIM_KINDS } from './claim-pods.ts';
 import { DEVICE_KINDS } from './device-pods.ts';
 import { DRAIN_KINDS } from './drain-pods.ts';
+import { BLOCK_KINDS, growths } from './block-pods.ts';
 import { STORAGE_KINDS } from './storage-pods.ts';
 
 addKinds(STORAGE_KINDS);
 addKinds(DEVICE_KINDS);
+addKinds(BLOCK_KINDS);
 addKinds(DRAIN_KINDS);
 addKinds(CLAIM_KINDS);
 
@@ -33,7 +35,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra', 'block'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -84,6 +86,7 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
   const { faultEveryMs, untilMs } = profile;
   if (profile.also?.includes('drain') === true) actions.push(...drains(new Random(seed, 'drains'), untilMs));
   for (const part of profile.also ?? []) actions.push(...partPods(new Random(seed, `pods ${part}`), profile, part));
+  if (profile.also?.includes('block') === true) actions.push(...growths(new Random(seed, 'growths'), untilMs));
   if (faultEveryMs !== undefined) {
     actions.push(...faultActions(new Random(seed, 'faults'), untilMs, faultEveryMs));
     for (const part of profile.also ?? [])
@@ -144,6 +147,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   drain: Object.keys(DRAIN_KINDS),
   upgrade: [],
   dra: Object.keys(CLAIM_KINDS),
+  block: Object.keys(BLOCK_KINDS),
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -209,6 +213,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
   csi: ['csi-errors', 'csi-slow', 'csi-answers-lost', 'csi-restart', 'agent-kill', 'power-cut'],
   shutdown: ['node-shutdown', 'node-shutdown', 'node-shutdown-called-off', 'bus-away', 'agent-kill'],
   drain: ['agent-kill', 'agent-stop', 'power-cut', 'api-restart', 'api-answers-lost'],
+  block: ['block-errors', 'block-slow', 'block-answers-lost', 'block-restart', 'agent-kill', 'power-cut'],
   upgrade: ['taken-over', 'taken-over', 'upgraded', 'upgraded', 'state-damaged'],
   dra: [
     'dra-errors',

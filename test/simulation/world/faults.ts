@@ -6,6 +6,7 @@ import { Random } from '../engine/random.ts';
 import { DRA_FAULTS } from './dra-faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { podOf } from '../workload/pods.ts';
+import type { CsiDriver } from './csi-driver.ts';
 import type { World } from './world.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
@@ -106,39 +107,8 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
       api.state = 'yes';
     },
   },
-  'csi-errors': {
-    begin: ({ csi }, random) => {
-      const rate = random.pick([0.2, 0.7, 1]);
-      const code = random.pick([GrpcCode.Internal, GrpcCode.Unavailable, GrpcCode.DeadlineExceeded, GrpcCode.NotFound]);
-      if (csi === undefined) return;
-      csi.before = () => {
-        if (random.chance(rate)) throw new GrpcError(code, 'simulated error');
-      };
-    },
-    end: ({ csi }) => csi !== undefined && (csi.before = () => undefined),
-  },
-  'csi-slow': {
-    begin: ({ csi }, random) => csi !== undefined && (csi.slownessMs = random.pick([5000, 60_000, 400_000])),
-    end: ({ csi }) => {
-      if (csi === undefined) return;
-      csi.slownessMs = 0;
-      csi.hurry();
-    },
-  },
-  'csi-answers-lost': {
-    begin: ({ csi }, random) => {
-      const rate = random.pick([0.2, 0.7]);
-      if (csi === undefined) return;
-      csi.after = () => {
-        if (random.chance(rate)) throw new GrpcError(GrpcCode.Unavailable, 'the answer was lost');
-      };
-    },
-    end: ({ csi }) => csi !== undefined && (csi.after = () => undefined),
-  },
-  'csi-restart': {
-    begin: ({ csi }, random) => csi?.stop(random.chance(0.5)),
-    end: ({ csi, isUp }) => isUp && void csi?.start(),
-  },
+  ...driverFaults('csi', ({ csi }) => csi),
+  ...driverFaults('block', ({ block }) => block),
   'device-restart': {
     begin: ({ devices }) => {
       if (devices === undefined) return;
@@ -180,6 +150,62 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
   },
   'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
 };
+
+/** Of a CSI driver. */
+function driverFaults(name: string, driverOf: (world: World) => CsiDriver | undefined): Record<string, Lasting> {
+  return {
+    [`${name}-errors`]: {
+      begin: (world, random) => {
+        const driver = driverOf(world);
+        const rate = random.pick([0.2, 0.7, 1]);
+        const code = random.pick([
+          GrpcCode.Internal,
+          GrpcCode.Unavailable,
+          GrpcCode.DeadlineExceeded,
+          GrpcCode.NotFound,
+        ]);
+        if (driver === undefined) return;
+        driver.before = () => {
+          if (random.chance(rate)) throw new GrpcError(code, 'simulated error');
+        };
+      },
+      end: (world) => {
+        const driver = driverOf(world);
+        if (driver !== undefined) driver.before = () => undefined;
+      },
+    },
+    [`${name}-slow`]: {
+      begin: (world, random) => {
+        const driver = driverOf(world);
+        if (driver !== undefined) driver.slownessMs = random.pick([5000, 60_000, 400_000]);
+      },
+      end: (world) => {
+        const driver = driverOf(world);
+        if (driver === undefined) return;
+        driver.slownessMs = 0;
+        driver.hurry();
+      },
+    },
+    [`${name}-answers-lost`]: {
+      begin: (world, random) => {
+        const driver = driverOf(world);
+        const rate = random.pick([0.2, 0.7]);
+        if (driver === undefined) return;
+        driver.after = () => {
+          if (random.chance(rate)) throw new GrpcError(GrpcCode.Unavailable, 'the answer was lost');
+        };
+      },
+      end: (world) => {
+        const driver = driverOf(world);
+        if (driver !== undefined) driver.after = () => undefined;
+      },
+    },
+    [`${name}-restart`]: {
+      begin: (world, random) => driverOf(world)?.stop(random.chance(0.5)),
+      end: (world) => world.isUp && void driverOf(world)?.start(),
+    },
+  };
+}
 
 /** While nobody hears of it: pods are removed at once, some of them made anew under their name, so is a ConfigMap. */
 async function vanish({ api }: World, random: Random): Promise<void> {

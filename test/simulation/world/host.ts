@@ -4,6 +4,8 @@ import { fail, type Inode } from '../engine/inode.ts';
 import type { Command } from '../engine/machine.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 
+import { losetup } from './loop-devices.ts';
+
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 const CONTROLLERS = 'cpuset cpu io memory hugetlb pids\n';
 const CPUS = 16;
@@ -163,6 +165,7 @@ function runCommand(files: FileTree, command: string, args: readonly string[]): 
     files.unmount(last);
     return '';
   }
+  if (command === 'losetup') return losetup(files, args);
   if (command === 'mount') {
     const options = args[args.indexOf('-o') + 1] ?? '';
     const [source = '', target = ''] = args.slice(args.indexOf('--') + 1);

@@ -27,6 +27,10 @@ const TABLE: Readonly<Record<string, Perform>> = {
       { spec: { containers: [{ name: 'main', resources: { requests: { cpu: `${String(milli)}m` } } }] } },
       'application/strategic-merge-patch+json',
     ),
+  'grow-claim': ({ api }, { claim, gib }) =>
+    api.admin('PATCH', `/api/v1/namespaces/default/persistentvolumeclaims/${String(claim)}`, {
+      spec: { resources: { requests: { storage: `${String(gib)}Gi` } } },
+    }),
   'static-write': (world, { name, kind, seed }) =>
     onDisk(world, () => {
       const pod = { apiVersion: 'v1', kind: 'Pod', ...podOf(String(name), String(kind), Number(seed)) };

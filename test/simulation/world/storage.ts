@@ -5,41 +5,66 @@ import type { CsiController, CsiDrivers } from '../../../src/devcluster/controll
 import { runControllers } from '../../../src/devcluster/controllers/controller.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
+import { Resizer } from '../../../src/devcluster/controllers/volumes/resizer.ts';
+import { BLOCK_CLAIMS, GROWING_CLAIMS } from '../workload/block-pods.ts';
 import { CLAIMS } from '../workload/storage-pods.ts';
-import { CsiDriver, DRIVER, type Report } from './csi-driver.ts';
+import { BLOCK_DRIVER, CsiDriver, DRIVER, type Report } from './csi-driver.ts';
 import type { World } from './world.ts';
 
 const CORE = '/api/v1';
 const NEVER = new AbortController().signal;
 const ATTACH_MS = 10_000;
 
-export async function furnishStorage(world: World, report: Report): Promise<void> {
+export async function furnishStorage(world: World, also: readonly string[], report: Report): Promise<void> {
   const { api } = world;
-  const driver = new CsiDriver(world);
-  driver.report = report;
-  world.csi = driver;
-  const spec = { attachRequired: true, podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] };
-  await must(api.admin('POST', '/apis/storage.k8s.io/v1/csidrivers', { metadata: { name: DRIVER }, spec }));
-  for (const claim of CLAIMS) await furnishClaim(world, claim);
+  if (also.includes('csi')) {
+    world.csi = await furnishDriver(world, DRIVER, report);
+    for (const claim of CLAIMS) await furnishClaim(world, DRIVER, claim);
+  }
+  if (also.includes('block')) {
+    world.block = await furnishDriver(world, BLOCK_DRIVER, report);
+    const storageClass = {
+      metadata: { name: classOf(BLOCK_DRIVER) },
+      provisioner: BLOCK_DRIVER,
+      allowVolumeExpansion: true,
+    };
+    await must(api.admin('POST', '/apis/storage.k8s.io/v1/storageclasses', storageClass));
+    for (const claim of BLOCK_CLAIMS) await furnishClaim(world, BLOCK_DRIVER, claim, { volumeMode: 'Block' });
+    for (const claim of GROWING_CLAIMS) await furnishClaim(world, BLOCK_DRIVER, claim);
+  }
+  if (world.drivers.length === 0) return;
   const deps = { registry: api.registry, clock: systemClock, log: silentLogger };
-  const drivers = { get: () => attacherOf(world, driver) } as unknown as CsiDrivers;
-  void runControllers(deps, [new AttachDetach(deps), new CsiAttacher(deps, drivers)], new Map(), NEVER);
-  void driver.start();
+  const controllers = new Map(world.drivers.map((driver) => [driver.name, controllerOf(world, driver)]));
+  const drivers = { get: (name: string) => controllers.get(name) } as unknown as CsiDrivers;
+  const resizer = world.block === undefined ? [] : [new Resizer(deps, drivers)];
+  void runControllers(deps, [new AttachDetach(deps), new CsiAttacher(deps, drivers), ...resizer], new Map(), NEVER);
+  for (const driver of world.drivers) void driver.start();
 }
 
-async function furnishClaim({ api }: World, name: string): Promise<void> {
+const classOf = (driver: string): string => driver.split('.')[0] ?? driver;
+
+async function furnishDriver(world: World, name: string, report: Report): Promise<CsiDriver> {
+  const driver = new CsiDriver(world, name);
+  driver.report = report;
+  const spec = { attachRequired: true, podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] };
+  await must(world.api.admin('POST', '/apis/storage.k8s.io/v1/csidrivers', { metadata: { name }, spec }));
+  return driver;
+}
+
+async function furnishClaim({ api }: World, driver: string, name: string, mode: object = {}): Promise<void> {
   const size = { storage: '1Gi' };
   const accessModes = ['ReadWriteMany'];
+  const storageClassName = classOf(driver);
   const claimRef = { kind: 'PersistentVolumeClaim', namespace: 'default', name };
-  const csi = { driver: DRIVER, volumeHandle: `handle-${name}` };
+  const csi = { driver, volumeHandle: `handle-${name}` };
   const claims = `${CORE}/namespaces/default/persistentvolumeclaims`;
   await must(
     api.admin('POST', `${CORE}/persistentvolumes`, {
       metadata: { name: `volume-${name}` },
-      spec: { capacity: size, accessModes, claimRef, csi, storageClassName: 'sim' },
+      spec: { capacity: size, accessModes, claimRef, csi, storageClassName, ...mode },
     }),
   );
-  const spec = { accessModes, resources: { requests: size }, volumeName: `volume-${name}`, storageClassName: 'sim' };
+  const spec = { accessModes, resources: { requests: size }, volumeName: `volume-${name}`, storageClassName, ...mode };
   await must(api.admin('POST', claims, { metadata: { name }, spec }));
   const claim = api.store.get('persistentvolumeclaims', `default/${name}`)?.object as { metadata: { uid: string } };
   const status = { phase: 'Bound', capacity: size, accessModes };
@@ -54,7 +79,7 @@ async function must(answer: Promise<{ status: number; body: string }>): Promise<
 }
 
 /** What the controller of the driver does, wherever in the cluster it runs. */
-function attacherOf({ scheduler }: World, driver: CsiDriver): CsiController {
+function controllerOf({ scheduler }: World, driver: CsiDriver): CsiController {
   const later = <T>(work: () => T): Promise<T> =>
     new Promise((resolve) => {
       scheduler.after(ATTACH_MS * scheduler.latency.next() ** 4, () => resolve(work()), scheduler.world);
@@ -72,5 +97,7 @@ function attacherOf({ scheduler }: World, driver: CsiDriver): CsiController {
           driver.report('in use is told', `${volumeId} was detached while it is staged: nobody said that it is in use`);
         return {};
       }),
+    expand: ({ capacityRange }: { capacityRange?: { requiredBytes: number } }) =>
+      later(() => ({ capacityBytes: capacityRange?.requiredBytes ?? 0, nodeExpansionRequired: true })),
   } as unknown as CsiController;
 }

@@ -14,6 +14,7 @@ import { Claims } from './claims.ts';
 import type { CsiDriver } from './csi-driver.ts';
 import { DevicePlugin } from './device-plugin.ts';
 import { Faults } from './faults.ts';
+import { bootLoops } from './loop-devices.ts';
 import { SimLogind } from './logind.ts';
 import { StateFiles } from './state-files.ts';
 import { disk } from '../platform/file-latency.ts';
@@ -48,6 +49,7 @@ export class World {
   agent!: Agent;
   /** Where the world has that part. */
   csi: CsiDriver | undefined;
+  block: CsiDriver | undefined;
   devices: DevicePlugin | undefined;
   claims: Claims | undefined;
   logind: SimLogind | undefined;
@@ -143,6 +145,7 @@ export class World {
   #bootHost(): void {
     bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.boots).padStart(12, '0')}`);
     makeDirs(this.files, '/run/containerd');
+    if (this.#o.also?.includes('block') === true) bootLoops(this.files);
   }
 
   /** A pod whose containers run listens on all ports. */
@@ -177,6 +180,10 @@ export class World {
   #hashLines(): void {
     for (const line of this.#lines) this.#hash.update(`${line}\n`);
     this.#lines = [];
+  }
+
+  get drivers(): readonly CsiDriver[] {
+    return [this.csi, this.block].filter((driver) => driver !== undefined);
   }
 
   /** Containers that run. */
@@ -233,7 +240,7 @@ export class World {
     this.faults.disturb();
     this.#killAgent();
     this.machine.sockets.clear();
-    this.csi?.forget();
+    for (const driver of this.drivers) driver.forget();
     this.devices?.stop();
     this.claims?.forget();
     this.logind?.forget();
@@ -249,6 +256,7 @@ export class World {
         this.faults.disturb();
         if (!this.faults.active.includes('csi-restart')) void this.csi?.start();
         if (!this.faults.active.includes('dra-restart')) this.claims?.start();
+        if (!this.faults.active.includes('block-restart')) void this.block?.start();
         this.agent.start();
       });
     });
