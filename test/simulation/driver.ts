@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { durationMs } from '../../src/core/duration.ts';
 import { PLANTED } from './planted.ts';
 
 const HERE = import.meta.dirname;
@@ -49,10 +50,43 @@ function run(args: readonly string[], onLine: (line: string) => void): Promise<n
   });
 }
 
+type RunEnd = { readonly seed: string; readonly hours: number; isViolated: boolean; readonly lines: string[] };
+
+/** What a process prints, run by run: a line for each, and what was violated below it. */
+class RunLines {
+  readonly #onEnd: (ended: RunEnd) => void;
+  #last: RunEnd | undefined;
+  violated = 0;
+
+  constructor(onEnd: (ended: RunEnd) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  take(line: string): void {
+    const [, seed, hours] = /^seed (\d+): ([\d.]+) h,/.exec(line) ?? [];
+    if (seed !== undefined) {
+      this.end();
+      this.#last = { seed, hours: Number(hours), isViolated: false, lines: [] };
+    }
+    this.#last?.lines.push(line);
+    if (this.#last !== undefined && line.includes('VIOLATED at')) this.#last.isViolated = true;
+  }
+
+  end(): void {
+    const last = this.#last;
+    this.#last = undefined;
+    if (last === undefined) return;
+    if (last.isViolated) this.violated++;
+    this.#onEnd(last);
+  }
+}
+
 const seconds = (): number => performance.now() / 1000;
 
 /** So many runs that fail are enough to look at. */
 const MOST_FAILED = 10;
+/** Runs of one process, at most: from the second on the code is compiled. */
+const RUNS_EACH = 8;
 
 /** Runs of six hours, one after the other on each core, until so many days are done. */
 async function manyDays(days: number): Promise<number> {
@@ -71,18 +105,29 @@ async function manyDays(days: number): Promise<number> {
     );
     told = seconds();
   };
+  const runs = Math.ceil((days * 24 * 3_600_000) / durationMs(until));
+  const runsEach = Math.max(1, Math.min(RUNS_EACH, Math.ceil(runs / Number(values.jobs))));
   const worker = async (): Promise<void> => {
     while (hours < days * 24 && failed < MOST_FAILED) {
-      const args = [`--seed=${next++}`, `--until=${until}`, '--mix=production', '--pods=0', ...planted, ...passed];
-      const lines: string[] = [];
-      const code = await run(args, (line) => lines.push(line));
-      const done = Number(/: ([\d.]+) h,/.exec(lines.join('\n'))?.[1] ?? 0);
-      hours += done;
-      if (code !== 0 || done === 0) {
-        failed++;
-        console.log([...lines, `  again: npm run simulate -- ${args.join(' ')} --trace`].join('\n'));
-      }
-      if (seconds() - told > 10) progress();
+      const seeds = Array.from({ length: runsEach }, () => next++);
+      const mix = [`--until=${until}`, '--mix=production', '--pods=0', ...planted, ...passed];
+      const ended = new RunLines((o) => {
+        hours += o.hours;
+        if (o.isViolated) {
+          failed++;
+          console.log(
+            [...o.lines, `  again: npm run simulate -- --seed=${o.seed} ${mix.join(' ')} --trace`].join('\n'),
+          );
+        }
+        if (seconds() - told > 10) progress();
+      });
+      const code = await run([`--seed=${seeds[0]}`, `--runs=${runsEach}`, ...mix], (line) => ended.take(line));
+      ended.end();
+      if (code === 0 || ended.violated > 0) continue;
+      failed++;
+      console.log(
+        `a process ended with ${code}: npm run simulate -- --seed=${seeds[0]} --runs=${runsEach} ${mix.join(' ')}`,
+      );
     }
   };
   console.log(`seeds from ${first} on, ${until} each`);
