@@ -85,6 +85,7 @@ const derivation =
         readiness: probes.readinessOf(facts.pod),
         hostIPs: cluster.nodeIps(),
         stopSignals: base.gates.enabled('ContainerStopSignals'),
+        tellsSandbox: base.gates.enabled('PodReadyToStartContainersCondition'),
         recursiveReadOnly: (handler) => edge.health.handlerFeatures(handler).recursiveReadOnlyMounts,
         deviceHealth: managers.deviceHealth.map((ask) => (container) => ask(facts.pod, container)),
       }),

@@ -57,6 +57,7 @@ const gang = podOf({ containers: [{ name: 'c', restartPolicy: 'Never', restartPo
 
 const rows: readonly [string, string, Partial<ConditionInput>, string][] = [
   ['PodReadyToStartContainers', 'no sandbox', {}, 'False'],
+  ['PodReadyToStartContainers', 'its gate is off', { tellsSandbox: false }, 'none'],
   [
     'PodReadyToStartContainers',
     'a sandbox with an address',

@@ -26,6 +26,8 @@ export type ConditionInput = {
   readonly previous: readonly PodCondition[];
   /** A rule has all containers start over. */
   readonly restartingAll: boolean;
+  /** Gate `PodReadyToStartContainersCondition`; on unless said otherwise. */
+  readonly tellsSandbox?: boolean;
 };
 
 type ConditionVerdict = { readonly status: 'True' | 'False'; readonly reason?: string; readonly message?: string };
@@ -39,8 +41,9 @@ const no = (reason: string, message?: string): ConditionVerdict => ({
 /** In the order upstream lists them: networking, initialised, ready, containers ready, scheduled. */
 export function ownedConditions(input: ConditionInput): PodCondition[] {
   const containersReady = containersReadyVerdict(input);
+  const sandbox: ConditionVerdict = sandboxIsReady(input.pod, input.snapshot) ? YES : { status: 'False' };
   const all: [string, ConditionVerdict][] = [
-    ['PodReadyToStartContainers', sandboxIsReady(input.pod, input.snapshot) ? YES : { status: 'False' }],
+    ...(input.tellsSandbox === false ? [] : [['PodReadyToStartContainers', sandbox] as [string, ConditionVerdict]]),
     ['Initialized', initializedVerdict(input)],
     ['Ready', readyVerdict(input, containersReady)],
     ['ContainersReady', containersReady],

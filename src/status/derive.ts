@@ -34,6 +34,8 @@ export type DeriveInput = Omit<ContainerStatusInput, 'previous' | 'restartingAll
   readonly hostIPs: readonly string[];
   /** All containers are stopped for good: phases become final whatever the restart policy says. */
   readonly terminal: boolean;
+  /** Gate `PodReadyToStartContainersCondition`; on unless said otherwise. */
+  readonly tellsSandbox?: boolean;
   readonly nowMs: number;
 };
 
@@ -48,7 +50,15 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
   const overdue = pastDeadline(pod, previous, input.nowMs);
   const phase = finalPhase(input, computed, overdue);
   const last = previous.conditions ?? [];
-  const conditions = ownedConditions({ pod, phase, snapshot, ...statuses, previous: last, restartingAll });
+  const conditions = ownedConditions({
+    pod,
+    phase,
+    snapshot,
+    ...statuses,
+    previous: last,
+    restartingAll,
+    tellsSandbox: input.tellsSandbox ?? true,
+  });
   const kept = (previous.conditions ?? []).filter(
     (c) => !OWNED_CONDITIONS.includes(c.type) || c.type.startsWith('PodResize') || c.type === WHY_NOT_READY,
   );
