@@ -38,14 +38,24 @@ export async function readMachine(root = '/'): Promise<MachineFacts> {
   const limits = [pidMax, threadsMax].map((text) => Number.parseInt(text, 10)).filter((n) => n > 0);
   return {
     cpus,
-    memoryBytes: kilobytesOf(meminfo, 'MemTotal') * 1024,
+    ...memoryOf(meminfo),
     hugePages,
-    swapBytes: kilobytesOf(meminfo, 'SwapTotal') * 1024,
     swapOn: swaps.split('\n').filter((line) => line.trim() !== '').length > 1,
     maxPids: limits.length === 0 ? 0 : Math.min(...limits),
     kernelRelease: release.trim(),
   };
 }
+
+/** The same machine with the memory that it has now: what is above the kernel may take some and give it back. */
+export const withMemoryNow = async (facts: MachineFacts): Promise<MachineFacts> => ({
+  ...facts,
+  ...memoryOf(await kernelFiles.text('/proc/meminfo')),
+});
+
+const memoryOf = (meminfo: string): Pick<MachineFacts, 'memoryBytes' | 'swapBytes'> => ({
+  memoryBytes: kilobytesOf(meminfo, 'MemTotal') * 1024,
+  swapBytes: kilobytesOf(meminfo, 'SwapTotal') * 1024,
+});
 
 const kilobytesOf = (meminfo: string, key: string): number =>
   Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(meminfo)?.[1] ?? 0);

@@ -2,7 +2,7 @@
 // walked: log folders are flat.
 import { lstat, opendir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readMachine, type MachineFacts } from '../host/machine.ts';
+import { readMachine, withMemoryNow, type MachineFacts } from '../host/machine.ts';
 import { interfacesOf, readBootMs, readSwapUsed, readTasks, type InterfaceCounters } from '../host/proc.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
@@ -15,7 +15,7 @@ const MACHINE_MS = 60_000;
 
 export class HostReadings {
   readonly #clock: Clock;
-  #machine: { readonly facts: Promise<MachineFacts>; readonly atMs: number } | undefined;
+  #machine: { readonly facts: MachineFacts; readonly atMs: number } | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -57,16 +57,12 @@ export class HostReadings {
     return interfacesOf(pid);
   }
 
-  /** A minute old at most: processors, memory and the kernel's limits hardly ever change. */
-  machine(): Promise<MachineFacts> {
+  /** Memory as it is now; processors and the kernel's limits, which hardly ever change, a minute old at most. */
+  async machine(): Promise<MachineFacts> {
     const now = this.#clock.monotonic();
-    if (this.#machine !== undefined && now - this.#machine.atMs < MACHINE_MS) return this.#machine.facts;
-    const facts = readMachine();
-    const read = { facts, atMs: now };
-    this.#machine = read;
-    facts.catch(() => {
-      if (this.#machine === read) this.#machine = undefined;
-    });
+    if (this.#machine !== undefined && now - this.#machine.atMs < MACHINE_MS) return withMemoryNow(this.#machine.facts);
+    const facts = await readMachine();
+    this.#machine = { facts, atMs: now };
     return facts;
   }
 
