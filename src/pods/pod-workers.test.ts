@@ -85,6 +85,17 @@ describe('pod workers', () => {
     await t.end();
   });
 
+  it('do not start a pod that was deleted and removed before they looked at it', async () => {
+    const t = setup();
+    t.workers.ensure(makePod('a', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    await t.clock.advance(60_000);
+    assert.deepEqual(
+      t.calls.map(([what]) => what),
+      ['terminate', 'finish', 'finished'],
+    );
+    await t.end();
+  });
+
   it('syncs at once, again after the sync period, and not in between', async () => {
     const t = setup();
     t.add(makePod('a'));

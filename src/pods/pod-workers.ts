@@ -321,9 +321,9 @@ export class PodWorkers {
     }
   }
 
-  /** Re-reads the desired pod: a deletion or a final phase there is a stop request. */
+  /** Re-reads the desired pod: a deletion or a final phase there is a stop request. One that is gone stays as last seen. */
   #absorb(worker: Worker): void {
-    const pod = this.#deps.desired.get(worker.uid);
+    const pod = this.#deps.desired.get(worker.uid) ?? worker.pod;
     if (pod === undefined) return;
     worker.pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#request(worker, { deleted: true });
