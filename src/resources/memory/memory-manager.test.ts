@@ -182,3 +182,30 @@ test('reservedMemory has to add up to what the node reserves', () => {
     },
   );
 });
+
+test('a pod that is admitted again after a restart needs nothing for init containers that are over', async () => {
+  const { manager, active, stateFile } = setup();
+  await manager.load();
+  const pod = podOf('p', [
+    { name: 'init', kind: 'init', requests: { memory: 3 * GIB } },
+    { name: 'main', kind: 'main', requests: { memory: GIB } },
+  ]);
+  const other = podOf('q', [{ name: 'main', kind: 'main', requests: { memory: 2 * GIB } }]);
+  active.push(pod, other);
+  const containersOf = ({ spec }: Pod) => [...(spec.initContainers ?? []), ...spec.containers];
+  const admit = async (to: MemoryManager, admitted: Pod): Promise<void> => {
+    for (const container of containersOf(admitted))
+      await to.allocate(admitted, container, { numaNodes: [1], preferred: true });
+  };
+  await admit(manager, pod);
+  manager.created(pod, pod.spec.containers[0] ?? { name: '' });
+  await admit(manager, other);
+  await manager.flush();
+  const again = setup({ file: stateFile });
+  await again.manager.load();
+  again.active.push(pod, other);
+  assert.deepEqual(again.manager.hints(pod, containersOf(pod)[0] ?? { name: '' }), {});
+  await admit(again.manager, pod);
+  assert.deepEqual(again.manager.blocksOf(podUid('p'), 'init'), []);
+  assert.equal(again.manager.blocksOf(podUid('p'), 'main').length, 1);
+});

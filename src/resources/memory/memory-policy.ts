@@ -85,6 +85,7 @@ export class MemoryPolicy {
       this.#reusable.update(pod, container, held);
       return undefined;
     }
+    if (wasReleased(state, pod, container)) return undefined;
     const requests = this.requested(pod, container);
     const numaNodes = this.choose(state.machine, uid, requests, hint);
     const blocks = [...requests].map(([type, size]): MemoryBlock => ({ numaNodes, type, size }));
@@ -140,6 +141,7 @@ export class MemoryPolicy {
     const uid = uidOf(pod);
     const requests = this.requested(pod, container);
     const held = state.of(uid, container.name);
+    if (wasReleased(state, pod, container)) return undefined;
     return held === undefined ? this.#hints(state, uid, requests) : hintsOfHeld(held, requests);
   }
 
@@ -190,6 +192,17 @@ export class MemoryPolicy {
       }
     }
   }
+}
+
+/**
+ * Whether it is an init container that gave its memory back when a later one started: that one still has its own. A pod that
+ * is admitted once more after a restart of the agent needs no memory for it, and may not find any.
+ */
+function wasReleased(state: MemoryState, pod: Pod, { name }: Container): boolean {
+  const { initContainers = [], containers } = pod.spec;
+  const at = initContainers.findIndex((init) => init.name === name && !isSidecar(init));
+  if (at < 0 || state.of(uidOf(pod), name) !== undefined) return false;
+  return [...initContainers.slice(at + 1), ...containers].some((c) => state.of(uidOf(pod), c.name) !== undefined);
 }
 
 function checkExists(machine: MachineMemory, block: MemoryBlock, uid: string, container: string): void {
