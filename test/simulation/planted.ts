@@ -109,6 +109,20 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     found: ['claims in order'],
     with: 'dra',
   },
+  'uncharged-memory': {
+    file: 'resources/memory/memory-policy.ts',
+    find: 'charge(state.machine, { ...block, size: block.size - reused });',
+    replace: 'charge(state.machine, { ...block, size: 0 });',
+    found: ['no memory twice', 'the agent does not end by itself'],
+    with: 'memory',
+  },
+  'memory-again': {
+    file: 'resources/memory/memory-policy.ts',
+    find: 'if (at < 0 || state.of(uidOf(pod), name) !== undefined) return false;',
+    replace: 'if (at < 1000) return false;',
+    found: ['nothing that runs is refused'],
+    with: 'memory',
+  },
   'untold-cpus': {
     file: 'resources/cpu/cpu-manager.ts',
     find: "if (cpus === '' || cpus === this.#told.get(id)) return;",

@@ -13,6 +13,7 @@ import { noCpuTwice, watchDevices } from './devices.ts';
 import { cordonIsKept, watchLeftAlone } from './drain.ts';
 import { givenBack } from './given-back.ts';
 import { watchGone } from './gone-stays-gone.ts';
+import { watchMemory } from './memory.ts';
 import { Refusals, RestartCounts, watchCalls } from './moments.ts';
 import { newsArrives } from './news-arrives.ts';
 import { nodeIsAlive } from './node-is-alive.ts';
@@ -82,6 +83,7 @@ export class Inspector {
     watchLeftAlone(world, report);
     watchClaims(world, () => this.#pods(), report);
     watchShutdowns(world, () => this.#pods(), report);
+    if (world.hasNuma) watchMemory(world, report);
     if (world.devices !== undefined) watchDevices(world, report);
     const send = world.runtime.state.onEvent;
     world.runtime.state.onEvent = (event) => {

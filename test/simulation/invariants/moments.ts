@@ -1,6 +1,7 @@
 // Invariants of single calls to the runtime, checked when they are made: no container and no sandbox twice, nothing stopped
 // or removed that somebody still needs, restart counts that only grow.
 import { STEADY_CLAIM_KINDS } from '../workload/claim-pods.ts';
+import { STEADY_MEMORY_KINDS } from '../workload/memory-pods.ts';
 import type { World } from '../world/world.ts';
 import { containerNameOf, podNameOf, uidOf, type SeenPod, type View } from './violation.ts';
 
@@ -28,10 +29,11 @@ const STEADY = new Set([
   'pinned',
   'daemon',
   ...STEADY_CLAIM_KINDS,
+  ...STEADY_MEMORY_KINDS,
 ]);
 
 /** Steady ones that ask for CPU: a critical pod for which there is not enough may take their place. */
-const PREEMPTIBLE = new Set(['devices', 'pinned']);
+const PREEMPTIBLE = new Set(['devices', 'pinned', ...STEADY_MEMORY_KINDS]);
 
 export function watchCalls(world: World, pods: () => ReadonlyMap<string, SeenPod>, report: Report): void {
   const { state } = world.runtime;
@@ -109,8 +111,8 @@ export class Refusals {
   }
 }
 
-/** Pods with devices or CPUs of their own, which they have already. */
-const HOLDERS = new Set(['device', 'devices', 'pinned']);
+/** Pods with devices, CPUs or memory of their own, which they have already. */
+const HOLDERS = new Set(['device', 'devices', 'pinned', ...STEADY_MEMORY_KINDS]);
 
 /** For a pressure. Nobody schedules here: what pods ask for may be more than the node has, and then some are refused. */
 const REFUSED = 'Pod was rejected: The node had condition';

@@ -113,7 +113,8 @@ export class GrpcChannel {
       scheduler.after(
         delay(),
         () => {
-          if (isOver) return;
+          // Nobody takes a call any more that was on its way when the server ended.
+          if (isOver || this.#listener() !== listener) return;
           listener
             .call(rpc.path, sent, (message) => back(() => onMessage(message as Res)), gone.signal)
             .then(

@@ -6,6 +6,7 @@ import { CLAIM_KINDS } from './claim-pods.ts';
 import { DEVICE_KINDS } from './device-pods.ts';
 import { DRAIN_KINDS } from './drain-pods.ts';
 import { BLOCK_KINDS, growths } from './block-pods.ts';
+import { MEMORY_KINDS } from './memory-pods.ts';
 import { STORAGE_KINDS } from './storage-pods.ts';
 
 addKinds(STORAGE_KINDS);
@@ -13,6 +14,7 @@ addKinds(DEVICE_KINDS);
 addKinds(BLOCK_KINDS);
 addKinds(DRAIN_KINDS);
 addKinds(CLAIM_KINDS);
+addKinds(MEMORY_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -35,7 +37,7 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra', 'block'] as const;
+export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra', 'block', 'memory'] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -148,6 +150,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   upgrade: [],
   dra: Object.keys(CLAIM_KINDS),
   block: Object.keys(BLOCK_KINDS),
+  memory: Object.keys(MEMORY_KINDS),
 };
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
@@ -226,6 +229,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
     'agent-kill',
     'power-cut',
   ],
+  memory: ['agent-kill', 'agent-kill', 'agent-stop', 'power-cut', 'runtime-restart'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

@@ -178,6 +178,7 @@ reservedSystemCPUs: "0"
 export const agentConfig = (
   endpoint: string,
   also: readonly string[],
+  more: string,
 ): string => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 staticPodPath: /etc/kubernetes/manifests
@@ -193,4 +194,4 @@ containerLogMonitorInterval: 5m
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1%}
-${also.includes('devices') ? PINNING : ''}${also.includes('shutdown') ? SHUTDOWN : ''}`;
+${also.includes('devices') || also.includes('memory') ? PINNING : ''}${also.includes('shutdown') ? SHUTDOWN : ''}${more}`;

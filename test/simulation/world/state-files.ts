@@ -63,6 +63,9 @@ export class StateFiles {
   readonly #damaged = new Map<string, string>();
   /** Containers that ran when the record of who has which devices was damaged: nobody knows any more what they have. */
   readonly forgotten = new Set<string>();
+  /** Those that ran when the record of who has which memory was damaged, and how often it was. */
+  readonly placeless = new Set<string>();
+  memoryLosses = 0;
   report: Report = () => undefined;
 
   constructor(world: World) {
@@ -117,6 +120,8 @@ export class StateFiles {
       if (!this.#write(path, bad)) continue;
       this.#damaged.set(path, bad);
       this.#world.trace(`damaged ${path}`);
+      if (path === MEMORY && ++this.memoryLosses > 0)
+        for (const { id } of this.#world.running()) this.placeless.add(id);
       if (path === CLAIMS) this.#world.claims?.loseRecords();
       if (path === DEVICES) for (const { id } of this.#world.running()) this.forgotten.add(id);
     }

@@ -19,6 +19,7 @@ import { SimLogind } from './logind.ts';
 import { StateFiles } from './state-files.ts';
 import { disk } from '../platform/file-latency.ts';
 import { bootHost, commandsOn, installHost, makeDirs } from './host.ts';
+import { installNuma, numaConfig } from './numa.ts';
 import { faultyRuntime, type RuntimeFaults } from './runtime-faults.ts';
 import type { Part } from '../workload/actions.ts';
 import { AT_TIMES, IMAGE } from '../workload/pods.ts';
@@ -133,7 +134,10 @@ export class World {
           world.trace(`agent ended by itself: ${reason}`);
         },
       },
-      { verbosity: options.verbosity ?? 0, config: agentConfig(world.runtime.endpoint, options.also ?? []) },
+      {
+        verbosity: options.verbosity ?? 0,
+        config: agentConfig(world.runtime.endpoint, options.also ?? [], world.hasNuma ? numaConfig(options.seed) : ''),
+      },
     );
     world.agent.install();
     if (options.also?.includes('devices') === true) world.devices = new DevicePlugin(world);
@@ -146,6 +150,12 @@ export class World {
     bootHost(this.files, this.scheduler, `00000000-0000-4000-8000-${String(++this.boots).padStart(12, '0')}`);
     makeDirs(this.files, '/run/containerd');
     if (this.#o.also?.includes('block') === true) bootLoops(this.files);
+    if (this.hasNuma) installNuma(this.files);
+  }
+
+  /** Memory is given out by its place. */
+  get hasNuma(): boolean {
+    return this.#o.also?.includes('memory') === true;
   }
 
   /** A pod whose containers run listens on all ports. */
