@@ -48,7 +48,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       startPod(
         server.node,
         'writer',
-        'i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "line $i of many, padded to be of some length"; [ $((i % 30)) = 0 ] && sleep 0.05; done; sleep 1000',
+        'echo waiting; until [ -e /tmp/go ]; do sleep 0.1; done; i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo "line $i of many, padded to be of some length"; [ $((i % 30)) = 0 ] && sleep 0.05; done; sleep 1000',
       ),
     ]);
   });
@@ -85,6 +85,8 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     const following = start('logs', '-f', 'writer');
     let text = '';
     following.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
+    await until('it follows', () => text.includes('waiting\n'));
+    assert.equal((await run(['exec', 'writer', '--', 'touch', '/tmp/go'])).code, 0);
     await until('the last line is there', () => text.includes('line 6000 '), 60_000);
     following.kill('SIGKILL');
     const numbers = [...text.matchAll(/^line (\d+) /gm)].map((m) => Number(m[1]));
