@@ -47,7 +47,9 @@ const podWith = (uid: string, ...cpus: readonly string[]): Pod =>
 
 let files = 0;
 
-function setup(o: { file?: string; policy?: 'none' | 'static'; podLevelManagers?: boolean } = {}) {
+function setup(
+  o: { file?: string; policy?: 'none' | 'static'; podLevelManagers?: boolean; options?: Record<string, string> } = {},
+) {
   const { podLevelManagers = false } = o;
   const stateFile = o.file ?? join(root, `state-${files++}`);
   const registry = new Registry();
@@ -58,7 +60,7 @@ function setup(o: { file?: string; policy?: 'none' | 'static'; podLevelManagers?
   const control = { ready: true, failing: false, broken: false };
   const policy = chooseCpuPolicy(MACHINE, {
     policy: o.policy ?? 'static',
-    options: {},
+    options: o.options ?? {},
     gates: { alpha: true, beta: true },
     reservation: fromUnits(1),
     reservedCpus: new Set([0]),
@@ -210,6 +212,20 @@ test('a restart finds the CPUs where they were and tells every container once', 
   assert.deepEqual(second.manager.exclusiveCpus(podUid('p1'), 'c0'), [1, 5]);
   await second.manager.reconcile(signal);
   assert.deepEqual(second.calls, ['id1 1,5']);
+});
+
+test('a restart refuses no container that has more whole cores than are free', async () => {
+  const options = { 'full-pcpus-only': 'true' };
+  const first = setup({ options });
+  await first.manager.load();
+  const pod = podWith('p1', '4');
+  await first.allocate(pod);
+  await first.manager.flush();
+  const second = setup({ file: first.stateFile, options });
+  await second.manager.load();
+  await second.allocate(pod);
+  assert.equal(second.manager.exclusiveCpus(podUid('p1'), 'c0').length, 4);
+  await assert.rejects(second.allocate(podWith('p2', '4')), /SMT Alignment Error/);
 });
 
 test('another policy than the file’s stops the start and names the way out', async () => {

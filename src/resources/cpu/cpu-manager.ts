@@ -99,7 +99,9 @@ export class CpuManager implements HintProvider, Runnable {
     return this.#counted('node', (policy, metrics) => {
       if (policy.requested(pod, container) === 0) return;
       metrics.requested();
-      metrics.allocated(policy, policy.allocate(this.#state, pod, container, numaNodes));
+      // What it has it keeps, however few are free: upstream looks for as many whole cores once more.
+      const isKept = policy.keeps(this.#state, pod, container);
+      metrics.allocated(policy, isKept ? undefined : policy.allocate(this.#state, pod, container, numaNodes));
     });
   }
 

@@ -108,16 +108,19 @@ export class StaticPolicy {
     if (count === 0) return undefined;
     this.checkAlignment(state, count);
     const uid = uidOf(pod);
-    const held = state.of(uid, container.name);
-    if (held !== undefined) {
-      this.#updateReusable(pod, container, held);
-      return undefined;
-    }
+    if (this.keeps(state, pod, container)) return undefined;
     const cpus = this.#choose(this.available(state).union(this.#reusableOf(uid)), count, numaNodes);
     state.setShared(state.shared.difference(cpus));
     state.set(uid, container.name, cpus);
     this.#updateReusable(pod, container, cpus);
     return cpus;
+  }
+
+  /** Whether the container has its CPUs already, from before a restart of the agent. */
+  keeps(state: CpuState, pod: Pod, container: Container): boolean {
+    const held = state.of(uidOf(pod), container.name);
+    if (held !== undefined) this.#updateReusable(pod, container, held);
+    return held !== undefined;
   }
 
   /** Takes the CPUs of a pod as a whole. */
