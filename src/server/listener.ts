@@ -13,7 +13,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import type { Guard } from './guard.ts';
 import { lingeringEnd } from './lingering-end.ts';
 import { pageNotFound, redirect, reply } from './replies.ts';
-import { cleanPath, resolve, type Endpoint, type Exchange } from './router.ts';
+import { cleanPath, resolve, withoutEmptySegments, type Endpoint, type Exchange } from './router.ts';
 import type { UserInfo } from './user.ts';
 
 export type TlsSettings = Pick<ServerOptions, 'cert' | 'key' | 'ca' | 'minVersion' | 'ciphers' | 'ecdhCurve'>;
@@ -177,6 +177,8 @@ export class Listener implements Runnable {
 
   async #dispatch(exchange: Omit<Exchange, 'params' | 'user'>): Promise<void> {
     const { request, response, path, signal } = exchange;
+    const shorter = withoutEmptySegments(path);
+    if (shorter !== undefined) return redirect(response, `${shorter}${searchOf(request)}`);
     const found = resolve(this.#deps.endpoint, request.method ?? '', path);
     if (found.kind === 'unknown') return pageNotFound(response);
     if (found.kind === 'redirect') return redirect(response, `${found.location}${searchOf(request)}`);

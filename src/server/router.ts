@@ -87,6 +87,10 @@ export function cleanPath(path: string): string {
   return `/${out.join('/')}`;
 }
 
+/** Where a path with empty segments leads; undefined for one that has none. */
+export const withoutEmptySegments = (path: string): string | undefined =>
+  path.includes('//') ? path.replaceAll(/\/{2,}/g, '/') : undefined;
+
 /** Decodes nothing twice: a broken escape is no match. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {
   const want = pattern.split('/');

@@ -423,6 +423,13 @@ describe('a port', () => {
       socket.on('close', () => resolveText(got));
     });
 
+  it('leads a path with empty segments to the one without', async () => {
+    const request = 'GET //ok///x?a=//b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    const answer = await talk(Buffer.from(request), 30_000);
+    assert.match(answer, /^HTTP\/1\.1 307 /);
+    assert.match(answer, /\r\nLocation: \/ok\/x\?a=\/\/b\r\n/);
+  });
+
   it('notices clients that vanish without a word', async () => {
     const socket = connect({ host: '127.0.0.1', port: listener.boundPort ?? 0 });
     try {
