@@ -1,4 +1,4 @@
-// `npm run simulate`: starts runs on the simulated machine (main.ts), each in a process of its own. One run by default;
+// `npm run simulate`: starts runs on the simulated machine (main.ts) in processes of their own. One run by default;
 // `--days 1000 --jobs 2` many of them side by side, `--plant all` one with each planted bug. See docs/SIMULATION.md.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
