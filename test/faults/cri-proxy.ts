@@ -108,9 +108,12 @@ export class CriProxy {
     this.#rules.clear();
   }
 
-  /** Nobody can connect for `ms`; connections that were open break. */
+  /** Nobody can connect for `ms`; connections that were open break. One outage at a time: two would leave two servers. */
   async outage(ms: number): Promise<void> {
-    await this.#server?.close();
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    await server.close();
     rmSync(this.socketPath, { force: true });
     await systemClock.sleep(ms, new AbortController().signal);
     if (!this.#stopped) await this.start();
