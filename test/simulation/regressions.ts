@@ -102,4 +102,17 @@ export const REGRESSIONS: readonly Regression[] = [
       { atMs: 90_000, do: 'delete', name, grace: 0 },
     ]),
   },
+  {
+    bug: 'a running pod refused for want of memory for init containers that are over',
+    args: [
+      '--seed=101',
+      '--until=15m',
+      '--stop=3m',
+      '--pods=12',
+      '--kinds=long',
+      '--life=2m',
+      '--fault-every=1m',
+      '--with=memory',
+    ],
+  },
 ];

@@ -21,7 +21,7 @@ const ALL_PLANTED = process.env['SIMULATION_PLANTED'] !== undefined;
 const SOON = new Set(['early-removal', 'lost-wake-up', 'time-travel']);
 
 /** What a fresh seed is run with. */
-const FRESH = ['--until=15m', '--pods=6', '--life=3m', '--fault-every=2m', '--with=stale,csi,devices'];
+const FRESH = ['--until=15m', '--pods=6', '--life=3m', '--fault-every=2m', `--with=${PARTS.join()}`];
 
 type Ended = { readonly code: number; readonly text: string };
 
