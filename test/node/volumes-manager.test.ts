@@ -1,16 +1,7 @@
 // The manager on real mounts: errors and their words, updates, refusals, sub paths, restarts, leftovers.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Container, Pod, Volume, VolumeMount } from '../../src/core/pod.ts';
@@ -362,33 +353,6 @@ test('fsGroup owns what a pod can write, and the owner of tokens is the common u
   const own = statSync(join(volumes.manager.mountsOf('uid-alone').get('t')?.hostPath ?? '', 'token'));
   assert.deepEqual([own.uid, own.gid, own.mode & 0o7777], [1000, 0, 0o600]);
   await removed(volumes, alone);
-});
-
-test('a written volume has no mark beside it, one that another kubelet left goes with the pod, its mode is kept', async () => {
-  bench.configMaps.set('golden/c', { metadata: { name: 'c' }, data: { a: '1' } });
-  const pod = podWith('plain', [{ name: 'c', configMap: { name: 'c' } }], { securityContext: { fsGroup: 3000 } });
-  const first = bench.open();
-  await first.manager.waitMounted(pod, bench.signal);
-  const meta = first.layout.emptyDirMetaDir('uid-plain');
-  assert.equal(existsSync(meta), false);
-  const path = first.manager.mountsOf('uid-plain').get('c')?.hostPath ?? '';
-  const made = statSync(path);
-  assert.deepEqual([made.gid, made.mode & 0o7777], [3000, 0o2777]);
-  const marked = join(meta, 'wrapped_c');
-  mkdirSync(marked, { recursive: true });
-  writeFileSync(join(marked, 'ready'), '');
-  for (const mode of [0o2777, 0o700]) {
-    chmodSync(path, mode);
-    const next = bench.open();
-    await next.manager.reconstruct(bench.signal);
-    await next.manager.waitMounted(pod, bench.signal);
-    assert.equal(statSync(path).mode & 0o7777, mode | 0o777, 'put right, and no further than that');
-  }
-  const last = bench.open();
-  await last.manager.reconstruct(bench.signal);
-  await removed(last, pod);
-  await last.podDirs.removeOrphan('uid-plain', bench.signal);
-  assert.deepEqual(await last.podDirs.list(), []);
 });
 
 test('mounts that a container left in its volume go with it, and their files stay', async () => {

@@ -1,6 +1,6 @@
-// The directory or in-memory filesystem under an emptyDir and under every volume whose files the kubelet writes. Beside an
-// emptyDir a marker file says that it was set up completely, so that a restart neither repeats nor trusts half of it. In a
-// written volume its content says that: it is pointed to when it is whole.
+// The directory or in-memory filesystem under an emptyDir and under every volume whose files the kubelet writes. A
+// marker file beside the volume says that it was set up completely, so that a restart neither repeats nor trusts half
+// of it.
 import { access, chmod, lstat, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { podLimits } from '../../core/pod-resources.ts';
@@ -14,7 +14,6 @@ import { OpenDir } from '../../host/files/open-dir.ts';
 import { ensureDir, removeEmptyDir } from '../pod-dirs.ts';
 
 const MARKER_MODE = 0o644;
-const DISK_MODE = 0o777;
 
 export type Medium =
   | { readonly on: 'disk' }
@@ -25,8 +24,7 @@ export type BackingRequest = {
   readonly uid: string;
   readonly plugin: string;
   readonly specName: string;
-  /** Undefined where the content itself tells whether it is complete. */
-  readonly markerName: string | undefined;
+  readonly markerName: string;
   readonly medium: Medium;
 };
 
@@ -58,11 +56,10 @@ export class EmptyDirBacking {
   async setUp(request: BackingRequest, signal: AbortSignal): Promise<Found> {
     const path = this.pathOf(request);
     const isFirst = await ensureDir(this.#layout.pluginVolumesDir(request.uid, request.plugin), 0o755);
-    const marker = this.#marker(request);
-    const marked = !isFirst && marker !== undefined && (await isThere(marker));
+    const marked = !isFirst && (await isThere(this.#marker(request)));
     if (request.medium.on === 'disk') {
       if (marked && (await isThere(path))) return 'ready';
-      if (!(await ensureDir(path, DISK_MODE)) && !(await hasMode(path, DISK_MODE))) await chmod(path, DISK_MODE);
+      if (!(await ensureDir(path, 0o777))) await chmod(path, 0o777);
       return 'begun';
     }
     // Nobody sees the mode of what is mounted over.
@@ -76,10 +73,9 @@ export class EmptyDirBacking {
     return 'mounted';
   }
 
-  /** To be called when the volume is complete: permissions set. */
+  /** To be called when the volume is complete: permissions set, content written. */
   async markReady(request: Pick<BackingRequest, 'uid' | 'markerName'>): Promise<void> {
     const marker = this.#marker(request);
-    if (marker === undefined) return;
     await ensureDir(this.#layout.emptyDirMetaDir(request.uid), 0o750);
     await ensureDir(dirname(marker), 0o750);
     await writeFile(marker, '', { mode: MARKER_MODE });
@@ -93,8 +89,7 @@ export class EmptyDirBacking {
   ): Promise<void> {
     const path = this.pathOf(request);
     // The mark goes first: from here on the volume counts as incomplete.
-    const marker = this.#marker(request);
-    if (marker !== undefined) await removeMark(marker);
+    await removeMark(this.#marker(request));
     if (request.small && (await this.#removeOwn(path, signal))) return;
     // A container may have left mounts of its own in the volume; they go before it, and deletion never enters one.
     for (const mount of (await this.#mounter.table(signal)).beneath(path)) {
@@ -123,8 +118,8 @@ export class EmptyDirBacking {
     }
   }
 
-  #marker({ uid, markerName }: Pick<BackingRequest, 'uid' | 'markerName'>): string | undefined {
-    return markerName === undefined ? undefined : join(this.#layout.readyDir(uid, markerName), 'ready');
+  #marker(request: Pick<BackingRequest, 'uid' | 'markerName'>): string {
+    return join(this.#layout.readyDir(request.uid, request.markerName), 'ready');
   }
 }
 
@@ -143,9 +138,6 @@ async function isMountPoint(path: string): Promise<boolean> {
   const [own, parent] = await Promise.all([lstat(path), lstat(dirname(path))]);
   return own.dev !== parent.dev;
 }
-
-/** Whether anybody may do what the mode says; a group's bit on the directory stays. */
-const hasMode = async (path: string, mode: number): Promise<boolean> => ((await lstat(path)).mode & 0o777) === mode;
 
 async function isThere(path: string): Promise<boolean> {
   try {

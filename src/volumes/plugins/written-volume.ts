@@ -53,7 +53,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
       uid: uidOf(pod),
       plugin: this.name,
       specName,
-      markerName: undefined,
+      markerName: markerOf(specName),
       medium: this.#medium(pod),
     };
     const hostPath = backing.pathOf(request);
@@ -61,7 +61,11 @@ export class WrittenVolumePlugin implements VolumePlugin {
     const found = await backing.setUp(request, signal);
     const setPermissions = (): Promise<void> =>
       owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
-    await writer.write(hostPath, content.files, setPermissions, { unseen: found === 'mounted' });
+    const unseen = found === 'mounted';
+    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen });
+    // An earlier run may have stopped between writing and giving the volume to the group.
+    if (found !== 'ready' && !wrote) await setPermissions();
+    if (found !== 'ready') await backing.markReady(request);
     return {
       hostPath,
       readOnly: true,
@@ -72,7 +76,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
   }
 
   tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
-    const request = { uid, plugin: this.name, specName, markerName: undefined, small: true };
+    const request = { uid, plugin: this.name, specName, markerName: markerOf(specName), small: true };
     return this.#deps.backing.tearDown(request, signal);
   }
 
@@ -81,3 +85,5 @@ export class WrittenVolumePlugin implements VolumePlugin {
     return { on: 'memory', sizeBytes: memorySize(pod, this.#deps.allocatableMemory(), undefined) };
   }
 }
+
+const markerOf = (specName: string): string => `wrapped_${specName}`;
