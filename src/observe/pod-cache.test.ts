@@ -398,6 +398,25 @@ describe('PodCache', () => {
     assert.deepEqual([t.cache.get(UID)?.partial, t.cache.get(UID)?.ips], [undefined, ['10.0.0.1']]);
   });
 
+  it('tells an end once that a list shows while a read is under way', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    t.control.failStatus = new GrpcError(GrpcCode.Internal, 'broken');
+    await t.cache.relist(forever);
+    t.control.failStatus = undefined;
+    const events: string[] = [];
+    t.cache.onChange((_, e) => events.push(...e.map((x) => `${x.type} ${x.id}`)));
+    t.control.gated = true;
+    const read = t.cache.refresh(UID, forever);
+    await t.settle();
+    t.control.gated = false;
+    t.world.container = ContainerState.CONTAINER_EXITED;
+    await t.cache.relist(forever);
+    await t.release();
+    assert.equal((await read).containers[0]?.state, 'exited');
+    assert.deepEqual(events, ['ContainerDied c']);
+  });
+
   it('blames nobody while the runtime is away', async () => {
     const t = setup();
     t.control.fail = new GrpcError(GrpcCode.Unavailable, 'away');

@@ -317,7 +317,9 @@ export class PodCache {
       this.#o.onRead(clock.monotonic() - begun);
       this.#recovered(uid);
       if (change !== undefined && this.#outdated.get(uid) === change) this.#outdated.delete(uid);
-      return this.#store(assembleSnapshot(this.#present(read), previous?.ips ?? [], ++this.#version), previous);
+      // A list may have shown it meanwhile, and told what happened.
+      const shown = this.#pods.get(uid);
+      return this.#store(assembleSnapshot(this.#present(read), shown?.ips ?? [], ++this.#version), shown);
     } catch (err) {
       this.#failed(uid, previous, err);
       throw err;

@@ -39,7 +39,7 @@ const VERBS = ['ListContainers', 'ListPodSandbox', 'ContainerStatus', 'PodSandbo
 
 describe('observer under random trouble', () => {
   for (const seed of SEEDS)
-    it(`seed ${seed}`, async () => {
+    it(`seed ${seed}`, async (t) => {
       const random = randomFrom(seed);
       const fake = new FakeCri();
       fake.state.addImage(BUSYBOX_IMAGE);
@@ -58,6 +58,13 @@ describe('observer under random trouble', () => {
       });
       const stop = new AbortController();
       const running = observer.run(stop.signal);
+      t.after(async () => {
+        stop.abort();
+        await running;
+        cri.close();
+        await proxy.stop();
+        await fake.stop();
+      });
       const pods: BarePod[] = [];
       for (let step = 0; step < 120; step++) {
         const pod = pods[random(Math.max(pods.length, 1))];
@@ -97,11 +104,6 @@ describe('observer under random trouble', () => {
       await until('the cache shows the truth', () => observer.cache.ready && seen() === truth(), 15_000);
       await until('nobody is set aside', () => observer.cache.unreadable().length === 0, 15_000);
       for (const [id, count] of deaths) assert.equal(count, 1, `${id} died ${count} times`);
-      stop.abort();
-      await running;
-      cri.close();
-      await proxy.stop();
-      await fake.stop();
     });
 });
 
