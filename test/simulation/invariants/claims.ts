@@ -81,6 +81,8 @@ function watchEnds({ api }: World, claims: Claims, report: Report): void {
     const pod = now.object as unknown as Pod;
     const { uid = '', name } = pod.metadata;
     if (!isOver(pod) || isOver(before.object as unknown as Pod)) return;
+    // One that an agent refuses at its start has no worker: what it had before is given back within a minute, as upstream does.
+    if (pod.status?.message?.startsWith('Pod was rejected') === true) return;
     for (const claim of claims.holders.get(uid)?.claims.values() ?? []) {
       const isShared = [...claims.holders.keys()].some((other) => other !== uid && holds(claims, other, claim));
       const left = claims.drivers.find(({ prepared }) => prepared.has(claim));
