@@ -39,6 +39,7 @@ export class FakeDevicePlugin {
   readonly socketPath: string;
   readonly #watchers = new Set<(devices: Device[]) => void>();
   #server: GrpcServer | undefined;
+  #stopped: Promise<void> = Promise.resolve();
   #devices: readonly FakeDevice[];
   fault: AllocateFault;
   /** Every call, in order: its name and the ids it was about. */
@@ -108,7 +109,12 @@ export class FakeDevicePlugin {
     for (const tell of this.#watchers) tell(this.#listed());
   }
 
-  async stop(): Promise<void> {
+  /** One after the other: the end of a plugin that died must not take the socket of the one after it. */
+  stop(): Promise<void> {
+    return (this.#stopped = this.#stopped.then(() => this.#stopNow()));
+  }
+
+  async #stopNow(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
     this.#watchers.clear();

@@ -34,6 +34,7 @@ export class FakeDraDriver {
   fault: DraFault;
   #server: GrpcServer | undefined;
   #registration: GrpcServer | undefined;
+  #stopped: Promise<void> = Promise.resolve();
 
   constructor(options: FakeDraDriverOptions) {
     this.#o = options;
@@ -105,7 +106,12 @@ export class FakeDraDriver {
     for (const send of this.#watchers) send({ devices: [told] });
   }
 
-  async stop(): Promise<void> {
+  /** One after the other: the end of a driver that died must not take the socket of the one after it. */
+  stop(): Promise<void> {
+    return (this.#stopped = this.#stopped.then(() => this.#stopNow()));
+  }
+
+  async #stopNow(): Promise<void> {
     await Promise.all([this.#server?.close(), this.#registration?.close()]);
     this.#server = undefined;
     this.#registration = undefined;
