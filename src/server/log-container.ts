@@ -2,7 +2,12 @@
 import type { ContainerStatus, Pod } from '../core/pod.ts';
 
 export type ChosenLog =
-  | { readonly ok: true; readonly containerId: string }
+  | {
+      readonly ok: true;
+      readonly containerId: string;
+      /** As the status has it, with the runtime's name before it. */
+      readonly fullId: string;
+    }
   | { readonly ok: false; readonly why: string };
 
 export function logContainerOf(pod: Pod, container: string, previous: boolean): ChosenLog {
@@ -14,15 +19,15 @@ export function logContainerOf(pod: Pod, container: string, previous: boolean): 
     ...(status?.ephemeralContainerStatuses ?? []),
   ].find((s) => s.name === container);
   if (found === undefined) return no(`${where} is not available`);
-  const last = bareId(found.lastState.terminated?.containerID);
+  const last = found.lastState.terminated?.containerID ?? '';
   if (previous) return last === '' ? no(`previous terminated ${where} not found`) : yes(last);
   return current(found, last, where);
 }
 
 function current({ state, containerID, lastState }: ContainerStatus, last: string, where: string): ChosenLog {
-  if (state.running !== undefined) return yes(bareId(containerID));
+  if (state.running !== undefined) return yes(containerID ?? '');
   if (state.terminated !== undefined) {
-    const own = bareId(state.terminated.containerID);
+    const own = state.terminated.containerID ?? '';
     const id = own === '' ? last : own;
     return id === '' ? no(`${where} is terminated`) : yes(id);
   }
@@ -37,8 +42,6 @@ function waitingFor(reason: string | undefined): string {
   return reason ?? '';
 }
 
-const yes = (containerId: string): ChosenLog => ({ ok: true, containerId });
-const no = (why: string): ChosenLog => ({ ok: false, why });
-
 /** `containerd://abc` → `abc` */
-const bareId = (id: string | undefined): string => (id ?? '').replace(/^[^:]*:\/\//, '');
+const yes = (fullId: string): ChosenLog => ({ ok: true, containerId: fullId.replace(/^[^:]*:\/\//, ''), fullId });
+const no = (why: string): ChosenLog => ({ ok: false, why });

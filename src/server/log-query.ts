@@ -39,10 +39,10 @@ function checked(query: URLSearchParams, splitStreams: boolean, nowMs: number): 
   const sinceTime = time(query.get('sinceTime'));
   const stream = query.get('stream') ?? 'All';
   if (stream !== 'All' && stream !== 'Stdout' && stream !== 'Stderr') return INVALID;
-  if (stream !== 'All' && !splitStreams) return streamsOff(stream);
   if (stream !== 'All' && tailLines !== undefined) return INVALID;
   if ((tailLines ?? 0n) < 0n || (limitBytes ?? 1n) < 1n || (sinceSeconds ?? 1n) < 1n) return INVALID;
   if (sinceSeconds !== undefined && sinceTime !== undefined) return INVALID;
+  if (stream !== 'All' && !splitStreams) return streamsOff(stream);
   const since = sinceSeconds === undefined ? sinceTime : BigInt(nowMs) * 1_000_000n - sinceSeconds * 1_000_000_000n;
   return {
     ok: true,

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Pod } from '../../core/pod.ts';
-import { messageOf } from '../../lib/errors.ts';
+import { KubeletError, messageOf } from '../../lib/errors.ts';
 import { logContainerOf } from '../log-container.ts';
 import { parseLogQuery, type LogQuery } from '../log-query.ts';
 import type { PodFinder } from '../pods-view.ts';
@@ -54,34 +54,46 @@ async function serveLogs(deps: ContainerLogDeps, { query, params, response, sign
     return reply(response, 404, `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(name)}`);
   const chosen = logContainerOf(pod, container, parsed.options.previous);
   if (!chosen.ok) return refuse(response, chosen.why);
-  await stream(deps, pod, chosen.containerId, parsed.options, response, signal);
+  await stream(deps, pod, chosen, parsed.options, response, signal);
 }
 
 async function stream(
   deps: ContainerLogDeps,
   pod: Pod,
-  containerId: string,
+  { containerId, fullId }: { readonly containerId: string; readonly fullId: string },
   options: LogQuery,
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
   response.setHeader('Transfer-Encoding', 'chunked');
+  // The answer begins before there is a line: who follows a silent container knows at once that it is being followed.
+  if (options.stream !== 'Stderr') response.flushHeaders();
   try {
-    const path = await deps.places.pathOf(containerId, signal);
+    const path = await pathOf(deps.places, containerId, fullId, signal);
     const running = (): boolean => deps.places.isRunning(pod, containerId);
     for await (const chunk of deps.read(path, options, running, signal))
       if (!response.write(chunk)) await once(response, 'drain', { signal });
     response.end();
   } catch (err) {
-    if (signal.aborted || response.headersSent) response.destroy();
+    if (signal.aborted) response.destroy();
     else refuse(response, messageOf(err));
   }
 }
 
-/** By now the answer counts as begun: no length, no type. */
+async function pathOf(places: LogPlaces, id: string, fullId: string, signal: AbortSignal): Promise<string> {
+  try {
+    return await places.pathOf(id, signal);
+  } catch (err) {
+    throw new KubeletError('notFound', `unable to retrieve container logs for ${fullId}`, { cause: err });
+  }
+}
+
+/** By now the answer counts as begun: no length, no type. What goes wrong after lines were sent is told behind them. */
 function refuse(response: ServerResponse, why: string): void {
-  response.statusCode = 400;
-  response.setHeader('Transfer-Encoding', 'chunked');
+  if (!response.headersSent) {
+    response.statusCode = 400;
+    response.setHeader('Transfer-Encoding', 'chunked');
+  }
   response.end(why);
 }
 
