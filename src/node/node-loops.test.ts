@@ -224,6 +224,31 @@ describe('node status', () => {
     down = false;
     await t.clock.advance(7500);
     assert.equal(t.reporter.registered, true);
+    const told = ['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID'];
+    assert.deepEqual(t.reported, told, 'once, however many attempts it took');
+    await t.stop();
+  });
+
+  it('a change during an outage is told once, a change back again', async () => {
+    let now = facts();
+    const server = new NodeServer();
+    const t = openStatus(() => now, server);
+    await t.clock.advance(1000);
+    const before = t.reported.length;
+    const real = server.answer;
+    server.answer = () => {
+      throw unreachable();
+    };
+    now = facts(['container runtime is down']);
+    await t.clock.advance(60_000);
+    assert.deepEqual(t.reported.slice(before), ['NodeNotReady']);
+    server.answer = real;
+    await t.clock.advance(11_000);
+    now = facts();
+    await t.clock.advance(11_000);
+    now = facts(['container runtime is down']);
+    await t.clock.advance(11_000);
+    assert.deepEqual(t.reported.slice(before), ['NodeNotReady', 'NodeReady', 'NodeNotReady']);
     await t.stop();
   });
 

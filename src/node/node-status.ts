@@ -61,6 +61,8 @@ export class NodeStatusReporter implements Runnable {
   #reportedAt = -Infinity;
   #reportDelayMs = 0;
   #unschedulable = false;
+  /** By an attempt that failed: the next one has the same to tell, and would use up what may be told of one object. */
+  #toldInVain: readonly string[] = [];
   #rebootTold = false;
   #podCidr = '';
   #decided = '';
@@ -176,6 +178,7 @@ export class NodeStatusReporter implements Runnable {
     const patch = nodeStatusPatch(before, after);
     const answer = await client.patch(NODES, { name, subresource: 'status' }, patch, signal);
     known.answered(answer);
+    this.#toldInVain = [];
     // Nodes that changed together must not report together for ever after.
     const spread = changed || this.#reportedAt === -Infinity;
     this.#reportDelayMs = spread ? this.#o.reportMs * (clock.random() - 0.5) : 0;
@@ -201,7 +204,8 @@ export class NodeStatusReporter implements Runnable {
     const { events } = this.#deps;
     const tell = (reason: string): void =>
       events.node('Normal', reason, `Node ${this.#o.nodeName} status is now: ${reason}`);
-    for (const reason of moved) tell(reason);
+    for (const reason of moved) if (!this.#toldInVain.includes(reason)) tell(reason);
+    this.#toldInVain = moved;
     const unschedulable = before.spec?.unschedulable === true;
     if (unschedulable !== this.#unschedulable) tell(unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable');
     this.#unschedulable = unschedulable;

@@ -35,6 +35,8 @@ export type RegistrationDeps = {
 export class NodeRegistration {
   readonly #deps: RegistrationDeps;
   readonly #o: NodeOptions;
+  /** By the attempt before: during an outage, repeats would use up what may be told of one object (the spam filter). */
+  #told: readonly string[] = [];
 
   constructor(deps: RegistrationDeps, options: NodeOptions) {
     this.#deps = deps;
@@ -62,7 +64,10 @@ export class NodeRegistration {
   async #tryOnce(signal: AbortSignal): Promise<void> {
     const { client, known, clock, events } = this.#deps;
     const { node, events: moved } = initialNode(this.#o, await this.#deps.facts(signal), clock.now());
-    for (const reason of moved) events.node('Normal', reason, `Node ${this.#o.nodeName} status is now: ${reason}`);
+    for (const reason of moved)
+      if (!this.#told.includes(reason))
+        events.node('Normal', reason, `Node ${this.#o.nodeName} status is now: ${reason}`);
+    this.#told = moved;
     try {
       known.answered(await client.create(NODES, {}, node, signal));
     } catch (err) {
