@@ -371,7 +371,7 @@ describe('local storage limits', () => {
   const volume = (usedBytes: number): PodFigures['volume'] => [{ name: 'v', ...fs({ usedBytes }) }];
   const message = (
     figures: Partial<PodFigures>,
-    layout: 'shared' | 'dedicated' = 'shared',
+    layout: 'shared' | 'dedicated' | 'split' = 'shared',
     of = limited,
   ): string | undefined => storageExcess(of, podFigures('p', figures), layout)?.message;
 
@@ -407,6 +407,16 @@ describe('local storage limits', () => {
     const over = { containers: container(GI, 1) };
     assert.equal(message(over, 'shared', two), 'Container c exceeded its local ephemeral storage limit "1Gi". ');
     assert.equal(message(over, 'dedicated', two), undefined);
+    assert.equal(message(over, 'split', two), undefined);
+  });
+  it('of one container, where none is not a limit', () => {
+    const two = pod('p', {
+      containers: [
+        { name: 'c', resources: { limits: { 'ephemeral-storage': '0' } } },
+        { name: 'd', resources: { limits } },
+      ],
+    });
+    assert.equal(message({ containers: container(1, 1) }, 'shared', two), undefined);
   });
   it('none without limits', () =>
     assert.equal(message({ containers: container(GI, GI) }, 'shared', pod('p')), undefined));
@@ -437,12 +447,28 @@ describe('messages', () => {
     });
   });
 
-  it("name the pod where the request is the pod's", () => {
-    const p = pod('p', { resources: { requests: { memory: '10Mi' } } });
-    assert.deepEqual(reported(p, podFigures('p', { memory: memory(0, 20 * MI) })), {
-      message: `${HEAD}Pod p was using 20Mi, request is 10Mi, has larger consumption of memory. `,
-      annotations: { offending_pod: 'p', offending_pod_usage: '20Mi', starved_resource: 'memory' },
+  it('name the pod where it has a request of its own, and its containers beside it', () => {
+    const p = pod('p', { containers: [{ name: 'c' }], resources: { requests: { memory: '30Mi' } } });
+    const containers = [{ name: 'c', memory: memory(0, 20 * MI) }];
+    assert.deepEqual(reported(p, podFigures('p', { memory: memory(0, 20 * MI), containers })), {
+      message: `${HEAD}Pod p was using 20Mi, request is 30Mi, has larger consumption of memory. Container c was using 20Mi, request is 0, has larger consumption of memory. `,
+      annotations: {
+        offending_pod: 'p',
+        offending_pod_usage: '20Mi',
+        offending_containers: 'c',
+        offending_containers_usage: '20Mi',
+        starved_resource: 'memory',
+      },
     });
+  });
+
+  it('count inodes in thousands', () => {
+    const inodes = parseThresholds(config({ evictionHard: { 'nodefs.inodesFree': '20k' } }), false);
+    const seen = observationsOf(nodeFigures({ fs: fs({ inodesFree: 15_000, inodes: 100_000 }) }));
+    assert.equal(
+      explain('inodes', pod('p'), undefined, inodes, seen).message,
+      'The node was low on resource: inodes. Threshold quantity: 20k, available: 15k. ',
+    );
   });
 
   it('say what is known of a pod without figures', () =>

@@ -155,7 +155,11 @@ export class EvictionManager implements Runnable {
         message,
         annotations,
         condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message },
-        graceSeconds: graceSecondsFor(first, this.#o.maxPodGraceSeconds, pod.spec.terminationGracePeriodSeconds ?? 0),
+        graceSeconds: graceSecondsFor(
+          first,
+          this.#o.maxPodGraceSeconds,
+          pod.spec.terminationGracePeriodSeconds ?? Infinity,
+        ),
       };
       if (!(await this.#evict(pod, why, first.signal, signal))) continue;
       const seen = observations.get(first.signal);

@@ -50,10 +50,12 @@ function podExcess(pod: Pod, figures: PodFigures): StorageExcess | undefined {
 }
 
 function containerExcess(pod: Pod, figures: PodFigures, layout: DiskLayout): StorageExcess | undefined {
-  const places = { rootfs: layout !== 'dedicated', logs: true, volumes: false };
+  const places = { rootfs: layout === 'shared', logs: true, volumes: false };
   for (const container of figures.containers) {
     const limit = pod.spec.containers.find((c) => c.name === container.name)?.resources?.limits?.[STORAGE];
-    if (limit === undefined || containerDiskUse(container, places, 'usedBytes') <= toNumber(quantity(limit))) continue;
+    // No limit of its own: nothing at all is for the pod's total to judge.
+    if (limit === undefined || toNumber(quantity(limit)) === 0) continue;
+    if (containerDiskUse(container, places, 'usedBytes') <= toNumber(quantity(limit))) continue;
     const text = canonicalQuantity(limit);
     return {
       signal: 'ephemeralcontainerfs.limit',

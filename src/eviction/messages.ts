@@ -17,15 +17,13 @@ export function explain(
 ): Explanation {
   let message = `The node was low on resource: ${resource}. ${thresholdText(resource, thresholds, observations)}`;
   if (figures === undefined) return { message, annotations: {} };
+  const pods: Record<string, string> = {};
   const podRequest = pod.spec.resources?.requests?.[resource];
-  if (resource === 'memory' && podRequest !== undefined) {
+  // Of a pod with a request of its own the use is always told, also where it is within the request.
+  if (resource === 'memory' && podRequest !== undefined && figures.memory !== undefined) {
     const usage = fromUnits(memoryOf(figures), 'BinarySI');
-    const over = compareQuantities(usage, quantity(podRequest)) > 0;
-    if (over) message += consumption('Pod', pod.metadata.name, usage, quantity(podRequest), resource);
-    const offender: Record<string, string> = over
-      ? { offending_pod: pod.metadata.name, offending_pod_usage: formatQuantity(usage) }
-      : {};
-    return { message, annotations: { ...offender, starved_resource: resource } };
+    message += consumption('Pod', pod.metadata.name, usage, quantity(podRequest), resource);
+    Object.assign(pods, { offending_pod: pod.metadata.name, offending_pod_usage: formatQuantity(usage) });
   }
   const offenders: string[] = [];
   const usages: string[] = [];
@@ -43,6 +41,7 @@ export function explain(
   return {
     message,
     annotations: {
+      ...pods,
       offending_containers: offenders.join(','),
       offending_containers_usage: usages.join(','),
       starved_resource: resource,

@@ -58,7 +58,7 @@ export function observationsOf(node: NodeFigures): Observations {
   const addDisk = (name: 'nodefs' | 'imagefs' | 'containerfs', fs: FsFigure | undefined): void => {
     if (fs === undefined) return;
     add(`${name}.available`, fs.availableBytes, fs.capacityBytes, fs.time.ms);
-    add(`${name}.inodesFree`, fs.inodesFree, fs.inodes, fs.time.ms);
+    add(`${name}.inodesFree`, fs.inodesFree, fs.inodes, fs.time.ms, 'DecimalSI');
   };
   addMemory('memory.available', node.memory);
   addMemory('allocatableMemory.available', node.systemContainers.find((c) => c.name === 'pods')?.memory);
