@@ -68,7 +68,7 @@ export async function buildCluster(deps: ClusterDeps, signal: AbortSignal): Prom
   const { nodes } = objects;
   const reporting: NodeReporting = await createNodeReporting(
     base,
-    { ...deps, ...edge, api, events, nodeWatch: nodes.store, images: edge.cri.images },
+    { ...deps, ...edge, api, events, nodeWatch: nodes.store, ...edge.cri },
     edge.version,
   );
   const { known, status } = reporting;

@@ -70,7 +70,7 @@ export function openCri(clock: Clock, options: CriOptions): CriConnection {
 
 export type RuntimeVersion = { readonly name: string; readonly version: string; readonly apiVersion: string };
 
-const CRI_VERSION = '0.1.0';
+export const CRI_VERSION = '0.1.0';
 
 /** What must work before a kubelet starts: both services answer and speak our version of the CRI. */
 export async function validateCri(cri: CriConnection, signal: AbortSignal): Promise<RuntimeVersion> {

@@ -1,4 +1,4 @@
-// Who this machine is, as the operating system says. Read once at start; none of it changes while we run.
+// Who this machine is, as the operating system says. Read once at start; of all this only the release changes while we run.
 import { readFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { join } from 'node:path';
@@ -31,11 +31,14 @@ export async function readHostFacts(root = '/'): Promise<HostFacts> {
     systemUuid: uuid.replaceAll('\0', ''),
     bootId: await text('proc/sys/kernel/random/boot_id'),
     kernelVersion: machine.kernelRelease,
-    osImage: prettyName(await firstText(root, 'etc/os-release', 'usr/lib/os-release')),
+    osImage: await readOsImage(root),
     architecture: goArch(arch()),
     swapBytes: machine.swapBytes,
   };
 }
+
+export const readOsImage = async (root = '/'): Promise<string> =>
+  prettyName(await firstText(root, 'etc/os-release', 'usr/lib/os-release'));
 
 /** The first file that exists and is not empty; files missing on this machine are the normal case. */
 async function firstText(root: string, ...paths: readonly string[]): Promise<string> {

@@ -2,8 +2,9 @@
 import type { Environment } from '../config/environment.ts';
 import type { EventRecorder } from '../core/events.ts';
 import type { Node } from '../core/node.ts';
-import type { CriImages } from '../cri/services.ts';
-import { readHostFacts } from '../host/host-facts.ts';
+import { CRI_VERSION } from '../cri/connection.ts';
+import type { CriImages, CriRuntime } from '../cri/services.ts';
+import { readHostFacts, readOsImage } from '../host/host-facts.ts';
 import { readBootMs } from '../host/proc.ts';
 import type { ApiConnection } from '../kube/connect.ts';
 import { processStartMs } from '../lib/clock.ts';
@@ -11,6 +12,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import { hostNetworkReader } from './addresses.ts';
 import { CsiNodeInitializer } from './csi-node.ts';
 import { declaredFeatures } from './declared-features.ts';
+import { InstalledSoftware } from './installed-software.ts';
 import { KnownNode, type NodeWatch } from './known-node.ts';
 import { NodeLease } from './lease.ts';
 import { NetworkRules } from './network-rules.ts';
@@ -27,6 +29,7 @@ export type NodeReportingDeps = Pick<NodeFactsDeps, 'pressures' | 'resources' | 
   readonly nodeWatch: NodeWatch;
   readonly health: NodeFactsDeps['health'] & { onChange(fn: () => void): void };
   readonly images: Pick<CriImages, 'listImages'>;
+  readonly runtime: Pick<CriRuntime, 'version'>;
   readonly podCidr: { set(podCidr: string, signal: AbortSignal): Promise<void> };
   readonly events: EventRecorder;
   readonly devicesForgotten: () => boolean;
@@ -86,6 +89,7 @@ async function factsOf(
   },
 ): Promise<NodeFactsReader> {
   const { nodeIps, externalCloud } = made.options;
+  const host = await readHostFacts();
   return new NodeFactsReader(
     {
       ...deps,
@@ -97,12 +101,22 @@ async function factsOf(
         clock,
         log,
       }),
+      software: new InstalledSoftware(
+        {
+          runtimeVersion: async (signal) =>
+            (await deps.runtime.version({ version: CRI_VERSION }, signal)).runtimeVersion,
+          osImage: readOsImage,
+          clock,
+          log,
+        },
+        { runtimeVersion: made.runtime.version, osImage: host.osImage },
+      ),
       log: log.child({ component: 'node' }),
     },
     {
-      host: await readHostFacts(),
+      host,
       addresses: { hostname: nodeName, nodeIps, externalCloud },
-      runtime: { name: made.runtime.name, version: made.runtime.version },
+      runtime: { name: made.runtime.name },
       declaredFeatures: (runtime) => declaredFeatures(gates, runtime),
     },
   );

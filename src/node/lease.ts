@@ -1,5 +1,6 @@
 // The node's heartbeat: renews its Lease every quarter of the lease's duration. Never deletes it.
-import type { Lease } from '../core/node.ts';
+import type { Lease, Node } from '../core/node.ts';
+import type { OwnerReference } from '../core/meta.ts';
 import { microTime } from '../core/time.ts';
 import { Backoff } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -55,7 +56,7 @@ export class NodeLease implements Runnable {
   async #update(base: Lease, signal: AbortSignal): Promise<boolean> {
     const { client, log, onRepeatedFailure } = this.#deps;
     const where = { namespace: NAMESPACE, name: this.#o.nodeName };
-    let lease = base;
+    let lease = await this.#owned(base, signal);
     for (let attempt = 0; attempt < UPDATE_TRIES; attempt++) {
       try {
         this.#renewed(await client.replace(LEASES, where, this.#stamped(lease), signal));
@@ -89,27 +90,39 @@ export class NodeLease implements Runnable {
   }
 
   async #getOrCreate(signal: AbortSignal): Promise<{ lease: Lease; created: boolean } | undefined> {
-    const { client, log } = this.#deps;
+    const { client } = this.#deps;
     const { nodeName: name } = this.#o;
     try {
       return { lease: await client.get(LEASES, { namespace: NAMESPACE, name }, signal), created: false };
     } catch (err) {
       if (!isFault(err, 'notFound')) throw err;
     }
-    const node = await client.get(NODES, { name }, signal).catch((err: unknown) => {
-      signal.throwIfAborted();
-      log.debug('the node is not known yet, the lease has to wait', { err });
-      return undefined;
-    });
+    const node = await this.#node(signal);
     if (node === undefined) return undefined;
-    const owner = { apiVersion: 'v1', kind: 'Node', name, uid: node.metadata.uid ?? '' };
     const fresh: Lease = {
       kind: 'Lease',
       apiVersion: 'coordination.k8s.io/v1',
-      metadata: { name, namespace: NAMESPACE, ownerReferences: [owner] },
+      metadata: { name, namespace: NAMESPACE, ownerReferences: [ownerFor(node)] },
     };
     const lease = await client.create(LEASES, { namespace: NAMESPACE }, this.#stamped(fresh), signal);
     return { lease, created: true };
+  }
+
+  /** A lease that others made goes with its node, too. Renewed also while nobody can say which node that is. */
+  async #owned(lease: Lease, signal: AbortSignal): Promise<Lease> {
+    if ((lease.metadata.ownerReferences ?? []).length > 0) return lease;
+    const node = await this.#node(signal);
+    if (node === undefined) return lease;
+    return { ...lease, metadata: { ...lease.metadata, ownerReferences: [ownerFor(node)] } };
+  }
+
+  #node(signal: AbortSignal): Promise<Node | undefined> {
+    const { client, log } = this.#deps;
+    return client.get(NODES, { name: this.#o.nodeName }, signal).catch((err: unknown) => {
+      signal.throwIfAborted();
+      log.debug('the node is not known yet, the lease cannot name it as its owner', { err });
+      return undefined;
+    });
   }
 
   #stamped(lease: Lease): Lease {
@@ -128,3 +141,10 @@ export class NodeLease implements Runnable {
     this.#last = lease;
   }
 }
+
+const ownerFor = ({ metadata: { name, uid = '' } }: Node): OwnerReference => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  name,
+  uid,
+});

@@ -8,6 +8,7 @@ import { addressesOrNone, type AddressOptions, type HostNetwork } from './addres
 import type { Pressure } from './conditions.ts';
 import { CSI_NOT_READY } from './csi-node.ts';
 import type { RuntimeFeatures } from './declared-features.ts';
+import type { Software } from './installed-software.ts';
 import type { KnownNode } from './known-node.ts';
 import type { NodeFacts, RuntimeFacts } from './node-object.ts';
 
@@ -25,6 +26,7 @@ export type NodeFactsDeps = {
   readonly resources: { capacityList(): ResourceList; allocatableList(): ResourceList };
   readonly health: { state(): RuntimeState };
   readonly images: { read(signal: AbortSignal): Promise<NonNullable<NodeFacts['images']>> };
+  readonly software: { latest(signal: AbortSignal): Software };
   readonly csi: { readonly ready: boolean };
   /** What the node is short of, as conditions. */
   readonly pressures: () => readonly string[];
@@ -36,7 +38,7 @@ export type NodeFactsDeps = {
 export type NodeFactsOptions = {
   readonly host: HostFacts;
   readonly addresses: AddressOptions;
-  readonly runtime: Pick<RuntimeFacts, 'name' | 'version'>;
+  readonly runtime: Pick<RuntimeFacts, 'name'>;
   readonly declaredFeatures: (runtime: RuntimeFeatures) => readonly string[];
 };
 
@@ -59,14 +61,16 @@ export class NodeFactsReader {
     const { resources, health, images, pressures, volumesInUse } = this.#deps;
     const { host, runtime, declaredFeatures } = this.#o;
     const network = await this.#deps.network(signal);
+    const { runtimeVersion, osImage } = this.#deps.software.latest(signal);
     const state = health.state();
     this.#latest = {
-      host,
+      host: { ...host, osImage },
       capacity: resources.capacityList(),
       allocatable: resources.allocatableList(),
       ...this.#addresses(network),
       runtime: {
-        ...runtime,
+        name: runtime.name,
+        version: runtimeVersion,
         handlers: state.handlers.map(({ name, ...features }) => ({ name, features })),
         supplementalGroupsPolicy: state.features.supplementalGroupsPolicy,
       },

@@ -318,6 +318,28 @@ describe('node lease', () => {
     return { client, clock, stop };
   };
 
+  const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'U' };
+  const OWNED = { metadata: { name: 'n1', ownerReferences: [owner] } };
+
+  it('a lease that others made is renewed, and gets its node as owner as soon as that is known', async () => {
+    let node: Node | undefined;
+    let lease: Lease = { metadata: { name: 'n1' } };
+    const t = open((call) => {
+      if (call.target.startsWith('/api/v1/nodes')) return node;
+      if (call.verb === 'PUT') lease = call.body as Lease;
+      return lease;
+    });
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.log, [`GET ${PATH}/n1`, 'GET /api/v1/nodes/n1', `PUT ${PATH}/n1`]);
+    assert.equal(lease.metadata.ownerReferences, undefined);
+    node = { metadata: { name: 'n1', uid: 'U' } };
+    await t.clock.advance(10_000);
+    assert.deepEqual(lease.metadata.ownerReferences, [owner]);
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.client.log.slice(3), ['GET /api/v1/nodes/n1', `PUT ${PATH}/n1`, `PUT ${PATH}/n1`]);
+    await t.stop();
+  });
+
   it('waits for the node, creates the lease, then renews without reading', async () => {
     let node: Node | undefined;
     let lease: Lease | undefined;
@@ -360,7 +382,7 @@ describe('node lease', () => {
         throw new KubeletError('conflict', 'x', { detail: { status: 409 } });
       }
       if (mode === 'gone' && call.verb !== 'POST') throw notFound('lease');
-      return { metadata: { name: 'n1' } };
+      return OWNED;
     });
     await t.clock.advance(0);
     mode = 'conflict';
