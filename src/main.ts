@@ -13,6 +13,7 @@ import { LogOutput } from './host/process/log-output.ts';
 import { machineFacts } from './host/process/host-checks.ts';
 import { prepareHost } from './host/process/prepare.ts';
 import { nameProcess } from './host/process/process-name.ts';
+import { sourceTrace } from './host/process/source-trace.ts';
 import { systemdOf, type Systemd } from './host/process/sd-notify.ts';
 import type { KubeletOptions } from './kubelet.ts';
 import { nextTurn, systemClock, type Clock } from './lib/clock.ts';
@@ -250,7 +251,10 @@ class Process {
       this.#stop.abort(new KubeletError('cancelled', `stopped by ${name}`));
     });
     this.#signals.onCrash((err) => {
-      this.#log.error('unexpected failure, exiting', { err, stack: err instanceof Error ? err.stack : undefined });
+      this.#log.error('unexpected failure, exiting', {
+        err,
+        stack: err instanceof Error && err.stack !== undefined ? sourceTrace(err.stack) : undefined,
+      });
       this.#output.flush();
       this.#signals.exitNow(1);
     });

@@ -61,6 +61,7 @@ describe('packages', { skip }, () => {
   it('carry what an administrator looks for', () => {
     for (const path of [
       'usr/lib/kubelet-ts/dist/kubelet.mjs',
+      'usr/lib/kubelet-ts/dist/kubelet.mjs.map',
       'usr/lib/kubelet-ts/dist/subpath-child.mjs',
       'usr/lib/kubelet-ts/dist/page-app.js',
       'usr/lib/kubelet-ts/dist/page-boot.js',
@@ -74,6 +75,8 @@ describe('packages', { skip }, () => {
       'usr/share/fish/vendor_completions.d/kubelet-ts.fish',
     ])
       assert.ok(statSync(at(path)).size > 100, path);
+    const map = JSON.parse(text('usr/lib/kubelet-ts/dist/kubelet.mjs.map')) as { readonly sources: readonly string[] };
+    assert.ok(map.sources.includes('../src/main.ts'), 'a failure names its place in the source');
     assert.equal(readlinkSync(at('usr/bin/kubelet-ts')), '../lib/kubelet-ts/bin/kubelet');
     assert.equal(lstatSync(at('usr/lib/kubelet-ts/bin/node')).mode & 0o7777, 0o755);
     const man = gunzipSync(readFileSync(at('usr/share/man/man8/kubelet-ts.8.gz'))).toString();
