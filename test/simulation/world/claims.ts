@@ -62,12 +62,12 @@ export class Claims {
       this.#over.add(uid);
       later(PUBLISH_MS * this.#random.next(), () => this.#release(uid));
     });
-    for (const driver of this.drivers) void driver.start();
+    for (const driver of this.drivers) void driver.processes.start();
     for (const { name } of this.drivers) await this.#publish(name);
   }
 
   start(): void {
-    for (const driver of this.drivers) void driver.start();
+    for (const driver of this.drivers) void driver.processes.start();
   }
 
   forget(): void {
@@ -88,7 +88,7 @@ export class Claims {
     const { api, scheduler } = this.#world;
     const mine = this.drivers.find(({ name }) => name === driver);
     if (mine === undefined) return;
-    if (!mine.isRunning)
+    if (!mine.processes.isRunning)
       return void scheduler.after(PUBLISH_MS * 10, () => void this.#publish(driver), scheduler.world);
     const pool = { name: 'n1', generation: 1, resourceSliceCount: 1 };
     await api.admin('POST', SLICES, { metadata: { name: driver }, spec: { driver, nodeName: 'n1', pool } });

@@ -2,15 +2,12 @@
 // the machine. It checks how it is called: whoever calls it in the wrong order is reported.
 import { DRAResourceHealth, type NodeWatchResourcesResponse } from '../../../src/dra/gen/dra-health.ts';
 import { DRAPlugin, type Claim, type Device } from '../../../src/dra/gen/dra-plugin.ts';
-import { Registration } from '../../../src/lib/csi-api/gen/pluginregistration.ts';
 import { aborted } from '../../../src/lib/abort.ts';
-import { GrpcServer } from '../../../src/lib/grpc/server.ts';
-import { GrpcCode, GrpcError } from '../../../src/lib/grpc/status.ts';
-import { makeDirs } from './host.ts';
+import type { GrpcServer } from '../../../src/lib/grpc/server.ts';
+import { DriverCalls } from './driver-calls.ts';
+import { DriverProcesses } from './driver-processes.ts';
 import type { World } from './world.ts';
 
-const REGISTRY = '/var/lib/kubelet/plugins_registry';
-const AGAIN_MS = 5000;
 const HEALTH_MS = 20_000;
 const HEALTH_TIMEOUT_S = 60;
 /** Some devices are not well for a while, again and again. */
@@ -18,126 +15,42 @@ const SPELL_MS = 5 * 60_000;
 
 type Verb = 'prepare' | 'unprepare';
 
-/** A call under way that its caller still waits for. */
-type Call = { readonly verb: Verb; readonly claim: string; readonly isWaitedFor: () => boolean };
-
-/** One process of it: there are two for the time of an update. */
-type Instance = { readonly sockets: readonly [string, string]; readonly servers: readonly GrpcServer[] };
-
 export class DraDriver {
   readonly name: string;
   readonly #world: World;
-  readonly #calls = new Set<Call>();
-  readonly #busy = new Set<string>();
-  readonly #slow = new Set<() => void>();
   readonly #watchers = new Set<(message: NodeWatchResourcesResponse) => void>();
-  #instances: Instance[] = [];
-  #generation = 0;
-  #version = 0;
+  readonly calls: DriverCalls<Verb>;
+  readonly processes: DriverProcesses;
   /** CDI devices by the UID of their claim. */
   readonly prepared = new Map<string, string>();
   readonly #names = new Map<string, string>();
-  /** Told before a call has any effect; a throw is its answer. */
-  before: (verb: Verb) => void = () => undefined;
   /** What is wrong with a claim; nothing when it is empty. */
   problemOf: (claim: Claim) => string = () => '';
-  /** Told when it had its effect. */
-  after: (verb: Verb) => void = () => undefined;
   /** Told of every call that is in order as far as the driver can see. */
   onCall: (verb: Verb, claim: Claim) => void = () => undefined;
   report: (invariant: string, text: string) => void = () => undefined;
-  slownessMs = 0;
 
   constructor(world: World, name: string) {
     this.#world = world;
     this.name = name;
+    this.calls = new DriverCalls(world);
+    const serve = (server: GrpcServer): void => this.#serve(server);
+    const supportedVersions = ['v1.DRAPlugin'];
+    this.processes = new DriverProcesses(world, { type: 'DRAPlugin', name, supportedVersions, serve });
     this.#tell();
   }
 
-  get isRunning(): boolean {
-    return this.#instances.length > 0;
-  }
-
-  /** Where its sockets cannot be made (a full disk), whoever started it tries again. */
-  async start(): Promise<void> {
-    const { scheduler } = this.#world;
-    const generation = ++this.#generation;
-    try {
-      await this.#listen();
-    } catch (err) {
-      this.#world.trace(`the driver ${this.name} cannot start: ${(err as Error).message}`);
-      const again = (): unknown => this.#generation === generation && !this.isRunning && this.start();
-      scheduler.after(AGAIN_MS, () => void again(), scheduler.world);
-    }
-  }
-
-  async #listen(): Promise<void> {
-    const folder = `/var/lib/kubelet/plugins/${this.name}`;
-    const at = `${folder}/dra-${this.#version}.sock`;
-    const registrationAt = `${REGISTRY}/${this.name}-${this.#version}-reg.sock`;
-    const plugin = new GrpcServer();
-    const registration = new GrpcServer();
-    const instance: Instance = { sockets: [at, registrationAt], servers: [plugin, registration] };
-    this.#serve(plugin);
-    registration.unary(Registration.getInfo, async () => {
-      return { type: 'DRAPlugin', name: this.name, endpoint: at, supportedVersions: ['v1.DRAPlugin'] };
-    });
-    registration.unary(Registration.notifyRegistrationStatus, async () => ({}));
-    for (const path of [folder, REGISTRY]) makeDirs(this.#world.files, path);
-    for (const path of instance.sockets) this.#unlink(path);
-    await plugin.listen(at);
-    await registration.listen(registrationAt);
-    this.#instances.push(instance);
-  }
-
-  /** Its process ends; what it prepared stays. `isKilled`: its sockets stay as well. */
+  /** Its processes end; what it prepared stays. */
   stop(isKilled: boolean): void {
-    this.#generation++;
-    const gone = this.#instances;
-    this.#instances = [];
-    this.#busy.clear();
-    for (const instance of gone) this.#end(instance, isKilled);
-  }
-
-  /** Another version of it comes up beside this one, which ends when `endOld` is called. */
-  async update(): Promise<void> {
-    if (!this.isRunning) return;
-    this.#version++;
-    await this.start();
-  }
-
-  endOld(isKilled: boolean): void {
-    const old = this.#instances.slice(0, -1);
-    this.#instances = this.#instances.slice(-1);
-    for (const instance of old) this.#end(instance, isKilled);
-  }
-
-  #end({ servers, sockets }: Instance, isKilled: boolean): void {
-    for (const server of servers) void server.close();
-    if (isKilled) return;
-    try {
-      for (const path of sockets) this.#unlink(path);
-    } catch {
-      // A disk that cannot be written: as if it was killed.
-    }
-  }
-
-  #unlink(path: string): void {
-    const { files } = this.#world;
-    if (files.find(path, 'unlink').inode !== undefined) files.unlink(path);
+    this.processes.stop(isKilled);
+    this.calls.end();
   }
 
   /** The machine was switched off. */
   forget(): void {
-    this.stop(true);
-    this.#calls.clear();
+    this.processes.stop(true);
+    this.calls.forget();
     this.prepared.clear();
-  }
-
-  hurry(): void {
-    const { scheduler } = this.#world;
-    for (const end of this.#slow) scheduler.after(1000 * scheduler.latency.next(), end, scheduler.world);
-    this.#slow.clear();
   }
 
   /** As the agent tells it. */
@@ -174,7 +87,7 @@ export class DraDriver {
   #tell(): void {
     const { scheduler } = this.#world;
     const message = this.#health();
-    if (this.isRunning) for (const watcher of this.#watchers) watcher(message);
+    if (this.processes.isRunning) for (const watcher of this.#watchers) watcher(message);
     scheduler.after(HEALTH_MS, () => this.#tell(), scheduler.world);
   }
 
@@ -197,42 +110,13 @@ export class DraDriver {
 
   /** What is wrong with each of the claims. */
   async #call(verb: Verb, claims: readonly Claim[], gone: AbortSignal): Promise<readonly string[]> {
-    const { agent } = this.#world;
-    const { starts } = agent;
-    const isWaitedFor = (): boolean => !gone.aborted && agent.starts === starts && agent.isRunning;
-    const calls = claims.map((claim): Call => ({ verb, claim: claim.uid, isWaitedFor }));
-    for (const claim of claims) {
-      this.#world.trace(`dra ${this.name} ${verb} ${claim.name} ${claim.uid}`);
-      this.#checkTurn(verb, claim);
+    for (const { name, uid } of claims) {
+      this.#world.trace(`dra ${this.name} ${verb} ${name} ${uid}`);
+      for (const other of this.calls.waitedFor(uid))
+        this.report('claims in order', `${verb} of ${name} by ${this.name} while ${other.verb} of it is under way`);
     }
-    for (const call of calls) this.#calls.add(call);
-    try {
-      return await this.#carryOut(verb, claims);
-    } finally {
-      for (const call of calls) this.#calls.delete(call);
-    }
-  }
-
-  #checkTurn(verb: Verb, { name, uid }: Claim): void {
-    const other = [...this.#calls].find((call) => call.claim === uid && call.isWaitedFor());
-    if (other === undefined) return;
-    this.report('claims in order', `${verb} of ${name} by ${this.name} while ${other.verb} of it is under way`);
-  }
-
-  async #carryOut(verb: Verb, claims: readonly Claim[]): Promise<readonly string[]> {
-    const { scheduler } = this.#world;
-    const generation = this.#generation;
-    const busy = claims.find(({ uid }) => this.#busy.has(uid));
-    if (busy !== undefined) throw new GrpcError(GrpcCode.Aborted, `a call for ${busy.name} is under way`);
-    this.before(verb);
-    for (const { uid } of claims) this.#busy.add(uid);
-    const ms = (this.slownessMs > 0 ? this.slownessMs : 20) * scheduler.latency.next();
-    await this.#pass(ms);
-    if (generation !== this.#generation) throw new GrpcError(GrpcCode.Unavailable, 'the driver has ended');
-    for (const { uid } of claims) this.#busy.delete(uid);
-    const problems = claims.map((claim) => this.#act(verb, claim));
-    this.after(verb);
-    return problems;
+    const calls = claims.map(({ uid }) => this.calls.of(verb, { key: uid }, gone));
+    return this.calls.carryOut(calls, () => claims.map((claim) => this.#act(verb, claim)));
   }
 
   #act(verb: Verb, claim: Claim): string {
@@ -244,17 +128,5 @@ export class DraDriver {
     if (verb === 'prepare') this.prepared.set(uid, `${this.name}/dev=${uid}-${this.#world.boots}`);
     else this.prepared.delete(uid);
     return '';
-  }
-
-  #pass(ms: number): Promise<void> {
-    const { scheduler } = this.#world;
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#slow.delete(end);
-        resolve();
-      };
-      this.#slow.add(end);
-      scheduler.after(ms, end, scheduler.world);
-    });
   }
 }

@@ -6,16 +6,23 @@ import { Random } from '../engine/random.ts';
 import { DRA_FAULTS } from './dra-faults.ts';
 import { disk } from '../platform/file-latency.ts';
 import { podOf } from '../workload/pods.ts';
+import { driverFaults, type Lasting } from './driver-faults.ts';
 import type { CsiDriver } from './csi-driver.ts';
 import type { World } from './world.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 const CONFIGMAPS = '/api/v1/namespaces/default/configmaps';
 
-type Lasting = {
-  readonly begin: (world: World, random: Random, forMs: number) => unknown;
-  readonly end: (world: World) => unknown;
-};
+/** Of a CSI driver. */
+const csiFaults = (name: string, all: (world: World) => readonly CsiDriver[]): Record<string, Lasting> =>
+  driverFaults({
+    name,
+    all,
+    some: all,
+    codes: [GrpcCode.Internal, GrpcCode.Unavailable, GrpcCode.DeadlineExceeded, GrpcCode.NotFound],
+    slownessMs: [5000, 60_000, 400_000],
+    lost: [0.2, 0.7],
+  });
 
 /** Answers that come and go: the agent asks for these all the time, and may always be refused one. */
 const READS = new Set(['Version', 'Status', 'ImageFsInfo', 'RuntimeConfig']);
@@ -107,8 +114,8 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
       api.state = 'yes';
     },
   },
-  ...driverFaults('csi', ({ csi }) => csi),
-  ...driverFaults('block', ({ block }) => block),
+  ...csiFaults('csi', ({ csi }) => (csi === undefined ? [] : [csi])),
+  ...csiFaults('block', ({ block }) => (block === undefined ? [] : [block])),
   'device-restart': {
     begin: ({ devices }) => {
       if (devices === undefined) return;
@@ -150,62 +157,6 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
   },
   'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
 };
-
-/** Of a CSI driver. */
-function driverFaults(name: string, driverOf: (world: World) => CsiDriver | undefined): Record<string, Lasting> {
-  return {
-    [`${name}-errors`]: {
-      begin: (world, random) => {
-        const driver = driverOf(world);
-        const rate = random.pick([0.2, 0.7, 1]);
-        const code = random.pick([
-          GrpcCode.Internal,
-          GrpcCode.Unavailable,
-          GrpcCode.DeadlineExceeded,
-          GrpcCode.NotFound,
-        ]);
-        if (driver === undefined) return;
-        driver.before = () => {
-          if (random.chance(rate)) throw new GrpcError(code, 'simulated error');
-        };
-      },
-      end: (world) => {
-        const driver = driverOf(world);
-        if (driver !== undefined) driver.before = () => undefined;
-      },
-    },
-    [`${name}-slow`]: {
-      begin: (world, random) => {
-        const driver = driverOf(world);
-        if (driver !== undefined) driver.slownessMs = random.pick([5000, 60_000, 400_000]);
-      },
-      end: (world) => {
-        const driver = driverOf(world);
-        if (driver === undefined) return;
-        driver.slownessMs = 0;
-        driver.hurry();
-      },
-    },
-    [`${name}-answers-lost`]: {
-      begin: (world, random) => {
-        const driver = driverOf(world);
-        const rate = random.pick([0.2, 0.7]);
-        if (driver === undefined) return;
-        driver.after = () => {
-          if (random.chance(rate)) throw new GrpcError(GrpcCode.Unavailable, 'the answer was lost');
-        };
-      },
-      end: (world) => {
-        const driver = driverOf(world);
-        if (driver !== undefined) driver.after = () => undefined;
-      },
-    },
-    [`${name}-restart`]: {
-      begin: (world, random) => driverOf(world)?.stop(random.chance(0.5)),
-      end: (world) => world.isUp && void driverOf(world)?.start(),
-    },
-  };
-}
 
 /** While nobody hears of it: pods are removed at once, some of them made anew under their name, so is a ConfigMap. */
 async function vanish({ api }: World, random: Random): Promise<void> {

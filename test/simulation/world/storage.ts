@@ -38,7 +38,7 @@ export async function furnishStorage(world: World, also: readonly string[], repo
   const drivers = { get: (name: string) => controllers.get(name) } as unknown as CsiDrivers;
   const resizer = world.block === undefined ? [] : [new Resizer(deps, drivers)];
   void runControllers(deps, [new AttachDetach(deps), new CsiAttacher(deps, drivers), ...resizer], new Map(), NEVER);
-  for (const driver of world.drivers) void driver.start();
+  for (const driver of world.drivers) void driver.processes.start();
 }
 
 const classOf = (driver: string): string => driver.split('.')[0] ?? driver;

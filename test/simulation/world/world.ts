@@ -264,9 +264,9 @@ export class World {
       void this.runtime.start().then(() => {
         this.isUp = true;
         this.faults.disturb();
-        if (!this.faults.active.includes('csi-restart')) void this.csi?.start();
+        if (!this.faults.active.includes('csi-restart')) void this.csi?.processes.start();
         if (!this.faults.active.includes('dra-restart')) this.claims?.start();
-        if (!this.faults.active.includes('block-restart')) void this.block?.start();
+        if (!this.faults.active.includes('block-restart')) void this.block?.processes.start();
         this.agent.start();
       });
     });
