@@ -22,6 +22,7 @@ import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
 import { localRoot } from './standalone-access.ts';
 import { randomRuns } from '../../test/harness/random-runs.ts';
+import { until } from '../../test/harness/until.ts';
 import { forwardedHeaders } from './streaming/pass-through.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
 import { findSocket, tcpPeer } from './tcp-peer.ts';
@@ -441,12 +442,10 @@ describe('a port', () => {
         (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
       const serverSide = (rows: readonly string[][]): readonly string[] | undefined =>
         rows.find(([, local = '', peer = '']) => local.endsWith(ends[0] ?? '') && peer.endsWith(ends[1] ?? ''));
-      let timer = '';
-      for (let i = 0; i < 100 && !timer.startsWith('02:'); i++) {
-        timer = serverSide(await table())?.[5] ?? '';
-        await systemClock.sleep(10, stopped);
-      }
-      assert.match(timer, /^02:/, 'a keepalive timer runs');
+      const timer = await until('a keepalive timer runs', async () => {
+        const shown = serverSide(await table())?.[5];
+        return shown?.startsWith('02:') === true && shown;
+      });
       assert.ok(Number.parseInt(timer.slice(3), 16) / 100 <= 15.5, `${timer} of a hundred a second`);
     } finally {
       socket.destroy();

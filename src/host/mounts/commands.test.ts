@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../lib/clock.ts';
+import { ManualClock } from '../../lib/manual-clock.ts';
 import { ChildCommands } from './commands.ts';
+import { until } from '../../../test/harness/until.ts';
 
 const signal = new AbortController().signal;
 
@@ -22,16 +24,19 @@ test('a command that does not end is killed at its deadline, with the helpers it
   const dir = mkdtempSync(join(tmpdir(), 'kubelet-commands-'));
   const file = join(dir, 'helper');
   try {
-    const commands = new ChildCommands({ clock: systemClock }, { timeoutMs: 300 });
-    await assert.rejects(commands.run('sh', ['-c', `sleep 60 & echo $! > ${file}; wait`], signal), {
-      kind: 'deadline',
-      message: 'sh did not end within 300ms',
-    });
-    const pid = readFileSync(file, 'utf8').trim();
+    const clock = new ManualClock();
+    const commands = new ChildCommands({ clock }, { timeoutMs: 300 });
+    const run = commands.run('sh', ['-c', `sleep 60 & echo $! > ${file}; wait`], signal);
+    const refused = assert.rejects(run, { kind: 'deadline', message: 'sh did not end within 300ms' });
+    const pid = await until(
+      'the helper runs',
+      () => existsSync(file) && /^\d+(?=\n)/.exec(readFileSync(file, 'utf8'))?.[0],
+    );
+    await clock.advance(300);
+    await refused;
     const isAlive = (): boolean =>
       existsSync(`/proc/${pid}/stat`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-    for (let i = 0; i < 200 && isAlive(); i++) await systemClock.sleep(10, signal);
-    assert.equal(isAlive(), false);
+    await until('the helper is gone', () => !isAlive());
   } finally {
     rmSync(dir, { recursive: true });
   }

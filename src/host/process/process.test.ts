@@ -14,6 +14,7 @@ import { LogLevels } from './log-levels.ts';
 import { LogOutput } from './log-output.ts';
 import { systemdOf, type SystemdState } from './sd-notify.ts';
 import { Watchdog } from './watchdog.ts';
+import { until } from '../../../test/harness/until.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'kubelet-process-'));
 after(() => rmSync(dir, { recursive: true }));
@@ -46,7 +47,7 @@ test('a lock that another process holds is waited for', { timeout: 20_000 }, asy
   await new Promise((resolve) => holder.stdout.once('data', resolve));
   const { log, lines } = recorder();
   const waiting = acquireLockFile(path, systemClock, log, new AbortController().signal);
-  await systemClock.sleep(300, new AbortController().signal);
+  await until('it says what it waits for', () => lines.length > 0);
   assert.equal(lines[0]?.message, 'the lock file is held by another process, waiting');
   process.kill(-(holder.pid ?? 0));
   (await waiting).release();
