@@ -1,8 +1,10 @@
 // Keeps one certificate valid: asks for the first, replaces it when most of its life is over, when it no longer fits its
 // template, or when it has expired. Never gives up; what was valid stays in use until the new one is there.
+import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/errors.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { sameData } from '../lib/same-data.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { subjectOf } from '../lib/x509/certificate.ts';
 import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
@@ -33,6 +35,7 @@ export class CertificateManager implements Runnable {
   #current: KeptCertificate | undefined;
   #deadlineMs = 0;
   #renewErrors = 0;
+  #onReplaced: (livedMs: number) => void = () => undefined;
 
   constructor(deps: CertificateManagerDeps, options: CertificateManagerOptions) {
     this.#deps = deps;
@@ -56,6 +59,11 @@ export class CertificateManager implements Runnable {
     return this.#renewErrors;
   }
 
+  /** Told how long a certificate had been valid when the next one took its place. */
+  onReplaced(listener: (livedMs: number) => void): void {
+    this.#onReplaced = listener;
+  }
+
   /**
    * Reads what is on disk, else takes `given` (a kubeconfig's own certificate, to be replaced at once when it is not in a
    * file of ours). Call once, before anybody asks for `current`.
@@ -63,7 +71,9 @@ export class CertificateManager implements Runnable {
   async load(given?: { certificate: KeptCertificate; replaceNow: boolean }): Promise<void> {
     try {
       const kept = await this.#deps.store.load();
-      if (kept !== undefined) return this.#use(kept);
+      // One that ran out while the node was off is of no more use than what an administrator put into the kubeconfig since.
+      const isUsable = kept !== undefined && (given === undefined || this.#deps.clock.now() < kept.notAfterMs);
+      if (isUsable) return this.#use(kept);
     } catch (err) {
       this.#deps.log.warn('the stored certificate is unusable, a new one is needed', { certificate: this.name, err });
     }
@@ -108,11 +118,45 @@ export class CertificateManager implements Runnable {
     const keys = newKeyPair('ec');
     const usages = usagesFor(keys, this.#o.auth);
     const ask = { template, signerName: this.#o.signerName, usages, waitMs: WAIT_MS };
-    const cert = await requestCertificate({ client: client(), clock, log }, ask, keys, signal);
+    const cert = await this.#whileWanted(template, signal, (own) =>
+      requestCertificate({ client: client(), clock, log }, ask, keys, own),
+    );
     const kept = await store.save(cert, privateKeyPem(keys.privateKey), clock.now());
+    if (this.#current !== undefined) this.#onReplaced(clock.now() - this.#current.notBeforeMs);
     this.#use(kept);
     log.info('certificate rotated', { certificate: this.name, until: kept.leaf.validTo });
     this.#deps.onRotated?.(kept);
+  }
+
+  /** A request that somebody has to approve may wait long. When the node has another address by then, it is given up. */
+  async #whileWanted<T>(
+    asked: CertificateTemplate,
+    signal: AbortSignal,
+    ask: (own: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#deps;
+    const scope = childScope(signal);
+    const watch = async (): Promise<void> => {
+      while (!scope.signal.aborted) {
+        await clock.sleep(POLL_MS, scope.signal);
+        if (this.#isOutdated(asked))
+          scope.abort(new KubeletError('conflict', 'what the certificate has to say changed before it was issued'));
+      }
+    };
+    const watching = watch();
+    try {
+      return await ask(scope.signal);
+    } finally {
+      scope.abort();
+      scope.release();
+      await watching;
+    }
+  }
+
+  #isOutdated(asked: CertificateTemplate): boolean {
+    const wanted = this.#deps.template();
+    if (wanted === undefined || sameData(wanted, asked)) return false;
+    return this.#current === undefined || !covers(this.#current, wanted);
   }
 
   #use(kept: KeptCertificate): void {

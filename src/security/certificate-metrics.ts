@@ -9,6 +9,9 @@ export type CertificateMetricsDeps = {
   server?: CertificateManager;
 };
 
+/** From a minute to four years. */
+const LIFE_BUCKETS = [60, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000];
+
 export function certificateMetrics(registry: Registry, { clock, client, server }: CertificateMetricsDeps): void {
   const ttlSeconds = (manager: CertificateManager): number =>
     manager.current === undefined ? Infinity : Math.trunc((manager.current.notAfterMs - clock.now()) / 1000);
@@ -39,5 +42,12 @@ export function certificateMetrics(registry: Registry, { clock, client, server }
       'counter',
       () => [[{}, server.renewErrors]],
     );
+    const lived = registry.histogram(
+      'kubelet_certificate_manager_server_rotation_seconds',
+      'Histogram of the number of seconds the previous certificate lived before being rotated.',
+      [],
+      LIFE_BUCKETS,
+    );
+    server.onReplaced((livedMs) => lived.observe(livedMs / 1000));
   }
 }

@@ -12,10 +12,12 @@ import { RecordingClient, type Call } from '../kube/recording-client.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
 import { issueCertificate, selfSignedAuthority, subjectOf } from '../lib/x509/certificate.ts';
 import { readSigningRequest } from '../lib/x509/csr.ts';
 import { newKeyPair } from '../lib/x509/keys.ts';
 import { CertificateManager, covers, rotationDeadline } from './certificate-manager.ts';
+import { certificateMetrics } from './certificate-metrics.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { bootstrapClient, clientTemplate } from './client-bootstrap.ts';
 import { CertificateCredentials, SigningCredentials } from './client-identity.ts';
@@ -139,7 +141,11 @@ describe('CertificateManager', () => {
     const first = t.manager.current;
     await clock.advance(7 * HOUR);
     assert.equal(t.manager.current, first, '70 % of its life: too early at this roll of the dice');
+    const registry = new Registry();
+    certificateMetrics(registry, { clock, server: t.manager });
     await steps(clock, 10 * 60_000, () => t.manager.current !== first);
+    assert.match(registry.render(), /^kubelet_certificate_manager_server_rotation_seconds_bucket\{le="86400"\} 1$/m);
+    assert.match(registry.render(), /^kubelet_certificate_manager_server_rotation_seconds_bucket\{le="14400"\} 0$/m);
     assert.ok(clock.now() >= START + 8 * HOUR && clock.now() < START + 9.2 * HOUR);
     assert.equal((await readdir(dir)).length, 3);
     await t.stop();
@@ -166,6 +172,50 @@ describe('CertificateManager', () => {
     await steps(clock, 1000, () => t.signer.posted.length === 2);
     assert.equal(t.signer.posted[1]?.subject, 'system:node:n1 system:nodes 10.0.0.1,10.0.0.2');
     await t.stop();
+  });
+
+  it('gives up a request that nobody has approved when the node has other addresses by then', async () => {
+    const clock = new ManualClock(START);
+    let ips = ['10.0.0.1'];
+    const template = (): CertificateTemplate | undefined =>
+      servingTemplate(
+        'n1',
+        ips.map((address) => ({ type: 'InternalIP', address })),
+      );
+    const t = openManager(await fresh(), template, clock);
+    t.signer.conditions = [];
+    t.run();
+    await clock.advance(60_000);
+    assert.equal(t.signer.posted.length, 1);
+    ips = ['10.0.0.2'];
+    t.signer.conditions = undefined;
+    await steps(clock, 1000, () => t.manager.current !== undefined);
+    assert.ok(clock.now() < START + 5 * 60_000, 'long before the time for an approval is over');
+    assert.equal(t.signer.posted[1]?.subject, 'system:node:n1 system:nodes 10.0.0.2');
+    await t.stop();
+  });
+
+  it('begins with the certificate of the kubeconfig where the stored one has run out', async () => {
+    const dir = await fresh();
+    const clock = new ManualClock(START);
+    const t = openManager(dir, () => clientTemplate('n1'), clock);
+    t.run();
+    await steps(clock, 10, () => t.manager.current !== undefined);
+    await t.stop();
+    const elsewhere = openManager(await fresh(), () => clientTemplate('n1'), clock);
+    elsewhere.run();
+    await steps(clock, 10, () => elsewhere.manager.current !== undefined);
+    await elsewhere.stop();
+    const certificate = elsewhere.manager.current;
+    assert.ok(certificate !== undefined);
+    const given = { certificate, replaceNow: true };
+    const again = openManager(dir, () => clientTemplate('n1'), clock);
+    await again.manager.load(given);
+    assert.notEqual(again.manager.current, certificate, 'the stored one is valid');
+    clock.jumpWall(11 * HOUR);
+    const awake = openManager(dir, () => clientTemplate('n1'), clock);
+    await awake.manager.load(given);
+    assert.equal(awake.manager.current, certificate);
   });
 
   it('a refusal is repeated more and more slowly, for ever', async () => {

@@ -5,6 +5,7 @@ import type { CallObserver } from '../kube/client.ts';
 import { connectApi, type ApiConnection, type ConnectOptions } from '../kube/connect.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { KUBELET_VERSION } from '../lib/version.ts';
+import { certificateMetrics } from './certificate-metrics.ts';
 import { openClientIdentity } from './client-identity.ts';
 
 export type ClusterConnection = {
@@ -46,6 +47,7 @@ export async function connectCluster(
     },
     signal,
   );
+  if (manager !== undefined) certificateMetrics(registry, { clock, client: manager });
   const api = connectApi({ clock, log, metrics: registry, credentials, begin }, access, settings);
   return { api, parts: manager === undefined ? [] : [manager] };
 }
