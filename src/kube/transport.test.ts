@@ -12,6 +12,7 @@ import { ManualClock } from '../lib/manual-clock.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
+import { freePort } from '../../test/harness/ports.ts';
 import { until } from '../../test/harness/until.ts';
 import { isNoRoom } from './api-error.ts';
 import { KubeClient, type ClientOptions } from './client.ts';
@@ -140,9 +141,9 @@ type World = {
 async function open(
   t: TestContext,
   answer: Answer,
-  more: { settings?: http2.Settings; clock?: Clock } = {},
+  more: { settings?: http2.Settings; clock?: Clock; port?: number } = {},
 ): Promise<World> {
-  const server = await new Server(answer, more.settings).start();
+  const server = await new Server(answer, more.settings).start(more.port);
   const clock = more.clock ?? systemClock;
   const identity: { current: Identity } = { current: {} };
   const credentials: Credentials = { current: () => Promise.resolve(identity.current), refused: () => false };
@@ -362,8 +363,8 @@ test('an error without an end is cut off', async (t) => {
 });
 
 test('whoever asks while nobody is there is told at once, and one attempt is made at a time', async (t) => {
-  const { server, client, transport } = await open(t, json({}));
-  const port = Number(new URL(server.url).port);
+  const port = await freePort();
+  const { server, client, transport } = await open(t, json({}), { port });
   await client().get(NODES, { name: 'n' }, never);
   await server.stop();
   const refused = (): Promise<unknown> =>

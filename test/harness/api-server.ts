@@ -5,6 +5,7 @@ import type { ServedRequest } from '../../src/devcluster/api/api-server.ts';
 import { startApiServer, type RunningApiServer, type StartOptions } from '../../src/devcluster/start-api-server.ts';
 import type { Validity } from '../../src/lib/x509/certificate.ts';
 import { issueClientPem } from './client-certificate.ts';
+import { freePort } from './ports.ts';
 import { assetsFolder, findAssets } from './real-assets.ts';
 import { startRealApiServer } from './real-api-server.ts';
 
@@ -70,7 +71,8 @@ class EmbeddedApiServer implements TestApiServer {
   static async open(dir: string, options: EmbeddedOptions): Promise<TestApiServer> {
     const served: ServedRequest[] = [];
     const observe = (request: ServedRequest): void => void served.push(request);
-    const running = await startApiServer({ dir, port: 0, observe, ...options });
+    // Tests stop it and start it again: it must find its port free.
+    const running = await startApiServer({ dir, port: await freePort(), observe, ...options });
     return new EmbeddedApiServer(dir, options, running, served);
   }
 

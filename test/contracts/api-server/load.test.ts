@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { freePort } from '../../harness/ports.ts';
 import { until } from '../../harness/until.ts';
 import { ApiClient, dig } from './client.ts';
 import { podBody } from './scene.ts';
@@ -131,7 +132,7 @@ test('1,000 pods created, patched and deleted before 20 watchers: every change i
 test('a killed server has lost nothing that it acknowledged, and its versions go on', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'kts-kill-'));
   t.after(() => rm(dir, { recursive: true, force: true }));
-  let { child, port, api } = await startProcess(dir);
+  let { child, port, api } = await startProcess(dir, await freePort());
   const acknowledged = new Map<string, string>();
   const path = '/api/v1/namespaces/default/configmaps';
   let highest = 0;

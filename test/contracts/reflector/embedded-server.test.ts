@@ -28,6 +28,7 @@ import { NodeStatusReporter } from '../../../src/node/node-status.ts';
 import { NodeRegistration } from '../../../src/node/registration.ts';
 import { MirrorPods } from '../../../src/pods/mirror-pods.ts';
 import { StatusSync } from '../../../src/status/status-sync.ts';
+import { freePort } from '../../harness/ports.ts';
 import { timePasses, until } from '../../harness/until.ts';
 import { NODE_OPTIONS } from '../../../src/node/node-options.fixture.ts';
 
@@ -79,7 +80,7 @@ const connect = async (config: string): Promise<ApiConnection> =>
 
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), 'embedded-'));
-  server = await startApiServer({ dir, controllers: false });
+  server = await startApiServer({ dir, controllers: false, port: await freePort() });
   admin = await connect(server.kubeconfig('kubernetes-admin', ['system:masters']));
   node = await connect(server.nodeKubeconfig(NAME));
 });

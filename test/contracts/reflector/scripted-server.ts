@@ -1,6 +1,8 @@
 // An API server that answers by script: one step per request, the last step repeats.
+import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { freePort } from '../../harness/ports.ts';
 
 export type Step = (res: http.ServerResponse, req: http.IncomingMessage) => void;
 
@@ -20,8 +22,10 @@ export class ScriptedServer {
   }
 
   async start(): Promise<this> {
-    await new Promise<void>((resolve) => this.#server.listen(this.port, '127.0.0.1', resolve));
-    this.port = (this.#server.address() as AddressInfo).port;
+    // Kept while it is stopped.
+    if (this.port === 0) this.port = await freePort();
+    this.#server.listen(this.port, '127.0.0.1');
+    await once(this.#server, 'listening');
     return this;
   }
 
