@@ -20,10 +20,12 @@ import { afterEach, beforeEach, test } from 'node:test';
 import type { Container, Pod, Volume } from '../../src/core/pod.ts';
 import { HostMounter, type UnmountOptions } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { AtomicWriter } from '../../src/volumes/atomic-writer.ts';
 import { OpenDir } from '../../src/host/files/open-dir.ts';
 import { giveToGroup } from '../../src/volumes/ownership.ts';
 import { Bench, podNamed } from './volumes-setup.ts';
+import { until } from '../harness/until.ts';
 
 const TRIES = 1_000;
 
@@ -241,23 +243,30 @@ test('ownership does not follow links out of the volume', async () => {
 });
 
 test('names that are paths are refused before anything is made', async () => {
-  const volumes = bench.open({}, { waitTimeoutMs: 50 });
+  const clock = new ManualClock();
+  const { manager } = bench.open({ clock }, { waitTimeoutMs: 50 });
+  /** Waits, with a clock that stands still, until the pod is told what is wrong, and lets its time run out. */
+  const refuses = async (pod: Pod, why: RegExp): Promise<void> => {
+    const told = bench.events.length;
+    let isOver = false;
+    const refused = assert.rejects(manager.waitMounted(pod, bench.signal), why).finally(() => (isOver = true));
+    await until('it is told', () => isOver || bench.events.length > told);
+    await clock.advance(50);
+    await refused;
+    manager.podRemoved(pod.metadata.uid ?? '');
+  };
   const rows: Pod[] = [
     podNamed('x', podWith({ name: '../../outside', emptyDir: {} }).spec),
     podNamed('x', podWith({ name: '..', configMap: { name: 'c', optional: true } }).spec),
     podNamed('x', podWith({ name: 'e', emptyDir: {} }).spec, '../outside'),
     podNamed('x', podWith({ name: 'e', emptyDir: {} }).spec, '..'),
   ];
-  for (const pod of rows) {
-    await assert.rejects(volumes.manager.waitMounted(pod, bench.signal), /cannot be the name of a directory/);
-    volumes.manager.podRemoved(pod.metadata.uid ?? '');
-  }
+  for (const pod of rows) await refuses(pod, /cannot be the name of a directory/);
   bench.configMaps.set('golden/c', { metadata: { name: 'c' }, data: { k: 'v' } });
   for (const path of ['../a', '/a', 'x/../../a', '..a', '..data']) {
     const pod = podWith({ name: 'e', configMap: { name: 'c', items: [{ key: 'k', path }] } });
-    await assert.rejects(volumes.manager.waitMounted(pod, bench.signal), /invalid path: must/);
-    volumes.manager.podRemoved('uid-evil');
-    await volumes.manager.waitUnmounted('uid-evil', bench.signal);
+    await refuses(pod, /invalid path: must/);
+    await manager.waitUnmounted('uid-evil', bench.signal);
   }
 });
 

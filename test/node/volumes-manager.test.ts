@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Container, Pod, Volume, VolumeMount } from '../../src/core/pod.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
+import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { Bench, listing, mountsBeneath, podNamed } from './volumes-setup.ts';
 import { timePasses, until } from '../harness/until.ts';
 
@@ -40,9 +41,14 @@ async function removed(volumes: ReturnType<Bench['open']>, pod: Pod): Promise<vo
 }
 
 test('a missing config map is named while the pod waits, and mounted the moment it appears', async () => {
-  const volumes = bench.open({}, { waitTimeoutMs: 150 });
+  // It stands still: however long things take here, nothing is given up or tried again by itself.
+  const clock = new ManualClock();
+  const volumes = bench.open({ clock }, { waitTimeoutMs: 150 });
   const pod = podWith('late', [{ name: 'conf', configMap: { name: 'later' } }]);
-  const err = await rejection(volumes.manager.waitMounted(pod, bench.signal));
+  const refused = rejection(volumes.manager.waitMounted(pod, bench.signal));
+  await until('it is told', () => bench.events.length > 0);
+  await clock.advance(150);
+  const err = await refused;
   const said = 'MountVolume.SetUp failed for volume "conf" : configmap "later" not found';
   assert.equal(
     err.message,
@@ -99,7 +105,8 @@ test('an update reaches the files within a second and nothing is rewritten witho
 
 test('optional sources may be missing; missing keys are named', async () => {
   bench.configMaps.set('golden/c', { metadata: { name: 'c' }, data: { k: 'v' } });
-  const volumes = bench.open({}, { waitTimeoutMs: 100 });
+  const clock = new ManualClock();
+  const volumes = bench.open({ clock }, { waitTimeoutMs: 100 });
   const fine = podWith('fine', [
     { name: 'a', configMap: { name: 'none', optional: true } },
     { name: 'b', secret: { secretName: 'none', optional: true } },
@@ -108,7 +115,10 @@ test('optional sources may be missing; missing keys are named', async () => {
   await volumes.manager.waitMounted(fine, bench.signal);
   await removed(volumes, fine);
   const bad = podWith('bad', [{ name: 'c', configMap: { name: 'c', items: [{ key: 'nokey', path: 'p' }] } }]);
-  const err = await rejection(volumes.manager.waitMounted(bad, bench.signal));
+  const refused = rejection(volumes.manager.waitMounted(bad, bench.signal));
+  await until('it is told', () => bench.events.length > 0);
+  await clock.advance(100);
+  const err = await refused;
   assert.match(err.message, /configmap references non-existent config key: nokey/);
   await removed(volumes, bad);
 });
