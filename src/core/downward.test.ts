@@ -81,6 +81,12 @@ test('resource values are in units of the divisor, rounded up', () => {
   const limited: Pod = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '1Gi' } } } };
   const selector = { resource: 'limits.memory', divisor: '1Mi' };
   assert.equal(resourceValue({ name: 'x' }, selector, defaultLimits(limited, allocatable)), '1024');
+  // A limit of zero is none.
+  const unlimited = { name: 'x', resources: { limits: { memory: '0', cpu: '0' } } };
+  assert.equal(resourceValue(unlimited, selector, defaultLimits(limited, allocatable)), '1024');
+  assert.equal(resourceValue(unlimited, { resource: 'limits.cpu' }, allocatable), '4');
+  const zero: Pod = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '0' } } } };
+  assert.equal(resourceValue({ name: 'x' }, selector, defaultLimits(zero, allocatable)), '8192');
   assert.equal(containerForResources(pod, 'i').name, 'i');
   assert.throws(() => containerForResources(pod, 'zz'), { message: 'container zz not found' });
 });

@@ -81,7 +81,8 @@ export function goQuote(text: string): string {
 
 /** Limits a container gets when it names none: the node's allocatable, narrowed by pod-level limits. */
 export function defaultLimits(pod: Pod, allocatable: ResourceList): ResourceList {
-  return { ...allocatable, ...pod.spec.resources?.limits };
+  const own = Object.entries(pod.spec.resources?.limits ?? {}).filter(([, limit]) => quantity(limit).nano !== 0n);
+  return { ...allocatable, ...Object.fromEntries(own) };
 }
 
 const DEFAULTED = new Set(['cpu', 'memory', 'ephemeral-storage']);
@@ -98,7 +99,10 @@ export function resourceValue(container: Container, selector: ResourceFieldSelec
   }
   const own = list === 'limits' ? container.resources?.limits?.[name] : container.resources?.requests?.[name];
   const fallback = list === 'limits' && DEFAULTED.has(name) ? defaults[name] : undefined;
-  return inUnitsOf(quantity(own ?? fallback), quantity(selector.divisor ?? '1'), name === 'cpu');
+  const set = quantity(own);
+  // A limit of zero is none.
+  const value = set.nano === 0n && fallback !== undefined ? quantity(fallback) : set;
+  return inUnitsOf(value, quantity(selector.divisor ?? '1'), name === 'cpu');
 }
 
 function inUnitsOf(value: Quantity, divisor: Quantity, isCpu: boolean): string {

@@ -1,7 +1,7 @@
 // Security, mounts, labels and logs of a container.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Container, Pod, PodSpec, SeccompProfile } from '../core/pod.ts';
+import type { Container, Pod, PodSpec, SeccompProfile, VolumeMount } from '../core/pod.ts';
 import { containerConfig } from './container-config.ts';
 import { containerHash } from './container-hash.ts';
 import { containerAnnotations, restoredContainer, restoredPod } from './labels.ts';
@@ -254,12 +254,43 @@ describe('mounts', () => {
         ?.recursiveReadOnly,
       false,
     );
-    assert.throws(() => mounted([{ name: 'v', mountPath: '/c', recursiveReadOnly: 'Enabled' }], old), /not supported/);
+    const refused = (mount: Partial<VolumeMount>, problem: RegExp): void =>
+      assert.throws(() => mounted([{ name: 'v', mountPath: '/c', ...mount }], old), problem);
+    refused({ readOnly: true, recursiveReadOnly: 'Enabled' }, /not supported by the runtime/);
+    // What contradicts itself is refused whatever the runtime can do, also where it is only a wish.
+    for (const recursiveReadOnly of ['Enabled', 'IfPossible'] as const) {
+      refused({ recursiveReadOnly }, /"v" requested recursive read-only mode, but it is not read-only/);
+      refused(
+        { readOnly: true, recursiveReadOnly, mountPropagation: 'HostToContainer' },
+        /but it is not compatible with propagation "HostToContainer"/,
+      );
+    }
   });
   it('images as volumes', () =>
-    assert.deepEqual(mounted([{ name: 'img', mountPath: '/i', subPath: 'x' }]), [
-      { containerPath: '/i', image: { image: 'sha' }, imageSubPath: 'x', readonly: true },
-    ]));
+    assert.deepEqual(
+      mounted([
+        { name: 'img', mountPath: '/i' },
+        { name: 'img', mountPath: '/j', subPath: 'sub/1', readOnly: true, recursiveReadOnly: 'Enabled' },
+      ]),
+      [
+        {
+          containerPath: '/i',
+          image: { image: 'sha' },
+          imageSubPath: '',
+          readonly: true,
+          propagation: 0,
+          recursiveReadOnly: false,
+        },
+        {
+          containerPath: '/j',
+          image: { image: 'sha' },
+          imageSubPath: '/sub/1',
+          readonly: true,
+          propagation: 0,
+          recursiveReadOnly: true,
+        },
+      ],
+    ));
   it('a volume that is not there', () =>
     assert.throws(() => mounted([{ name: 'x', mountPath: '/x' }]), {
       message: 'cannot find volume "x" to mount into container "a"',

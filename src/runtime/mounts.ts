@@ -25,7 +25,7 @@ export type MountFacts = { readonly selinux: boolean; readonly recursiveReadOnly
 export type MountInput = {
   readonly container: Container;
   readonly volumes: MountedVolumes;
-  /** Host paths prepared for the mounts with a sub-path, by index in volumeMounts. */
+  /** Host paths prepared for the mounts with a sub-path, for image volumes the path itself, by index in volumeMounts. */
   readonly subPaths: ReadonlyMap<number, string>;
   /** Images of image volumes, by volume name. */
   readonly images: ReadonlyMap<string, Partially<ImageSpec>>;
@@ -47,9 +47,13 @@ export function volumeMounts(input: MountInput, facts: MountFacts): Partially<Mo
   const relabelled = new Set<string>();
   return (input.container.volumeMounts ?? []).map((mount, index) => {
     const image = input.images.get(mount.name);
-    const containerPath = absolute(mount.mountPath);
-    if (image !== undefined)
-      return { containerPath, image, imageSubPath: mount.subPath ?? '', readonly: true, ...idMappings(input.userns) };
+    const base = {
+      containerPath: absolute(mount.mountPath),
+      propagation: propagationOf(mount),
+      recursiveReadOnly: recursiveReadOnly(mount, facts),
+      ...idMappings(input.userns),
+    };
+    if (image !== undefined) return { ...base, image, imageSubPath: input.subPaths.get(index) ?? '', readonly: true };
     const volume = input.volumes.get(mount.name);
     if (volume === undefined || volume.devicePath !== undefined)
       throw invalid(`cannot find volume "${mount.name}" to mount into container "${input.container.name}"`);
@@ -57,13 +61,10 @@ export function volumeMounts(input: MountInput, facts: MountFacts): Partially<Mo
     const relabel = facts.selinux && volume.selinuxRelabel && !relabelled.has(mount.name);
     if (relabel) relabelled.add(mount.name);
     return {
-      containerPath,
+      ...base,
       hostPath: input.subPaths.get(index) ?? volume.hostPath,
       readonly,
-      propagation: propagationOf(mount),
       selinuxRelabel: relabel,
-      recursiveReadOnly: recursiveReadOnly(mount, facts),
-      ...idMappings(input.userns),
     };
   });
 }
@@ -90,24 +91,19 @@ const notRecursive = (mount: VolumeMount, why: string): KubeletError =>
   );
 
 function recursiveReadOnly(mount: VolumeMount, facts: MountFacts): boolean {
-  switch (mount.recursiveReadOnly) {
-    case undefined:
-    case 'Disabled':
-      return false;
+  const mode = mount.recursiveReadOnly ?? 'Disabled';
+  if (mode === 'Disabled') return false;
+  if (mount.readOnly !== true) throw notRecursive(mount, 'it is not read-only');
+  if (propagationOf(mount) !== MountPropagation.PROPAGATION_PRIVATE)
+    throw notRecursive(mount, `it is not compatible with propagation "${mount.mountPropagation}"`);
+  switch (mode) {
     case 'IfPossible':
-      return (
-        facts.recursiveReadOnly &&
-        mount.readOnly === true &&
-        propagationOf(mount) === MountPropagation.PROPAGATION_PRIVATE
-      );
+      return facts.recursiveReadOnly;
     case 'Enabled':
       if (!facts.recursiveReadOnly) throw notRecursive(mount, 'it is not supported by the runtime');
-      if (mount.readOnly !== true) throw notRecursive(mount, 'it is not read-only');
-      if (propagationOf(mount) !== MountPropagation.PROPAGATION_PRIVATE)
-        throw notRecursive(mount, `it is not compatible with propagation "${mount.mountPropagation}"`);
       return true;
     default:
-      throw invalid(`unknown recursive read-only mode "${String(mount.recursiveReadOnly)}"`);
+      throw invalid(`failed to resolve recursive read-only mode: unknown recursive read-only mode "${String(mode)}"`);
   }
 }
 

@@ -379,7 +379,8 @@ describe('a sync', () => {
       assert.deepEqual(mount.uidMappings, [{ hostId: 65_536, containerId: 0, length: 65_536 }]);
   });
   it('gives image volumes to those who mount them, and only keeps those from starting', async () => {
-    const mounts = { volumeMounts: [{ name: 'data', mountPath: '/d', subPath: 'x' }] };
+    const env = [{ name: 'V', value: 'x' }];
+    const mounts = { env, volumeMounts: [{ name: 'data', mountPath: '/d', subPathExpr: '$(V)/y' }] };
     const pod = podOf({
       containers: [box('a', mounts), box('b')],
       volumes: [{ name: 'data', image: { reference: 'data:v1', pullPolicy: 'Never' } }],
@@ -392,8 +393,10 @@ describe('a sync', () => {
     assert.deepEqual(config.mounts[0], {
       containerPath: '/d',
       image: { image: 'ref-data:v1', userSpecifiedImage: 'data:v1', runtimeHandler: '', annotations: {} },
-      imageSubPath: 'x',
+      imageSubPath: 'x/y',
       readonly: true,
+      propagation: 0,
+      recursiveReadOnly: false,
     });
 
     const without = new Bench(pod);
@@ -403,12 +406,10 @@ describe('a sync', () => {
     };
     const result = await without.sync(pod);
     assert.deepEqual(
-      [...result.startErrors].map(([name, e]) => [name, e?.reason]),
-      [
-        ['a', 'ErrImageNeverPull'],
-        ['b', undefined],
-      ],
+      ['a', 'b'].map((name) => result.startErrors.get(name)?.reason),
+      ['ErrImageNeverPull', undefined],
     );
+    assert.ok(without.reported.includes('Warning Failed: Error: ErrImageNeverPull'));
   });
   it('asks for each image once', async () => {
     const pod = podOf({ containers: [box('a'), box('b')] });
@@ -452,6 +453,7 @@ describe('a sync', () => {
       bench.scripted.calls.filter((c) => c.call === 'StopContainer').map((c) => c.request),
       [{ containerId: 'container-2', timeout: 2 }],
     );
+    assert.ok(bench.reported.includes('Normal Killing: killing'));
     // The first time at once, then with the back-off of the one that failed.
     assert.equal((await bench.sync(pod)).retryAt, undefined);
     await bench.sync(pod);

@@ -166,7 +166,7 @@ export class PodSync {
       // A pod that was killed before has nothing running any more.
       if (seen.state === 'running' && !this.#plan.steps.some((s) => s.do === 'killPod') && known !== undefined)
         await this.#parts.executors.stopper.stop(
-          { pod, ...known, containerId: seen.id, podIps: snapshot.ips, graceOverrideSeconds: 0 },
+          { pod, ...known, containerId: seen.id, podIps: snapshot.ips, graceOverrideSeconds: 0, message: 'killing' },
           signal,
         );
       await this.#parts.executors.remover.remove(seen, step.keepLogs, signal);
@@ -320,7 +320,7 @@ export class PodSync {
     infra.metrics.containerStarting(TYPE[entry.kind]);
     try {
       const context = await this.#contextFor(signal);
-      const id = await executors.starter.start(entry, this.#images.of(entry, context, signal), context, signal);
+      const id = await executors.starter.start(entry, () => this.#images.of(entry, context, signal), context, signal);
       this.#ledger.started(step.name, id);
       this.#countImageVolumes(entry, false);
       return 'next';

@@ -112,7 +112,8 @@ function madeConfig({ pod, userns }: Configs, container: Container, targetId: st
   const subPaths = new Map(
     (container.volumeMounts ?? []).flatMap((mount, i) => {
       const path = subPathOf(mount, (name) => env.get(name));
-      return path === undefined ? [] : [[i, `/r/sub/${i}`] as const];
+      if (path === undefined) return [];
+      return [[i, images.has(mount.name) ? path : `/r/sub/${i}`] as const];
     }),
   );
   return containerConfig(

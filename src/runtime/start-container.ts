@@ -76,14 +76,15 @@ export class ContainerStarter {
   /** Returns the container's id. Fails with ContainerStartError once its event is out. */
   async start(
     entry: PodContainer,
-    image: Promise<EnsuredImage>,
+    image: () => Promise<EnsuredImage>,
     context: SyncContext,
     signal: AbortSignal,
   ): Promise<string> {
     const { container } = entry;
     const { pod } = context;
     const at: Attempt = { entry, pod, signal };
-    const ensured = await this.#step(at, undefined, () => image);
+    this.#requireImageVolumes(at, context);
+    const ensured = await this.#step(at, undefined, image);
     const additions = await this.#step(
       at,
       'PreCreateHookError',
@@ -124,6 +125,16 @@ export class ContainerStarter {
       this.#event(at, 'Warning', 'Failed', `${intro}: ${reason === undefined ? fault.reason : fault.message}`);
       throw fault;
     }
+  }
+
+  /** An image volume that could not be had keeps those from starting who mount it, before anything else is tried. */
+  #requireImageVolumes(at: Attempt, { imageVolumes }: SyncContext): void {
+    const failed = (at.entry.container.volumeMounts ?? [])
+      .map(({ name }) => imageVolumes.get(name))
+      .filter((found) => found instanceof ContainerStartError);
+    for (const { reason } of failed) this.#event(at, 'Warning', 'Failed', `Error: ${reason}`);
+    const last = failed.at(-1);
+    if (last !== undefined) throw last;
   }
 
   /** People know containers by name: a runtime's text that has the id is told with the name instead. */
@@ -250,8 +261,13 @@ export class ContainerStarter {
     const prepared = new Map<number, string>();
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
       const subPath = subPathOf(mount, (name) => env.get(name));
-      if (subPath === undefined || images.has(mount.name)) continue;
-      prepared.set(index, await this.#deps.volumes.prepareSubPath(pod, container, index, subPath, signal));
+      if (subPath === undefined) continue;
+      // The runtime itself looks into an image.
+      const isImage = images.has(mount.name);
+      prepared.set(
+        index,
+        isImage ? subPath : await this.#deps.volumes.prepareSubPath(pod, container, index, subPath, signal),
+      );
     }
     return prepared;
   }
@@ -301,13 +317,12 @@ export class ContainerStarter {
   }
 }
 
-/** The images of the volumes this container mounts; one that could not be had keeps the container from starting. */
+/** The images of the volumes this container mounts. */
 function imagesFor(container: Container, { imageVolumes }: SyncContext): ReadonlyMap<string, Partially<ImageSpec>> {
   const images = new Map<string, Partially<ImageSpec>>();
   for (const { name } of container.volumeMounts ?? []) {
     const found = imageVolumes.get(name);
-    if (found instanceof ContainerStartError) throw found;
-    if (found !== undefined) images.set(name, found);
+    if (found !== undefined && !(found instanceof ContainerStartError)) images.set(name, found);
   }
   return images;
 }
