@@ -99,6 +99,11 @@ describe('security', () => {
   it('AppArmor by annotation', () => {
     const pod = podOf({}, { annotations: { 'container.apparmor.security.beta.kubernetes.io/a': 'runtime/default' } });
     assert.equal(containerSecurityContext(pod, { name: 'a' }, input, FACTS).apparmorProfile, 'runtime/default');
+    // It is about the container, and as such before what is set for the pod.
+    const open = { type: 'Unconfined' as const };
+    const both = podOf({ securityContext: { appArmorProfile: open } }, pod.metadata);
+    assert.equal(containerSecurityContext(both, { name: 'a' }, input, FACTS).apparmorProfile, 'runtime/default');
+    assert.equal(containerSecurityContext(both, { name: 'b' }, input, FACTS).apparmorProfile, 'unconfined');
   });
   it('not as root', () => {
     const refuse = (runAsUser: number | undefined, image: { uid?: number; username?: string }): void =>

@@ -11,6 +11,7 @@ import { hookHttp } from './hook-http.ts';
 import { runtimeMetrics } from './metrics.ts';
 import type { ClusterView } from './needs.ts';
 import { PodRuntime, type PodRuntimeDeps } from './pod-runtime.ts';
+import { checkResolvConf } from './resolv-conf-check.ts';
 import { subordinateIds } from './subordinate-ids.ts';
 import { UserNamespaces } from './user-namespaces.ts';
 
@@ -45,6 +46,7 @@ export async function createRuntime(
   const userns = new UserNamespaces({ rootDir: flags.rootDir, idsPerPod, maxPods: config.maxPods, range });
   await userns.restore(await podDirs.list());
   const [extraMaskedPaths, selinux] = await Promise.all([thermalPaths(), isSelinuxEnabled()]);
+  await checkResolvConf(config.resolvConf, config.clusterDomain, deps.events);
   const runtime = new PodRuntime(
     {
       ...rest,

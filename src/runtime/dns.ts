@@ -1,5 +1,6 @@
 // The resolver configuration of a pod: its policy, its own additions, and what resolvers can take at most.
-import { namespaceOf, type Pod } from '../core/pod.ts';
+import { goQuote } from '../core/downward.ts';
+import { namespaceOf, podRef, type Pod } from '../core/pod.ts';
 
 export type DnsConfig = {
   readonly servers: readonly string[];
@@ -14,6 +15,18 @@ export type DnsFacts = {
   readonly nodeIps: readonly string[];
 };
 export type DnsWarning = { readonly reason: 'DNSConfigForming' | 'MissingClusterDNS'; readonly message: string };
+/** What people are told of a warning, and of whom: `MissingClusterDNS` is the node's trouble as well. */
+export function dnsEvents(
+  pod: Pod,
+  { reason, message }: DnsWarning,
+): readonly { readonly about: 'node' | 'pod'; readonly message: string }[] {
+  if (reason !== 'MissingClusterDNS') return [{ about: 'pod', message }];
+  return [
+    { about: 'node', message },
+    { about: 'pod', message: `pod: ${goQuote(podRef(pod))}. ${message}` },
+  ];
+}
+
 export type PodDns = { readonly config: DnsConfig; readonly warnings: readonly DnsWarning[] };
 
 const MAX_SERVERS = 3;
@@ -107,4 +120,18 @@ function withinLimits(config: DnsConfig, warnings: DnsWarning[]): DnsConfig {
   while (searches.join(' ').length > MAX_SEARCH_CHARS) searches.pop();
   if (searches.length < config.searches.length) warn('Search Line', 'search paths', 'search', searches);
   return { servers, searches, options: config.options };
+}
+
+/** What is too much in the node's resolver file for pods of the cluster. */
+export function resolvConfProblem(path: string, text: string, clusterDomain: string): string | undefined {
+  const { searches } = parseResolvConf(text);
+  // A pod has three of the cluster beside.
+  const most = clusterDomain === '' ? MAX_SEARCHES : MAX_SEARCHES - 3;
+  if (searches.length > most)
+    return `Resolv.conf file '${path}' contains search line consisting of more than ${most} domains!`;
+  if (searches.some((s) => s.length > MAX_SEARCH_LENGTH))
+    return `Resolv.conf file ${goQuote(path)} contains a search path which length is more than allowed ${MAX_SEARCH_LENGTH} chars!`;
+  if (searches.join(' ').length > MAX_SEARCH_CHARS)
+    return `Resolv.conf file '${path}' contains search line which length is more than allowed ${MAX_SEARCH_CHARS} chars!`;
+  return undefined;
 }

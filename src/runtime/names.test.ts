@@ -1,8 +1,8 @@
 // Names, hosts file and resolver of a pod.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Pod, PodSpec } from '../core/pod.ts';
-import { MISSING_CLUSTER_DNS, parseResolvConf, podDns } from './dns.ts';
+import { podRef, type Pod, type PodSpec } from '../core/pod.ts';
+import { dnsEvents, MISSING_CLUSTER_DNS, parseResolvConf, podDns, resolvConfProblem } from './dns.ts';
 import { podHostname, sandboxHostname } from './hostname.ts';
 import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
 
@@ -88,6 +88,13 @@ describe('dns', () => {
     const dns = podDns(podOf(), { ...node, clusterDns: [] });
     assert.deepEqual(dns.config.servers, ['1.1.1.1']);
     assert.deepEqual(dns.warnings, [{ reason: 'MissingClusterDNS', message: MISSING_CLUSTER_DNS }]);
+    assert.deepEqual(
+      dns.warnings.flatMap((warning) => dnsEvents(podOf(), warning)),
+      [
+        { about: 'node', message: MISSING_CLUSTER_DNS },
+        { about: 'pod', message: `pod: "${podRef(podOf())}". ${MISSING_CLUSTER_DNS}` },
+      ],
+    );
   });
   it('no resolver file: nothing resolves', () =>
     assert.deepEqual(
@@ -96,6 +103,22 @@ describe('dns', () => {
     ));
   it('no cluster domain: only the node searches', () =>
     assert.deepEqual(podDns(podOf(), { ...node, clusterDomain: '' }).config.searches, ['h1', 'D']));
+  it('a resolver file with more than a pod can take is told of', () => {
+    const of = (searches: string[], domain = 'cluster.local'): string | undefined =>
+      resolvConfProblem('/r', `search ${searches.join(' ')}\n`, domain);
+    const many = Array.from({ length: 30 }, (_, i) => `s${i}`);
+    assert.equal(of(many.slice(1)), undefined);
+    assert.equal(of(many), "Resolv.conf file '/r' contains search line consisting of more than 29 domains!");
+    assert.equal(of(many, ''), undefined);
+    assert.equal(
+      of(['x'.repeat(254)]),
+      'Resolv.conf file "/r" contains a search path which length is more than allowed 253 chars!',
+    );
+    assert.equal(
+      of(Array.from({ length: 9 }, () => 'x'.repeat(250))),
+      "Resolv.conf file '/r' contains search line which length is more than allowed 2048 chars!",
+    );
+  });
   it('too many servers', () => {
     const dns = podDns(podOf({ dnsConfig: { nameservers: ['a', 'b', 'c'] } }), node);
     assert.deepEqual(dns.config.servers, ['10.96.0.10', 'a', 'b']);

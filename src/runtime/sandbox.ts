@@ -3,12 +3,12 @@ import { mkdir, readFile } from 'node:fs/promises';
 import type { PodSandboxConfig, PodSandboxStatus } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
-import { podKey, uidOf, type Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { isIP } from 'node:net';
 import { KubeletError } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { extraGroupsOf } from './container-config.ts';
-import { podDns } from './dns.ts';
+import { dnsEvents, podDns } from './dns.ts';
 import type { RuntimeFacts } from './facts.ts';
 import { podLogDir } from './log-paths.ts';
 import { withFreeSandboxName } from './name-conflict.ts';
@@ -122,13 +122,10 @@ export class Sandboxes {
   }
 
   #warn(pod: Pod, warnings: ReturnType<typeof podDns>['warnings']): void {
-    for (const { reason, message } of warnings) {
-      if (reason !== 'MissingClusterDNS') this.#deps.events.pod(pod, 'Warning', reason, message);
-      else {
-        this.#deps.events.node('Warning', reason, message);
-        this.#deps.events.pod(pod, 'Warning', reason, `pod: "${podKey(pod)}". ${message}`);
-      }
-    }
+    for (const warning of warnings)
+      for (const { about, message } of dnsEvents(pod, warning))
+        if (about === 'node') this.#deps.events.node('Warning', warning.reason, message);
+        else this.#deps.events.pod(pod, 'Warning', warning.reason, message);
   }
 }
 

@@ -137,7 +137,7 @@ export function containerSecurityContext(
     maskedPaths: open ? [] : [...MASKED_PATHS, ...facts.extraMaskedPaths],
     readonlyPaths: open ? [] : READONLY_PATHS,
     seccomp: seccomp(context.seccompProfile, facts),
-    ...appArmor(pod, container, context),
+    ...appArmor(pod, container),
   };
 }
 
@@ -174,10 +174,15 @@ function localSeccompProfile({ localhostProfile = '' }: SeccompProfile, director
 
 const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
 
-/** From the field, or from the annotation of older pods; runtimes are told in both the new and the old way. */
-function appArmor(pod: Pod, container: Container, context: SecurityContext): Partially<LinuxContainerSecurityContext> {
+/**
+ * The container's own, from its field or from the annotation of older pods, before the pod's; runtimes are told in both
+ * the new and the old way.
+ */
+function appArmor(pod: Pod, container: Container): Partially<LinuxContainerSecurityContext> {
   const profile =
-    context.appArmorProfile ?? legacyProfile(pod.metadata.annotations?.[`${APPARMOR_ANNOTATION}${container.name}`]);
+    container.securityContext?.appArmorProfile ??
+    legacyProfile(pod.metadata.annotations?.[`${APPARMOR_ANNOTATION}${container.name}`]) ??
+    pod.spec.securityContext?.appArmorProfile;
   switch (profile?.type) {
     case 'RuntimeDefault':
       return { apparmor: { profileType: ProfileType.RuntimeDefault }, apparmorProfile: 'runtime/default' };
