@@ -158,6 +158,21 @@ const states: readonly [string, Given, string][] = [
     'ended 0 Completed, before: nothing, 0',
   ],
   [
+    'a sidecar that ended well, while it waits for its next start',
+    {
+      kind: 'init',
+      container: { restartPolicy: 'Always' },
+      seen: [seen({ state: 'exited', exitCode: 0, reason: 'Completed' })],
+      startErrors: error,
+    },
+    'ended 0 Completed, before: nothing, 0',
+  ],
+  [
+    'a sidecar that failed, while it waits for its next start',
+    { kind: 'init', container: { restartPolicy: 'Always' }, seen: [exited], startErrors: error },
+    'waiting ErrImagePull, before: ended 1 Error, 0',
+  ],
+  [
     'restarts as recorded',
     { seen: [seen({ annotations: { 'io.kubernetes.container.restartCount': '7' } })], before: old({}) },
     'running, before: nothing, 7',

@@ -256,7 +256,8 @@ function withStartError(
   input: ContainerStatusInput,
 ): ContainerStatus {
   const seen = newestOf(input.snapshot, container.name);
-  if (kind === 'init' && !isSidecar(container) && seen?.state === 'exited' && seen.exitCode === 0) return status;
+  // Also of a sidecar, although that is started again.
+  if (kind === 'init' && seen?.state === 'exited' && seen.exitCode === 0) return status;
   if (!willStart(container, input.pod, seen)) return status;
   const error = input.startErrors(container.name);
   if (error === undefined) return status;

@@ -15,9 +15,9 @@ const pod: Pod = {
 };
 
 /** The status of the pod above, granted what it asks for, with `inForce` in force for the whole of it. */
-const statusOf = (inForce: ResourceRequirements | undefined, state: 'running' | 'created'): unknown => {
+const statusOf = (inForce: ResourceRequirements | undefined, state: 'running' | 'created', of = pod): unknown => {
   const { phase, allocatedResources, resources } = derivePodStatus({
-    pod,
+    pod: of,
     snapshot: {
       uid: podUid('u'),
       name: 'p',
@@ -53,4 +53,26 @@ test('resources of the pod as a whole: what was granted, and what of it is in fo
   ];
   for (const [inForce, state, phase, resources] of rows)
     assert.deepEqual(statusOf(inForce, state), { phase, allocatedResources: granted, resources });
+});
+
+test('of a pod that runs only what its cgroup has is in force', () => {
+  const list = { cpu: '1', memory: '1Gi', 'ephemeral-storage': '1Gi', 'example.com/gpu': '1' };
+  const plain: Pod = { ...pod, spec: { containers: [{ name: 'c', resources: { limits: list, requests: list } }] } };
+  assert.deepEqual(statusOf(undefined, 'created', plain), {
+    phase: 'Pending',
+    allocatedResources: list,
+    resources: { limits: list, requests: list },
+  });
+  assert.deepEqual(statusOf(undefined, 'running', plain), {
+    phase: 'Running',
+    allocatedResources: list,
+    resources: sized('1', '1Gi'),
+  });
+  const pages = { ...sized('2', '2Gi'), limits: { cpu: '2', memory: '2Gi', 'hugepages-2Mi': '4Mi' } };
+  const whole: Pod = { ...pod, spec: { resources: pages, containers: [{ name: 'c' }] } };
+  assert.deepEqual(statusOf(undefined, 'running', whole), {
+    phase: 'Running',
+    allocatedResources: { cpu: '2', memory: '2Gi' },
+    resources: pages,
+  });
 });

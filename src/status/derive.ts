@@ -8,6 +8,7 @@ import {
   type PodPhase,
   type PodStatus,
   type ResourceList,
+  type ResourceRequirements,
 } from '../core/pod.ts';
 import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
@@ -192,8 +193,20 @@ function resources(input: DeriveInput, phase: PodPhase): Pick<PodStatus, 'alloca
   const { requests, limits } = known
     ? totalOf(withResources(pod, (c) => actuated.containers.get(c.name) ?? c.resources, actuated.pod))
     : asked;
+  const shown = (section: 'limits' | 'requests', list: ResourceList | undefined): ResourceRequirements => {
+    const kept = phase === 'Running' ? ofCgroup(list, pod.spec.resources?.[section]) : list;
+    return kept === undefined ? {} : { [section]: kept };
+  };
   return {
     ...(granted === undefined ? {} : { allocatedResources: granted }),
-    resources: { ...(limits === undefined ? {} : { limits }), ...(requests === undefined ? {} : { requests }) },
+    resources: { ...shown('limits', limits), ...shown('requests', requests) },
   };
+}
+
+/** Of a pod that runs: what its cgroup has, and what is set for the pod as a whole. */
+function ofCgroup(list: ResourceList | undefined, own: ResourceList | undefined): ResourceList | undefined {
+  const kept = Object.entries(list ?? {}).filter(
+    ([name]) => name === 'cpu' || name === 'memory' || own?.[name] !== undefined,
+  );
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
