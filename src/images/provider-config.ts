@@ -5,6 +5,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { parse } from 'yaml';
 import { tryParseDuration } from '../core/duration.ts';
+import { qualifiedName } from '../core/names.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 
 export type TokenAttributes = {
@@ -44,7 +45,12 @@ export async function loadProviderConfigs(path: string): Promise<readonly Provid
 /** `sha256:…` of all that `loadProviderConfigs` reads: shown as a metric, so that nodes can be compared. */
 export async function hashProviderConfigs(path: string): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of await filesAt(path)) hash.update(await readFile(file));
+  for (const file of await filesAt(path)) {
+    const content = await readFile(file);
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(content.length));
+    hash.update(length).update(content);
+  }
   return `sha256:${hash.digest('hex')}`;
 }
 
@@ -52,7 +58,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
   const isFolder = (await stat(path)).isDirectory();
   const files = isFolder
     ? (await readdir(path, { withFileTypes: true }))
-        .filter((e) => e.isFile() && EXTENSIONS.includes(extname(e.name)))
+        .filter((e) => !e.isDirectory() && EXTENSIONS.includes(extname(e.name)))
         .map((e) => join(path, e.name))
         .sort()
     : [path];
@@ -80,11 +86,17 @@ export function parseProviderConfig(document: unknown): { providers: ProviderCon
   const config = recordOf(document);
   if (config['kind'] !== 'CredentialProviderConfig' || !CONFIG_VERSIONS.includes(String(config['apiVersion'])))
     problems.push(`not a CredentialProviderConfig of ${CONFIG_VERSIONS.join(', ')}`);
+  unknownFields(config, ['kind', 'apiVersion', 'providers'], '', problems);
   const list = Array.isArray(config['providers']) ? (config['providers'] as unknown[]) : [];
   if (list.length === 0) problems.push('providers: Required value: at least 1 item in plugins is required');
   const seen = new Set<string>();
   const providers = list.map((entry, i) => {
-    const provider = parseProvider(recordOf(entry), `providers[${i}]`, problems);
+    const provider = parseProvider(
+      recordOf(entry),
+      `providers[${i}]`,
+      config['apiVersion'] === CONFIG_VERSIONS[0],
+      problems,
+    );
     if (seen.has(provider.name))
       problems.push(`providers[${i}].name: Duplicate value: ${JSON.stringify(provider.name)}`);
     seen.add(provider.name);
@@ -93,7 +105,30 @@ export function parseProviderConfig(document: unknown): { providers: ProviderCon
   return { providers, problems };
 }
 
-function parseProvider(entry: Record<string, unknown>, at: string, problems: string[]): ProviderConfig {
+const PROVIDER = ['name', 'matchImages', 'defaultCacheDuration', 'apiVersion', 'args', 'env'];
+const TOKEN_ATTRIBUTES = [
+  'serviceAccountTokenAudience',
+  'cacheType',
+  'requireServiceAccount',
+  'requiredServiceAccountAnnotationKeys',
+  'optionalServiceAccountAnnotationKeys',
+];
+
+/** A misspelt field would silently mean that something is not asked for. */
+function unknownFields(entry: Record<string, unknown>, known: readonly string[], at: string, problems: string[]): void {
+  for (const field of Object.keys(entry))
+    if (!known.includes(field))
+      problems.push(`strict decoding error: unknown field "${at === '' ? '' : `${at}.`}${field}"`);
+}
+
+/** `latest`: of the newest version of the file's format, the only one with tokens of service accounts. */
+function parseProvider(
+  entry: Record<string, unknown>,
+  at: string,
+  latest: boolean,
+  problems: string[],
+): ProviderConfig {
+  unknownFields(entry, latest ? [...PROVIDER, 'tokenAttributes'] : PROVIDER, at, problems);
   const name = textOf(entry['name']);
   if (name === '') problems.push(`${at}.name: Required value: name is required`);
   else if (name === '.' || name === '..' || /[/\s]/.test(name))
@@ -142,6 +177,7 @@ function parseTokenAttributes(
 ): TokenAttributes | undefined {
   if (value === undefined || value === null) return undefined;
   const entry = recordOf(value);
+  unknownFields(entry, TOKEN_ATTRIBUTES, at, problems);
   const audience = textOf(entry['serviceAccountTokenAudience']);
   const cacheType = textOf(entry['cacheType']);
   const required = textsOf(entry['requiredServiceAccountAnnotationKeys']);
@@ -159,6 +195,8 @@ function parseTokenAttributes(
     problems.push(
       `${at}.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set`,
     );
+  annotationKeyProblems(required, `${at}.requiredServiceAccountAnnotationKeys`, problems);
+  annotationKeyProblems(optional, `${at}.optionalServiceAccountAnnotationKeys`, problems);
   const both = required.filter((k) => optional.includes(k));
   if (both.length > 0)
     problems.push(`${at}: Invalid value: annotation keys cannot be both required and optional: ${both.join(', ')}`);
@@ -169,6 +207,14 @@ function parseTokenAttributes(
     requiredServiceAccountAnnotationKeys: required,
     optionalServiceAccountAnnotationKeys: optional,
   };
+}
+
+function annotationKeyProblems(keys: readonly string[], at: string, problems: string[]): void {
+  for (const [i, key] of keys.entries()) {
+    for (const problem of qualifiedName(key.toLowerCase()))
+      problems.push(`${at}: Invalid value: ${JSON.stringify(key)}: ${problem}`);
+    if (keys.indexOf(key) < i) problems.push(`${at}: Duplicate value: ${JSON.stringify(key)}`);
+  }
 }
 
 const recordOf = (value: unknown): Record<string, unknown> =>

@@ -139,6 +139,7 @@ export class ProviderPlugin {
         this.#execute(JSON.stringify(question.request), signal),
       );
       const answer = readAnswer(text, image, this.config);
+      this.#refuseEcho(answer, question.request['serviceAccountToken']);
       if (answer.cacheMs > 0)
         this.#cache.set(`${answer.key}\n${question.identity}`, {
           logins: answer.logins,
@@ -151,6 +152,16 @@ export class ProviderPlugin {
     } finally {
       metrics.duration.observe((clock.monotonic() - begun) / 1000, label);
     }
+  }
+
+  /** A token is one pod's: as a password it must not be kept for all pods of the account. */
+  #refuseEcho({ logins }: Answer, token: unknown): void {
+    if (token === undefined || this.config.tokenAttributes?.cacheType === 'Token') return;
+    if (logins.some(([, { password }]) => password === token))
+      throw new KubeletError(
+        'invalid',
+        "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'",
+      );
   }
 
   #execute(input: string, signal: AbortSignal): Promise<string> {

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -68,9 +77,38 @@ describe('credential provider configuration', () => {
       config(provider({ apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1', tokenAttributes: attributes })),
       /only supported for/,
     ],
+    [
+      'a misspelt field',
+      config(provider({ matchimages: ['a.io'] })),
+      /strict decoding error: unknown field "providers\[0\]\.matchimages"/,
+    ],
+    [
+      'tokens in an older file',
+      { ...config(provider({ tokenAttributes: attributes })), apiVersion: 'kubelet.config.k8s.io/v1beta1' },
+      /unknown field "providers\[0\]\.tokenAttributes"/,
+    ],
+    [
+      'what is no annotation',
+      config(provider({ tokenAttributes: { ...attributes, requiredServiceAccountAnnotationKeys: ['a b'] } })),
+      /requiredServiceAccountAnnotationKeys: Invalid value: "a b": name part must consist of/,
+    ],
+    [
+      'an annotation asked for twice',
+      config(provider({ tokenAttributes: { ...attributes, optionalServiceAccountAnnotationKeys: ['a/b', 'a/b'] } })),
+      /optionalServiceAccountAnnotationKeys: Duplicate value: "a\/b"/,
+    ],
   ];
   for (const [name, document, expected] of bad)
     it(`refuses ${name}`, () => assert.match(parseProviderConfig(document).problems.join('; '), expected));
+
+  it('is told apart by a hash that other kubelets make of the same files, too', async () => {
+    const file = join(root, 'hashed.yaml');
+    writeFileSync(file, 'abc');
+    assert.equal(
+      await hashProviderConfigs(file),
+      'sha256:c3494ca1a2cf8eeb8a11ded316fb55b83c3bbbedb6313cd50415251e5d09e12f',
+    );
+  });
 
   it('merges the files of a folder in order and refuses doubles', async () => {
     const dir = join(root, 'config');
@@ -83,6 +121,11 @@ describe('credential provider configuration', () => {
       ['one', 'two'],
     );
     assert.match(await hashProviderConfigs(dir), /^sha256:[0-9a-f]{64}$/);
+    const elsewhere = join(root, 'elsewhere');
+    mkdirSync(elsewhere);
+    writeFileSync(join(root, 'target'), JSON.stringify(config(provider({ name: 'linked' }))));
+    symlinkSync(join(root, 'target'), join(elsewhere, 'a.yaml'));
+    assert.equal((await loadProviderConfigs(elsewhere))[0]?.name, 'linked');
     writeFileSync(join(dir, 'c.yml'), JSON.stringify(config(provider({ name: 'one' }))));
     await assert.rejects(loadProviderConfigs(dir), { kind: 'invalid', message: /"one" is declared twice/ });
   });
@@ -212,6 +255,22 @@ describe('credential provider plugin', () => {
     const without = plugin(answer(), { tokenAttributes }, { ...account, annotations: {} });
     assert.deepEqual(await without.find('x.reg.io/a:1'), []);
     assert.deepEqual(without.questions(), []);
+  });
+
+  it('cannot make a login that is kept for an account of the token of one pod', async () => {
+    const account = {
+      uid: 'sa-uid',
+      namespace: 'n',
+      name: 'sa',
+      annotations: {},
+      token: async (): Promise<string> => 'the-token',
+    };
+    const echo = answer({ auth: { '*.reg.io': { username: 'u', password: 'the-token' } } });
+    for (const cacheType of ['ServiceAccount', 'Token']) {
+      const tokenAttributes = { serviceAccountTokenAudience: 'aud', cacheType, requireServiceAccount: true };
+      const t = plugin(echo, { tokenAttributes }, account);
+      assert.deepEqual(await t.find('x.reg.io/a:1'), cacheType === 'Token' ? ['u'] : [], cacheType);
+    }
   });
 
   it('must be there when the kubelet starts', async () => {
