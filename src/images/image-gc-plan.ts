@@ -37,7 +37,7 @@ export function bytesToFree(disk: DiskUsage, highPercent: number, lowPercent: nu
   return Math.floor((disk.capacityBytes * (100 - lowPercent)) / 100) - available;
 }
 
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /** `40.6 GiB` */
 export function sizeText(bytes: number): string {
@@ -47,7 +47,7 @@ export function sizeText(bytes: number): string {
     value /= 1024;
     unit++;
   }
-  return `${value.toFixed(1)} ${UNITS[unit]}`;
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
 export const insufficientText = (disk: DiskUsage, freedBytes: number): string =>

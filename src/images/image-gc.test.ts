@@ -210,7 +210,10 @@ describe('image garbage collection', () => {
     assert.equal(bytesToFree({ capacityBytes: 1000, availableBytes: 151 }, 85, 80), 49);
     assert.equal(bytesToFree({ capacityBytes: 1000, availableBytes: 160 }, 85, 80), 0);
     assert.equal(usedPercent({ capacityBytes: 100, availableBytes: 200 }), 0);
-    assert.deepEqual([sizeText(512), sizeText(1536), sizeText(43.6e9)], ['512.0 B', '1.5 KiB', '40.6 GiB']);
-    assert.match(insufficientText({ capacityBytes: 100, availableBytes: 5 }, 0), /\(95% of 100\.0 B used\)/);
+    assert.deepEqual(
+      [sizeText(512), sizeText(1536), sizeText(43.6e9), sizeText(2 ** 51)],
+      ['512 B', '1.5 KiB', '40.6 GiB', '2048.0 TiB'],
+    );
+    assert.match(insufficientText({ capacityBytes: 100, availableBytes: 5 }, 0), /\(95% of 100 B used\)/);
   });
 });

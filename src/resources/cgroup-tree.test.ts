@@ -104,3 +104,52 @@ test('without cgroups per QoS class nothing is made or written', async () => {
   await t.refresh(burstable('1'));
   assert.deepEqual(t.written, []);
 });
+
+for (const [enforced, cgroup, expected] of [
+  ['system-reserved', 'systemReservedCgroup', 'Failed to enforce System Reserved Cgroup Limits on "/r": '],
+  ['kube-reserved', 'kubeReservedCgroup', 'Failed to enforce Kube Reserved Cgroup Limits on "/r": '],
+  [
+    'system-reserved-compressible',
+    'systemReservedCgroup',
+    'Failed to enforce System Reserved Compressible Cgroup Limits on "/r": ',
+  ],
+  [
+    'kube-reserved-compressible',
+    'kubeReservedCgroup',
+    'Failed to enforce Kube Reserved Compressible Cgroup Limits on "/r": ',
+  ],
+] as const)
+  test(`a cgroup for ${enforced} that is missing keeps the kubelet from starting, and the node tells why`, async () => {
+    const told: string[] = [];
+    const tree = new CgroupTree(
+      {
+        cgroups: {
+          create: async () => undefined,
+          update: async () => undefined,
+          exists: async () => false,
+        } as unknown as Cgroups,
+        pods: { active: () => [] },
+        node: {
+          kubepodsLimit: () => new Map(),
+          allocatable: () => new Map(),
+          reservations: { kubeReserved: new Map(), systemReserved: new Map() },
+        },
+        events: { pod: () => undefined, node: (type, reason, message) => told.push(`${type} ${reason} ${message}`) },
+        clock: new ManualClock(),
+        log: silentLogger,
+      },
+      {
+        driver: 'cgroupfs',
+        root: '/',
+        perQos: true,
+        enforce: [enforced],
+        systemReservedCgroup: '',
+        kubeReservedCgroup: '',
+        tiers: { memoryReservation: undefined, reservedPercent: undefined },
+        [cgroup]: '/r',
+      },
+    );
+    const message = `${expected}["r"] cgroup does not exist`;
+    await assert.rejects(tree.setUp(new AbortController().signal), { message });
+    assert.equal(told.at(-1), `Warning FailedNodeAllocatableEnforcement ${message}`);
+  });

@@ -195,7 +195,8 @@ export class CgroupTree implements Runnable {
       const settings = settingsOfResources(node.reservations[list], compressibleOnly);
       await cgroups.update(this.#path(name), this.#withMemoryMin(settings), signal);
     } catch (err) {
-      const message = `Failed to enforce ${title} Reserved Cgroup Limits on "${cgroup}": ${messageOf(err)}`;
+      const what = compressibleOnly ? `${title} Reserved Compressible` : `${title} Reserved`;
+      const message = `Failed to enforce ${what} Cgroup Limits on "${cgroup}": ${messageOf(err)}`;
       events.node('Warning', 'FailedNodeAllocatableEnforcement', message);
       throw new KubeletError('invalid', message, { cause: err });
     }
