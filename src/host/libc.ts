@@ -102,6 +102,19 @@ export function setProjectSync(fd: number, project: number, isDirectory: boolean
   call('ioctl', fd, BigInt(FS_IOC_FSSETXATTR), attributes);
 }
 
+const FS_IOC_GETFLAGS = 0x80_08_66_01;
+const FS_IOC_SETFLAGS = 0x40_08_66_02;
+const FS_TOPDIR_FL = 0x2_00_00;
+
+/** As `chattr +T`: what is in the directory need not be close together. Blocks the thread while the disk is written. */
+export function markTopDirectorySync(fd: number): void {
+  const flags = Buffer.alloc(8);
+  call('ioctl', fd, BigInt(FS_IOC_GETFLAGS), flags);
+  const before = flags.readUInt32LE(0);
+  flags.writeUInt32LE((before | FS_TOPDIR_FL) >>> 0, 0);
+  if (flags.readUInt32LE(0) !== before) call('ioctl', fd, BigInt(FS_IOC_SETFLAGS), flags);
+}
+
 /** The same number on x86-64 and arm64. */
 const SYS_QUOTACTL_FD = 443;
 const PROJECT_QUOTA = 2;

@@ -9,7 +9,7 @@ const SECTOR = 512;
 export async function deviceNumber(path: string): Promise<string | undefined> {
   try {
     const { rdev, mode } = await stat(path);
-    return (mode & 0o170000) === 0o060000 ? numberOf(rdev) : undefined;
+    return (mode & 0o170000) === 0o060000 ? majorMinor(rdev) : undefined;
   } catch (err) {
     if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ENOTDIR') return undefined;
     throw err;
@@ -17,8 +17,8 @@ export async function deviceNumber(path: string): Promise<string | undefined> {
 }
 
 /** The kernel's `major:minor`, from a device number as glibc packs it. */
-function numberOf(rdev: number): string {
-  const bits = BigInt(rdev);
+export function majorMinor(device: number): string {
+  const bits = BigInt(device);
   const major = ((bits >> 8n) & 0xfffn) | ((bits >> 32n) & 0xfffff000n);
   const minor = (bits & 0xffn) | ((bits >> 12n) & 0xffffff00n);
   return `${major}:${minor}`;

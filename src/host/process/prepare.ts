@@ -3,6 +3,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { checkCgroupRoot } from './cgroup-root.ts';
 import { ensureDataDirectories } from './data-directories.ts';
 import { applyKernelSettings, applyOomScoreAdj, applyOpenFileLimit, checkSwap } from './host-checks.ts';
+import { spreadPods } from './spread-pods.ts';
 
 export type HostSettings = {
   readonly failSwapOn: boolean;
@@ -30,5 +31,6 @@ export function prepareHost(
   applyKernelSettings({ protect: settings.protectKernelDefaults, onlyReport }, log);
   applyOpenFileLimit(settings.maxOpenFiles, log);
   applyOomScoreAdj(settings.oomScoreAdj, log);
-  ensureDataDirectories(flags.rootDir, settings.podLogsDir);
+  const { pods } = ensureDataDirectories(flags.rootDir, settings.podLogsDir);
+  spreadPods([pods, settings.podLogsDir], log);
 }

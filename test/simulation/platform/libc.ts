@@ -40,6 +40,8 @@ export const setOpenFileLimit = (): void => undefined;
 export const openFileLimit = (): { soft: bigint; hard: bigint } => ({ soft: 1_000_000n, hard: 1_000_000n });
 export const dropPages = (): void => undefined;
 export const trimHeapSync = (): void => undefined;
+/** This disk has no block groups. */
+export const markTopDirectorySync = (): void => undefined;
 export const sendUnixDatagram = (): void => undefined;
 export function connectUnixStream(): never {
   throw new KubeletError('notFound', 'connect: ENOENT', { detail: { errno: 'ENOENT' } });
