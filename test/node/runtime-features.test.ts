@@ -202,6 +202,27 @@ describe('features of pods on containerd 2.1', { skip }, () => {
     await gone('pictures');
   });
 
+  it('mounts a volume inside one that containers cannot write to', async () => {
+    const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];
+    const pod = await running('nested', {
+      volumes: [
+        { name: 'facts', downwardAPI: { items } },
+        { name: 'inner', emptyDir: {} },
+      ],
+      containers: [
+        container('main', {
+          volumeMounts: [
+            { name: 'inner', mountPath: '/facts/deep/inner' },
+            { name: 'facts', mountPath: '/facts' },
+          ],
+        }),
+      ],
+    });
+    assert.equal(await exec(pod, 'main', 'echo y > /facts/deep/inner/x; cat /facts/name'), 'nested');
+    await remove('nested');
+    await gone('nested');
+  });
+
   it('keeps a container waiting for an image volume that is not there, and no other', async () => {
     const missing = { reference: 'localhost/none:v1', pullPolicy: 'Never' } as const;
     await create('no-picture', {

@@ -4,6 +4,7 @@ import { uidOf, type Pod, type Volume } from '../../core/pod.ts';
 import type { AtomicWriter, Payload } from '../atomic-writer.ts';
 import type { GroupOwner } from '../group-owner.ts';
 import type { MountedVolume, ObjectReference, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import { makeNestedMountPoints } from '../nested-mounts.ts';
 import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backing.ts';
 
 export type Content = { readonly files: Payload; readonly refreshAtMs?: number };
@@ -59,6 +60,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
     const hostPath = backing.pathOf(request);
     progress('writing its files');
     const found = await backing.setUp(request, signal);
+    await makeNestedMountPoints(hostPath, pod, volume.name, content.files);
     const setPermissions = (): Promise<void> =>
       owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
     const unseen = found === 'mounted';
