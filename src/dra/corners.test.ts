@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import type { Pod } from '../core/pod.ts';
+import type { Container, Pod } from '../core/pod.ts';
 import type { ResourceClaim } from '../kube/resources.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { formatClaims, parseClaims } from './checkpoint.ts';
+import { DraManager, type DraManagerDeps } from './dra-manager.ts';
 import { HealthCache, shortened } from './health.ts';
 import { containerRequests, driversOf, podClaims } from './pod-claims.ts';
 
@@ -166,5 +167,55 @@ describe('the health of devices', () => {
     assert.equal(shortened('a'.repeat(1025)), `${'a'.repeat(1021)}...`);
     assert.equal(shortened(`a${'ä'.repeat(512)}`), `a${'ä'.repeat(510)}...`);
     assert.equal(shortened('ä'.repeat(513)), `${'ä'.repeat(510)}...`);
+  });
+});
+
+describe('what a container is told of its claims', () => {
+  const DRIVER = 'gpu.example.com';
+  const device = (name: string, requestNames: readonly string[], cdiIds: readonly string[]) => ({
+    pool: 'pool',
+    device: name,
+    requestNames,
+    cdiIds,
+  });
+  const pod = (claimName: string, container: Container): Pod => ({
+    metadata: { name: 'p', namespace: 'n', uid: '1' },
+    spec: { containers: [container], resourceClaims: [{ name: claimName, resourceClaimName: claimName }] },
+  });
+
+  it('the health of each resource once, and of an alternative what was prepared for its request', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'kts-claims-'));
+    const checkpoint = join(dir, 'dra_manager_state');
+    const devices = [
+      device('a', ['r'], ['x/y=one']),
+      device('b', ['r'], ['x/y=one', 'x/y=two']),
+      device('e', ['s'], []),
+    ];
+    const entry = { uid: 'uid-c', name: 'c', namespace: 'n', pods: new Set(['1']), prepared: true };
+    await writeFile(checkpoint, formatClaims([{ ...entry, drivers: new Map([[DRIVER, devices]]) }]));
+    const manager = new DraManager(
+      {
+        clock: new ManualClock(),
+        log: silentLogger,
+        health: { of: () => ({ health: 'Healthy', message: 'fine' }) },
+      } as unknown as DraManagerDeps,
+      { checkpoint, extendedResources: true, podGroups: true, healthMessages: true },
+    );
+    await manager.load();
+    await rm(dir, { recursive: true });
+    const claims = [
+      { name: 'c', request: 'r/large' },
+      { name: 'c', request: 's' },
+    ];
+    const main: Container = { name: 'm', resources: { claims } };
+    const healthy = { health: 'Healthy', message: 'fine' };
+    assert.deepEqual(manager.healthOf(pod('c', main), main), [
+      { name: 'claim:c/r/large', resources: [{ resourceID: 'x/y=one', ...healthy }] },
+      { name: 'claim:c/s', resources: [{ resourceID: `${DRIVER}/pool/e`, ...healthy }] },
+    ]);
+    const unknown: Container = { name: 'm', resources: { claims: [{ name: 'd' }] } };
+    assert.throws(() => manager.cdiDevicesOf(pod('d', unknown), unknown), {
+      message: 'internal error: unable to get claim info for ResourceClaim d in namespace n',
+    });
   });
 });

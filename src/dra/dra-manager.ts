@@ -296,7 +296,10 @@ export class DraManager implements Runnable {
     return containerRequests(pod, container, this.#o.extendedResources).flatMap(({ claimName, request }) => {
       const entry = this.#cache.get(namespaceOf(pod), claimName);
       if (entry === undefined)
-        throw new KubeletError('internal', `internal error: unable to get claim info for ResourceClaim ${claimName}`);
+        throw new KubeletError(
+          'internal',
+          `internal error: unable to get claim info for ResourceClaim ${claimName} in namespace ${namespaceOf(pod)}`,
+        );
       return devicesFor(entry, request).flatMap(({ device }) => device.cdiIds);
     });
   }
@@ -317,12 +320,16 @@ export class DraManager implements Runnable {
     const listed = this.#requestsOf(pod, container).flatMap(({ claimName, request, statusName }) => {
       const entry = this.#cache.get(namespaceOf(pod), claimName);
       if (entry === undefined || statusName === undefined) return [];
-      const resources = devicesFor(entry, request).map(({ driver, device }) => {
-        const { health, message } = this.#deps.health.of(driver, device.pool, device.device);
+      // Devices may share a CDI device: the API server takes no status that names a resource twice.
+      const resources = new Map<string, NonNullable<AllocatedResourceStatus['resources']>[number]>();
+      for (const { driver, device } of devicesFor(entry, baseRequest(request))) {
         const resourceID = device.cdiIds[0] ?? `${driver}/${device.pool}/${device.device}`;
-        return { resourceID, health, ...(this.#o.healthMessages && message !== '' ? { message } : {}) };
-      });
-      return resources.length === 0 ? [] : [{ name: statusName, resources }];
+        if (resources.has(resourceID)) continue;
+        const { health, message } = this.#deps.health.of(driver, device.pool, device.device);
+        const told = this.#o.healthMessages && message !== '' ? { message } : {};
+        resources.set(resourceID, { resourceID, health, ...told });
+      }
+      return resources.size === 0 ? [] : [{ name: statusName, resources: [...resources.values()] }];
     });
     return listed.length === 0 ? undefined : listed;
   }
@@ -361,6 +368,9 @@ function batches(claims: readonly ClaimEntry[]): ReadonlyMap<string, readonly Cl
     }
   return byDriver;
 }
+
+/** `gpu/large`, one of several alternatives, is prepared for `gpu`. */
+const baseRequest = (request: string): string => request.split('/')[0] ?? '';
 
 const nameOf = (claim: PodClaim): string => claim.claimName;
 
