@@ -31,7 +31,8 @@ export function ensureDataDirectories(
   const dirs = dataDirectories(root);
   for (const path of [dirs.root, dirs.pods, dirs.plugins, dirs.pluginsRegistry, dirs.podResources]) make(path, 0o750);
   make(dirs.checkpoints, 0o700);
-  make(podLogsDir, 0o755);
+  // What containers print is not for every user of the machine.
+  make(podLogsDir, 0o750);
   make(containerLogs, 0o755);
   return dirs;
 }

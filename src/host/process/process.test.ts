@@ -190,7 +190,8 @@ test('data directories have their modes whatever the umask', () => {
     for (const path of [root, dirs.pods, dirs.plugins, dirs.pluginsRegistry, dirs.podResources])
       assert.equal(statSync(path).mode & 0o777, 0o750, path);
     assert.equal(statSync(dirs.checkpoints).mode & 0o777, 0o700);
-    assert.equal(statSync(join(dir, 'pod-logs')).mode & 0o777, 0o755);
+    assert.equal(statSync(join(dir, 'pod-logs')).mode & 0o777, 0o750);
+    assert.equal(statSync(join(dir, 'container-logs')).mode & 0o777, 0o755);
     ensureDataDirectories(root, join(dir, 'pod-logs'), join(dir, 'container-logs'));
   } finally {
     process.umask(before);
