@@ -117,7 +117,12 @@ function missing(scene: () => Scene): void {
     });
     const event = await s.event(made, 'FailedMount');
     assert.equal(event.message, 'MountVolume.SetUp failed for volume "v" : secret "late" not found');
-    assert.equal(statusOf(await s.read('waits'), 'main')?.state.waiting?.reason, 'ContainerCreating');
+    // Its status comes by another way than the event.
+    await s.until(
+      'waits',
+      'is being created',
+      (p) => statusOf(p, 'main')?.state.waiting?.reason === 'ContainerCreating',
+    );
     await s.secret('late', { a: 'b' });
     const pod = await s.ready('waits');
     assert.equal(await s.exec(pod, 'cat /v/a'), 'b');

@@ -15,7 +15,8 @@ import { CriProxy } from './cri-proxy.ts';
 import { timePasses, until } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
-const soon = (what: string, check: () => boolean, withinMs = 3000): Promise<boolean> => until(what, check, withinMs);
+/** Long enough for a busy machine to see the other pods meanwhile. */
+const READ_DEADLINE_MS = 2000;
 
 describe('observer behind a faulty connection', () => {
   const fake = new FakeCri();
@@ -32,11 +33,11 @@ describe('observer behind a faulty connection', () => {
     cri = openCri(systemClock, { runtimeEndpoint: proxy.endpoint, imageEndpoint: '', timeoutMs: 10_000 });
     observer = new Observer(
       { runtime: cri.runtime, channel: cri.channel, clock: systemClock, log: silentLogger, registry: new Registry() },
-      { readDeadlineMs: 300, withoutEventsMs: 100, idleMs: 200, idleMaxMs: 400 },
+      { readDeadlineMs: READ_DEADLINE_MS, withoutEventsMs: 100, idleMs: 200, idleMaxMs: 400 },
     );
     running = observer.run(stop.signal);
     await observer.cache.whenReady(forever);
-    await soon('events flow', () => observer.stream === 'cri');
+    await until('events flow', () => observer.stream === 'cri');
   });
   after(async () => {
     stop.abort();
@@ -49,23 +50,23 @@ describe('observer behind a faulty connection', () => {
 
   it('finds by relist what a lost event would have told', async () => {
     const pod = await runPod(fake, 'lost', ['sleep', '1000']);
-    await soon('seen', () => stateOf(pod.uid) === 'running');
+    await until('seen', () => stateOf(pod.uid) === 'running');
     proxy.events = 'drop';
     fake.state.exit(pod.containerId, 7);
-    await soon('found', () => stateOf(pod.uid) === 'exited');
+    await until('found', () => stateOf(pod.uid) === 'exited');
     proxy.events = undefined;
   });
 
   it('tells a death once, however often the event comes', async () => {
     const pod = await runPod(fake, 'twice', ['sleep', '1000']);
-    await soon('seen', () => stateOf(pod.uid) === 'running');
+    await until('seen', () => stateOf(pod.uid) === 'running');
     proxy.events = 'duplicate';
     let deaths = 0;
     const off = observer.cache.onChange((_, events) => {
       deaths += events.filter((e) => e.type === 'ContainerDied' && e.id === pod.containerId).length;
     });
     fake.state.exit(pod.containerId, 1);
-    await soon('seen', () => deaths > 0);
+    await until('seen', () => deaths > 0);
     await timePasses(300, 'nothing to happen');
     off();
     proxy.events = undefined;
@@ -75,7 +76,7 @@ describe('observer behind a faulty connection', () => {
   it('sets a pod that hangs aside by name, while others go on', async () => {
     const sick = await runPod(fake, 'sick', ['sleep', '1000']);
     const well = await runPod(fake, 'well', ['sleep', '1000']);
-    await soon('both seen', () => stateOf(sick.uid) === 'running' && stateOf(well.uid) === 'running');
+    await until('both seen', () => stateOf(sick.uid) === 'running' && stateOf(well.uid) === 'running');
     const lift = proxy.inject({
       verb: 'ContainerStatus',
       fault: { do: 'hang' },
@@ -85,18 +86,19 @@ describe('observer behind a faulty connection', () => {
     await assert.rejects(read, { kind: 'deadline' });
     const [named] = observer.cache.unreadable();
     assert.deepEqual([named?.name, named?.namespace, named?.uid], ['sick', 'test', sick.uid]);
+    // Another read of the sick one is given up after this; the other pod does not wait for that.
     const begun = systemClock.monotonic();
     fake.state.exit(well.containerId, 0);
-    await soon('the other pod is seen', () => stateOf(well.uid) === 'exited');
-    assert.ok(systemClock.monotonic() - begun < 250);
+    await until('the other pod is seen', () => stateOf(well.uid) === 'exited');
+    assert.ok(systemClock.monotonic() - begun < READ_DEADLINE_MS);
     assert.equal(observer.unhealthy(), undefined);
     lift();
-    await soon('readable again', () => observer.cache.unreadable().length === 0);
+    await until('readable again', () => observer.cache.unreadable().length === 0);
   });
 
   it('keeps the last truth while a read fails, then tells what happened meanwhile', async () => {
     const pod = await runPod(fake, 'fails', ['sleep', '1000']);
-    await soon('seen', () => stateOf(pod.uid) === 'running');
+    await until('seen', () => stateOf(pod.uid) === 'running');
     // A read under way might see the death before the fault begins.
     await observer.cache.refresh(podUid(pod.uid), forever);
     const lift = proxy.inject({
@@ -104,28 +106,28 @@ describe('observer behind a faulty connection', () => {
       fault: { do: 'error', code: GrpcCode.Internal, message: 'broken' },
     });
     fake.state.exit(pod.containerId, 9);
-    await soon('set aside', () => observer.cache.unreadable().some((p) => p.uid === pod.uid));
+    await until('set aside', () => observer.cache.unreadable().some((p) => p.uid === pod.uid));
     assert.equal(stateOf(pod.uid), 'running');
     lift();
-    await soon('told', () => stateOf(pod.uid) === 'exited');
+    await until('told', () => stateOf(pod.uid) === 'exited');
     assert.equal(observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode, 9);
   });
 
   it('comes back after an outage without blaming a pod', async () => {
     const pod = await runPod(fake, 'outage', ['sleep', '1000']);
-    await soon('seen', () => stateOf(pod.uid) === 'running');
+    await until('seen', () => stateOf(pod.uid) === 'running');
     const outage = proxy.outage(500);
     await timePasses(50, 'an outage');
     fake.state.exit(pod.containerId, 0);
     await assert.rejects(observer.cache.refresh(podUid(pod.uid), forever), { kind: 'unavailable' });
     await outage;
-    await soon('seen after the outage', () => stateOf(pod.uid) === 'exited', 1500);
+    await until('seen after the outage', () => stateOf(pod.uid) === 'exited');
     assert.deepEqual(observer.cache.unreadable(), []);
   });
 
   it('lists in parts when the runtime finds the whole list too large', async () => {
     const pod = await runPod(fake, 'large', ['sh', '-c', 'exit 3']);
-    await soon('seen', () => stateOf(pod.uid) === 'exited');
+    await until('seen', () => stateOf(pod.uid) === 'exited');
     const whole = (r: unknown): boolean => (r as { filter?: unknown }).filter === undefined;
     const tooLarge = {
       do: 'error',
@@ -137,7 +139,7 @@ describe('observer behind a faulty connection', () => {
     );
     proxy.events = 'drop';
     const later = await runPod(fake, 'later', ['sleep', '1000']);
-    await soon('found by a relist', () => stateOf(later.uid) === 'running');
+    await until('found by a relist', () => stateOf(later.uid) === 'running');
     assert.equal(stateOf(pod.uid), 'exited');
     assert.equal(observer.unhealthy(), undefined);
     proxy.events = undefined;
@@ -148,7 +150,7 @@ describe('observer behind a faulty connection', () => {
     proxy.inject({ verb: 'Version', fault: { do: 'cut' }, times: 1 });
     await assert.rejects(cri.runtime.version({}, forever), { kind: 'unavailable' });
     const answers = async (): Promise<boolean> => (await cri.runtime.version({}, forever)).runtimeName === 'fake';
-    await until('the next call connects', answers, 500);
+    await until('the next call connects', answers);
   });
 });
 
@@ -173,10 +175,10 @@ describe('observer of a runtime with the ways of CRI-O', () => {
     const running = observer.run(stop.signal);
     try {
       await observer.cache.whenReady(forever);
-      await soon('events flow', () => observer.stream === 'cri');
+      await until('events flow', () => observer.stream === 'cri');
       fake.state.exit(pod.containerId, 3);
       const exitCode = (): number | undefined => observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode;
-      await soon('its end is seen', () => exitCode() === 3, 10_000);
+      await until('its end is seen', () => exitCode() === 3);
       const looks = fake.calls.filter(({ verb }) => !['Version', 'Status'].includes(verb)).length;
       assert.ok(looks < 30, `${looks} calls`);
     } finally {

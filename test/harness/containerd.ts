@@ -203,7 +203,7 @@ class Daemon implements PrivateContainerd {
       const { image } = await this.images.imageStatus({ image: { image: ref } }, new AbortController().signal);
       return image !== undefined;
     };
-    await until(`the CRI shows ${ref}`, isShown, 10_000);
+    await until(`the CRI shows ${ref}`, isShown);
   }
 
   async stop(): Promise<void> {

@@ -105,7 +105,7 @@ spec:
     const pod = { ...last, metadata: { ...last.metadata, uid } };
     await until('the sandbox is stopped', () => ledger.of(uid).some((c) => c.call === 'StopPodSandbox'));
     assertSameCalls(placesOf(node), ledger, pod, scenario);
-    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length, 5000).catch(
+    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length).catch(
       () => undefined,
     );
     assertSameEvents(await eventsOf(uid), scenario.events);
@@ -148,7 +148,7 @@ describe('ephemeral container and resize', () => {
     await until('it is gone', () => gone(name), 20_000);
     assertSameCalls(placesOf(node), ledger, last, scenario);
     const uid = pod.metadata.uid ?? '';
-    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length, 5000).catch(
+    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length).catch(
       () => undefined,
     );
     assertSameEvents(await eventsOf(uid), scenario.events);
@@ -164,8 +164,9 @@ for (const name of readdirSync(STATUSES)
     const pod = await node.client.create(PODS, { namespace }, body, never);
     await comesTo(name, recorded['status']);
     const uid = pod.metadata.uid ?? '';
-    await until('its event', async () => (await eventsOf(uid)).length > 0);
-    assertSameEvents(await eventsOf(uid), recorded['events'] as RecordedEvent[]);
+    const events = recorded['events'] as RecordedEvent[];
+    await until('all events', async () => (await eventsOf(uid)).length >= events.length).catch(() => undefined);
+    assertSameEvents(await eventsOf(uid), events);
     assert.equal(ledger.of(uid).length, 0);
   });
 }

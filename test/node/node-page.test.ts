@@ -211,7 +211,8 @@ describe('the node page', { skip }, () => {
       'the filter is in the address',
       async () => (await page.evaluate('location.hash')) === '#/pods?q=crash',
     );
-    assert.equal(await page.evaluate('document.querySelectorAll("tbody tr").length'), 1);
+    const rows = (): Promise<number> => page.evaluate('document.querySelectorAll("tbody tr").length');
+    await until('one pod is left', async () => (await rows()) === 1);
     await page.evaluate(`location.hash = '#/pods?sort=name&order=desc'`);
     await until(
       'the order follows the address',

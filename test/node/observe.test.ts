@@ -48,7 +48,7 @@ for (const version of VERSIONS) {
 
     it('opens the event stream the runtime has', async () => {
       const expected = version === '1.6' ? 'containerd' : 'cri';
-      await until('the stream is open', () => observer.stream === expected, 3000);
+      await until('the stream is open', () => observer.stream === expected);
       await timePasses(1200, 'nothing to happen');
       const opened = streams.filter((live) => live).length;
       assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
@@ -71,16 +71,16 @@ for (const version of VERSIONS) {
       assert.ok(seenAt - Number(container.finishedAt / 1_000_000n) < 300, 'seen late');
       assert.equal(observer.cache.get(uid)?.ips.length, 1);
       await removePod(containerd, pod);
-      await until('the pod is gone', () => observer.cache.get(uid) === undefined, 2000);
+      await until('the pod is gone', () => observer.cache.get(uid) === undefined);
     });
 
     it('sees what others start and stop', async () => {
       const pod = await runPod(containerd, 'foreign', ['sleep', '1000']);
       const uid = podUid(pod.uid);
       const state = (): string | undefined => observer.cache.get(uid)?.containers[0]?.state;
-      await until('started', () => state() === 'running', 2000);
+      await until('started', () => state() === 'running');
       await containerd.runtime.stopContainer({ containerId: pod.containerId, timeout: 0 }, forever);
-      await until('stopped', () => state() === 'exited', 2000);
+      await until('stopped', () => state() === 'exited');
       await removePod(containerd, pod);
     });
 
@@ -96,11 +96,11 @@ for (const version of VERSIONS) {
       await health.check(forever);
       await containerd.start();
       assert.equal((await cri.runtime.version({}, forever)).runtimeName, 'containerd');
-      await until('the stream is back', () => observer.stream !== 'none', 3500);
+      await until('the stream is back', () => observer.stream !== 'none');
       assert.equal((await observer.cache.refresh(uid, forever)).containers[0]?.state, 'running');
       assert.equal((await health.check(forever)).ready, true);
       await removePod(containerd, pod);
-      await until('the pod is gone', () => observer.cache.get(uid) === undefined, 2000);
+      await until('the pod is gone', () => observer.cache.get(uid) === undefined);
     });
 
     it('reports the runtime healthy', async () => {

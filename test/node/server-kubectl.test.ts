@@ -114,7 +114,10 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     assert.equal((await run(['create', '-f', '-'], JSON.stringify(pod))).code, 0);
     const ofEarly = ['logs', 'two', '-c', 'early'];
     await until('the second line is there', async () => (await run(ofEarly)).out === 'early\nlater\n');
-    assert.equal((await run([...ofEarly, '--since=3s'])).out, 'later\n');
+    const [, later = ''] = (await run([...ofEarly, '--timestamps'])).out.split('\n');
+    const stamp = later.split(' ')[0] ?? '';
+    assert.equal((await run([...ofEarly, `--since-time=${stamp}`])).out, 'later\n');
+    assert.equal((await run([...ofEarly, '--since=1h'])).out, 'early\nlater\n');
     assert.equal((await run(['logs', 'two', '-c', 'mortal', '-p'])).out, 'mortal\n');
     const all = (await run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
     for (const line of ['[pod/two/early] early', '[pod/two/early] later', '[pod/two/mortal] mortal'])

@@ -108,6 +108,8 @@ const valueIn = (family: Family | undefined, labels: Json): number | undefined =
 const close = (shown: number | undefined, from: number, to: number, what: string): void =>
   assert.ok(shown !== undefined && shown >= from * 0.95 && shown <= to * 1.05, `${what}: ${from} … ${shown} … ${to}`);
 
+const TERMINATED = 'kubelet_terminated_containers_total';
+
 /** Answers are shared for a second. */
 const answersAreMadeAnew = (): Promise<void> => timePasses(1100, 'measuring');
 
@@ -141,13 +143,21 @@ describe('a busy container', () => {
   });
 
   test('shows the memory of its cgroup', async () => {
-    await answersAreMadeAnew();
-    const row = (await container()).memory;
-    const usage = Number(await file('memory', 'memory.usage_in_bytes'));
-    const inactive = keyedNumbers(await file('memory', 'memory.stat')).get('total_inactive_file') ?? 0;
+    const figures = async (): Promise<readonly [number, number]> => [
+      Number(await file('memory', 'memory.usage_in_bytes')),
+      keyedNumbers(await file('memory', 'memory.stat')).get('total_inactive_file') ?? 0,
+    ];
+    // The kernel charges memory in batches, of which it takes the rest back at any time: what counts is a look during which
+    // the files stayed as they were.
+    const { row, shown, usage, inactive } = await until('the files read the same before and after', async () => {
+      await answersAreMadeAnew();
+      const before_ = await figures();
+      const seen = { row: (await container()).memory, shown: await page('/metrics/cadvisor') };
+      const [usage, inactive] = await figures();
+      return before_.join() === `${usage},${inactive}` && { ...seen, usage, inactive };
+    });
     close(row.usageBytes, usage, usage, 'usage');
     close(row.workingSetBytes, usage - inactive, usage - inactive, 'working set');
-    const shown = await page('/metrics/cadvisor');
     const labels = { ...POD, container: 'c' };
     close(
       valueIn(shown.get('container_memory_working_set_bytes'), labels),
@@ -298,12 +308,16 @@ describe('the pages', () => {
 test('a pod that is gone leaves no series', async () => {
   await rm(join(node.manifests, 'busy.json'));
   await until('the pod is gone', async () => !(await get('/metrics/cadvisor')).includes(POD.pod));
+  await until('its directory and its end are noticed', async () => {
+    const metrics = await page('/metrics');
+    return !metrics.has('kubelet_container_log_filesystem_used_bytes') && metrics.has(TERMINATED);
+  });
   await answersAreMadeAnew();
   assert.deepEqual((await summary()).pods, []);
   assert.ok(!(await get('/metrics/resource')).includes(POD.pod));
   const metrics = await page('/metrics');
   assert.equal(valueIn(metrics.get('kubelet_running_pods'), {}), 0);
   assert.equal(metrics.get('kubelet_container_log_filesystem_used_bytes'), undefined);
-  const ended = metrics.get('kubelet_terminated_containers_total');
+  const ended = metrics.get(TERMINATED);
   assert.equal(valueIn(ended, { container_type: 'container', exit_code: '137', reason: 'Error' }), 1);
 });

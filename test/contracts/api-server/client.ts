@@ -144,12 +144,12 @@ export class Watch {
     return this.#parsed;
   }
 
-  /** Waits until `check` holds; fails after five seconds, or when the watch ends, with what was seen. */
+  /** Waits until `check` holds; fails when it is too late, or when the watch ends, with what was seen. */
   async until(
     check: (events: readonly WatchEvent[]) => boolean,
     what = 'the expected events',
   ): Promise<readonly WatchEvent[]> {
-    await until(what, () => check(this.events) || this.ended, 5000).catch(() => undefined);
+    await until(what, () => check(this.events) || this.ended).catch(() => undefined);
     if (check(this.events)) return this.events;
     const seen = this.events.map((e) => [e.type, dig(e.object, 'metadata', 'name')]);
     throw new Error(`no ${what}; seen: ${JSON.stringify(seen)}`);

@@ -80,7 +80,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
   };
   const stateOf = async (id: string): Promise<ContainerState> => (await statusOf(id)).state;
   const becomes = (id: string, state: ContainerState): Promise<boolean> =>
-    until(`container in state ${state}`, async () => (await stateOf(id)) === state, 5000);
+    until(`container in state ${state}`, async () => (await stateOf(id)) === state);
   const remove = async (pod: Sandbox): Promise<void> => {
     await on.runtime.stopPodSandbox({ podSandboxId: pod.id }, signal);
     await on.runtime.removePodSandbox({ podSandboxId: pod.id }, signal);
@@ -294,12 +294,12 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     const id = await start(pod, 'c', ['sh', '-c', 'sleep 0.2; exit 5']);
     const has = (type: ContainerEventType): Promise<boolean> =>
       Promise.resolve(seen.some((e) => e.containerId === id && e.containerEventType === type));
-    await until('started event', () => has(ContainerEventType.CONTAINER_STARTED_EVENT), 5000);
-    await until('stopped event', () => has(ContainerEventType.CONTAINER_STOPPED_EVENT), 5000);
+    await until('started event', () => has(ContainerEventType.CONTAINER_STARTED_EVENT));
+    await until('stopped event', () => has(ContainerEventType.CONTAINER_STOPPED_EVENT));
     assert.deepEqual([await stateOf(id), (await statusOf(id)).exitCode], [CONTAINER_EXITED, 5]);
     assert.equal(seen.find((e) => e.containerId === id)?.podSandboxStatus?.metadata?.uid, pod.uid);
     await remove(pod);
-    await until('deleted event', () => has(ContainerEventType.CONTAINER_DELETED_EVENT), 5000);
+    await until('deleted event', () => has(ContainerEventType.CONTAINER_DELETED_EVENT));
     stop.abort();
     await assert.rejects(stream);
   });
@@ -314,7 +314,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
       const seen: ContainerEventResponse[] = [];
       const stop = new AbortController();
       const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
-      await until('old events', () => seen.some((e) => e.containerId === id), 5000);
+      await until('old events', () => seen.some((e) => e.containerId === id));
       stop.abort();
       await assert.rejects(stream);
     });
@@ -328,11 +328,15 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
       const stopping = on.runtime.stopPodSandbox({ podSandboxId: pod.id }, signal);
       const ended = (of: string): ContainerEventResponse | undefined =>
         seen.find((e) => e.containerId === of && e.containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT);
-      await until('the container ended', () => ended(id) !== undefined, 5000);
-      assert.equal(ended(id)?.podSandboxStatus?.state, PodSandboxState.SANDBOX_READY);
-      assert.equal(ended(pod.id), undefined);
       await stopping;
-      await until('the sandbox ended', () => ended(pod.id) !== undefined, 5000);
+      await until('both ended', () => ended(id) !== undefined && ended(pod.id) !== undefined);
+      assert.equal(ended(id)?.podSandboxStatus?.state, PodSandboxState.SANDBOX_READY);
+      const order = [id, pod.id].map((of) => seen.findIndex((e) => e === ended(of)));
+      assert.deepEqual(
+        order,
+        order.toSorted((a, b) => a - b),
+        'the container first',
+      );
       await remove(pod);
       stop.abort();
       await assert.rejects(stream);

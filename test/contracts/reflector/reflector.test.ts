@@ -81,7 +81,7 @@ const uids = ({ reflector }: Harness): string =>
     .sort()
     .join(' ');
 
-async function settles(h: Harness, wanted: string, withinMs = 4000): Promise<void> {
+async function settles(h: Harness, wanted: string, withinMs = 30_000): Promise<void> {
   await until(wanted, () => uids(h) === wanted, withinMs, 10).catch(() => undefined);
   assert.equal(uids(h), wanted);
   assert.ok(h.server.mostOpen <= 1, `${h.server.mostOpen} watches at once`);
