@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../lib/clock.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { giveToGroupElsewhere } from './ownership-elsewhere.ts';
 
 const signal = new AbortController().signal;
@@ -49,8 +50,13 @@ test('a child that gets no further is given up, one that does is not', async () 
     },
   );
   const slow = { idleMs: 2_000, command: sh('for i in 1 2 3 4 5; do echo $i; sleep 0.1; done') };
+  const clock = new ManualClock();
   let files = 0;
-  await giveToGroupElsewhere(systemClock, dir, how, signal, () => void files++, slow);
+  const onFile = (): void => {
+    files++;
+    void clock.advance(1_900);
+  };
+  await giveToGroupElsewhere(clock, dir, how, signal, onFile, slow);
   assert.equal(files, 5);
   const cancelled = new AbortController();
   const running = giveToGroupElsewhere(systemClock, dir, how, cancelled.signal, () => undefined, stuck);
