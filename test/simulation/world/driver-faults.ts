@@ -66,7 +66,7 @@ export function driverFaults<D extends Driver>(o: DriverFaults<D>): Record<strin
     },
     [`${name}-restart`]: {
       begin: onSome((driver, random) => driver.stop(random.chance(0.5))),
-      end: (world) => world.isUp && onAll(({ processes }) => processes.isRunning || void processes.start())(world),
+      end: (world) => world.hasPower && onAll(({ processes }) => processes.isRunning || void processes.start())(world),
     },
   };
 }

@@ -36,6 +36,7 @@ export type WorldOptions = {
 };
 
 const LINES_AT_ONCE = 1000;
+const RUNTIME_LOOK_MS = 1000;
 const RUNTIME_SOCKET = '/run/containerd/containerd.sock';
 
 export class World {
@@ -60,6 +61,8 @@ export class World {
   onCall: (verb: string, request: unknown) => void = () => undefined;
   /** The machine has power and the runtime runs. */
   isUp = true;
+  /** What is to be started again can be, whether the runtime is there or not. */
+  hasPower = true;
   /** Somebody wants no new pods on the node. */
   isCordoned = false;
   readonly #o: WorldOptions;
@@ -218,7 +221,7 @@ export class World {
     if (how === 'kill') this.#killAgent();
     else this.agent.stop();
     this.#later(forMs, () => {
-      if (!this.isUp) return;
+      if (!this.hasPower) return;
       // A stop that takes longer than systemd waits ends with SIGKILL.
       if (this.agent.isRunning) this.#killAgent();
       meanwhile();
@@ -237,8 +240,10 @@ export class World {
     });
   }
 
-  /** What was written is on disk, and then there is no power any more. */
+  /** What was written is on disk, and then there is no power any more; a runtime that is being started comes up before. */
   goDown(forMs: number): void {
+    if (!this.hasPower) return;
+    if (!this.isUp) return this.#later(RUNTIME_LOOK_MS, () => this.goDown(forMs));
     this.files.syncAll();
     this.powerCut(forMs);
   }
@@ -246,6 +251,7 @@ export class World {
   powerCut(forMs: number): void {
     if (!this.isUp) return;
     this.isUp = false;
+    this.hasPower = false;
     this.runtimeFaults.generation++;
     this.faults.disturb();
     this.#killAgent();
@@ -263,6 +269,7 @@ export class World {
       makeDirs(this.files, this.runtime.root);
       void this.runtime.start().then(() => {
         this.isUp = true;
+        this.hasPower = true;
         this.faults.disturb();
         if (!this.faults.active.includes('csi-restart')) void this.csi?.processes.start();
         if (!this.faults.active.includes('dra-restart')) this.claims?.start();
