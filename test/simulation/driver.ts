@@ -24,6 +24,7 @@ const { values, tokens } = parseArgs({
     seed: { type: 'string' },
     until: { type: 'string' },
     plant: { type: 'string' },
+    help: { type: 'boolean' },
   },
   strict: false,
   tokens: true,
@@ -161,7 +162,20 @@ async function allPlanted(): Promise<number> {
   return missed === 0 ? 0 : 1;
 }
 
+const USAGE = `npm run simulate -- [options]: the whole agent on a simulated machine (docs/SIMULATION.md)
+  --seed 17 --until 3h      one run, faults on       --runs 100 | --seconds 60   seeds one after the other
+  --pods 20 --life 3m       how busy the node is     --fault-every 2m | --calm   how troubled it is
+  --with stale,csi          parts of the world       --kinds long,job            kinds of pods
+  --mix production          mostly long lives        --stop 20m                  ends early, the same until then
+  --trace --events -v 4     what happened            --shrink                    cut a failing run down
+  --days 1000 --jobs 2      many node-days           --plant NAME | all          a bug put in on purpose
+  --regressions             the runs that found a bug`;
+
 async function main(): Promise<number> {
+  if (values.help === true) {
+    console.log(USAGE);
+    return 0;
+  }
   if (values.days !== undefined) return manyDays(Number(values.days));
   if (values.plant === 'all') return allPlanted();
   const own = [

@@ -50,7 +50,14 @@ export const REGRESSIONS: readonly Regression[] = [
   },
   {
     bug: 'restart counts that begin again after a power cut',
-    args: ['--seed=7107', '--until=1h', '--stop=55m', '--pods=12', KINDS],
+    args: ['--seed=1', '--until=15m', '--stop=5m'],
+    actions: [
+      ...['p0', 'p1', 'p2', 'p3', 'p4', 'p5'].map((name) => {
+        return { atMs: 30_000, do: 'create', name, kind: 'sidecar', seed: 226_903_113 };
+      }),
+      { atMs: 100_000, do: 'power-cut', forMs: 5000, seed: 1 },
+      { atMs: 101_000, do: 'runtime-errors', forMs: 60_000, seed: 1 },
+    ],
   },
   {
     bug: 'the wrong dead container kept when the clock was set back',
