@@ -48,6 +48,14 @@ export const isPodLevelResource = (name: string): boolean =>
 export const RESIZABLE_RESOURCES = ['memory', 'cpu'] as const;
 export type ResizableResource = (typeof RESIZABLE_RESOURCES)[number];
 
+/** A limit binds the pod as a whole only when the pod itself or every one of its containers has one. */
+export function declaresLimit({ spec }: Pod, name: ResizableResource): boolean {
+  const limited = (given: ResourceRequirements | undefined): boolean => quantity(given?.limits?.[name]).nano > 0n;
+  return (
+    limited(spec.resources) || [...(spec.initContainers ?? []), ...spec.containers].every((c) => limited(c.resources))
+  );
+}
+
 /** What is in force, as far as it was recorded. */
 export type Actuated = {
   /** By name, with the limits they have from their pod. */

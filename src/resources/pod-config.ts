@@ -1,7 +1,7 @@
 // What a pod's cgroup is set to. Pure.
 import { UNLIMITED, type CgroupSettings } from '../host/cgroups/cgroups.ts';
-import { podLimits, podRequests, type Resources } from '../core/pod-resources.ts';
-import type { Container, Pod } from '../core/pod.ts';
+import { declaresLimit, podLimits, podRequests, type Resources } from '../core/pod-resources.ts';
+import type { Pod } from '../core/pod.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { quantity, toMilli, toNumber, type Quantity } from '../core/quantity.ts';
 import { MIN_SHARES, quotaOfMilli, sharesOfMilli } from './formulas.ts';
@@ -51,13 +51,6 @@ function computeSettings(pod: Pod, requests: Resources, options: PodConfigOption
     cpuPeriodUs: options.cpuPeriodUs,
     memoryBytes: memory > 0 ? memory : UNLIMITED,
   };
-}
-
-/** A limit binds the pod only when the pod itself or every one of its containers has one. */
-function declaresLimit(pod: Pod, name: 'cpu' | 'memory'): boolean {
-  const limited = (resources: Container['resources']): boolean => quantity(resources?.limits?.[name]).nano > 0n;
-  if (limited(pod.spec.resources)) return true;
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every((c) => limited(c.resources));
 }
 
 /** Huge pages are never overcommitted: sizes a pod did not ask for are closed to it. */

@@ -2,6 +2,7 @@
 // containers get their new values so that the pod never holds less than its containers.
 import { isStaticPod, type Container, type Pod, type ResourceRequirements } from '../core/pod.ts';
 import {
+  declaresLimit,
   differingResources,
   podLimits,
   podRequests,
@@ -67,19 +68,16 @@ export type CpuPeriod = { readonly cpuCfsQuota: boolean; readonly cpuCfsPeriodUs
 function podCgroupValues(pod: Pod, facts: CpuPeriod): PodValues {
   const requests = podRequests(pod);
   const limits = podLimits(pod);
-  const limited = (given: ResourceRequirements | undefined, name: ResizableResource): boolean =>
-    quantity(given?.limits?.[name]).nano > 0n;
-  const declared = (name: ResizableResource): boolean =>
-    limited(pod.spec.resources, name) ||
-    [...(pod.spec.initContainers ?? []), ...pod.spec.containers].every((c) => limited(c.resources, name));
   const request = requests.get('cpu');
   const cpu = limits.get('cpu');
   const memory = limits.get('memory');
   return {
     cpuShares: milliToShares(request === undefined ? 0 : toMilli(request)),
     cpuQuota:
-      facts.cpuCfsQuota && cpu !== undefined && declared('cpu') ? milliToQuota(toMilli(cpu), facts.cpuCfsPeriodUs) : 0,
-    memoryLimitBytes: memory !== undefined && declared('memory') ? toNumber(memory) : 0,
+      facts.cpuCfsQuota && cpu !== undefined && declaresLimit(pod, 'cpu')
+        ? milliToQuota(toMilli(cpu), facts.cpuCfsPeriodUs)
+        : 0,
+    memoryLimitBytes: memory !== undefined && declaresLimit(pod, 'memory') ? toNumber(memory) : 0,
   };
 }
 

@@ -115,6 +115,12 @@ test('memory volumes are as large as the smallest bound', () => {
   assert.equal(memorySize(pod({}), 1 << 20, undefined), 1 << 20);
   assert.equal(memorySize(pod({}), 1 << 30, '1Mi'), 1 << 20);
   assert.equal(memorySize(pod({ containers: [{ name: 'c' }] }), 0, undefined), undefined);
+  // A container without a limit leaves the pod without one.
+  const limited = { name: 'c', resources: { limits: { memory: '1Mi' } } };
+  assert.equal(memorySize(pod({ containers: [limited, limited] }), 1 << 30, undefined), 2 << 20);
+  assert.equal(memorySize(pod({ containers: [limited, { name: 'd' }] }), 1 << 30, undefined), 1 << 30);
+  const whole = { containers: [limited, { name: 'd' }], resources: { limits: { memory: '3Mi' } } };
+  assert.equal(memorySize(pod(whole), 1 << 30, undefined), 3 << 20);
 });
 
 test('the medium decides what an emptyDir is made of', () => {

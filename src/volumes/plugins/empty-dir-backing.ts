@@ -3,7 +3,7 @@
 // of it.
 import { access, chmod, lstat, rm, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { podLimits } from '../../core/pod-resources.ts';
+import { declaresLimit, podLimits } from '../../core/pod-resources.ts';
 import type { Pod } from '../../core/pod.ts';
 import { bytesOf, toNumber } from '../../core/quantity.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
@@ -28,9 +28,9 @@ export type BackingRequest = {
   readonly medium: Medium;
 };
 
-/** tmpfs size: the smallest of what the node can give, the pod may use and the volume asks for. */
+/** tmpfs size: the smallest of what the node can give, the pod as a whole may use and the volume asks for. */
 export function memorySize(pod: Pod, allocatableBytes: number, sizeLimit: string | undefined): number | undefined {
-  const podLimit = podLimits(pod).get('memory');
+  const podLimit = declaresLimit(pod, 'memory') ? podLimits(pod).get('memory') : undefined;
   const bounds = [allocatableBytes, podLimit === undefined ? 0 : toNumber(podLimit), bytesOf(sizeLimit)];
   const positive = bounds.filter((bound) => bound > 0);
   return positive.length === 0 ? undefined : Math.min(...positive);
