@@ -199,7 +199,7 @@ describe('mounts', () => {
       const { mounts } = containerConfig(
         {
           pod: podOf(),
-          container: { name: 'a', terminationMessagePath: '/end' },
+          container: { name: 'a', terminationMessagePath: selinux ? 'end' : '/end' },
           restartCount: 0,
           imageRef: 'i',
           imageUser: { username: '' },

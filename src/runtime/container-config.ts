@@ -1,5 +1,6 @@
 // The CreateContainer request, from a container's spec and everything that was made ready for it.
 import { Signal, type ContainerConfig, type Device, type Mount } from '../cri/gen/cri.ts';
+import { absolutePath } from '../core/paths.ts';
 import type { Container, Pod } from '../core/pod.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { expand } from './expansion.ts';
@@ -100,7 +101,12 @@ function mounts(input: ContainerInput, { selinux: selinuxRelabel }: ContainerFac
   own.push(...(input.additions.mounts ?? []).map((mount) => ({ ...mount, ...idMappings(userns) })));
   const path = container.terminationMessagePath;
   if (input.terminationLog !== undefined && path)
-    own.push({ containerPath: path, hostPath: input.terminationLog, selinuxRelabel, ...idMappings(userns) });
+    own.push({
+      containerPath: absolutePath(path),
+      hostPath: input.terminationLog,
+      selinuxRelabel,
+      ...idMappings(userns),
+    });
   return own;
 }
 

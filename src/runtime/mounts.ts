@@ -1,6 +1,7 @@
 // A container's mounts and block devices, from its spec and what the volume code has made ready.
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { MountPropagation, type Device, type ImageSpec, type Mount } from '../cri/gen/cri.ts';
+import { absolutePath } from '../core/paths.ts';
 import type { Container, VolumeMount } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
@@ -48,7 +49,7 @@ export function volumeMounts(input: MountInput, facts: MountFacts): Partially<Mo
   return (input.container.volumeMounts ?? []).map((mount, index) => {
     const image = input.images.get(mount.name);
     const base = {
-      containerPath: absolute(mount.mountPath),
+      containerPath: isAbsolute(mount.mountPath) ? mount.mountPath : absolutePath(mount.mountPath),
       propagation: propagationOf(mount),
       recursiveReadOnly: recursiveReadOnly(mount, facts),
       ...idMappings(input.userns),
@@ -68,8 +69,6 @@ export function volumeMounts(input: MountInput, facts: MountFacts): Partially<Mo
     };
   });
 }
-
-const absolute = (path: string): string => (isAbsolute(path) ? path : join('/', path));
 
 export const idMappings = (userns: UserNamespaceMapping | undefined): Partially<Mount> =>
   userns === undefined ? {} : { uidMappings: userns.uids, gidMappings: userns.gids };

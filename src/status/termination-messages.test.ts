@@ -44,6 +44,11 @@ async function messageIn(file: string, more: Partial<ObservedContainer> = {}, po
 }
 
 describe('termination messages', () => {
+  it('of a file whose path is not written from the root', async () => {
+    const annotations = { 'io.kubernetes.container.terminationMessagePath': 'dev//termination-log' };
+    assert.equal(await messageIn('plain', { annotations }), 'said');
+  });
+
   for (const [what, file, expected] of [
     ['what was written', 'plain', 'said'],
     ['the end of it when it is long', 'long', `${'x'.repeat(4093)}end`],

@@ -1,6 +1,7 @@
 // What a container left behind when it ended: the tail of its termination message file, or of its log. Read once per
 // container, in the background of the worker, and remembered until the container or its pod is gone.
 import type { ContainerId, PodUid } from '../core/ids.ts';
+import { absolutePath } from '../core/paths.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import { messageOf } from '../lib/errors.ts';
 
@@ -46,7 +47,7 @@ export class TerminationMessages {
 
   async #read(container: ObservedContainer): Promise<string> {
     const inContainer = container.annotations[PATH];
-    const mount = container.mounts.find((m) => m.containerPath === inContainer);
+    const mount = inContainer ? container.mounts.find((m) => m.containerPath === absolutePath(inContainer)) : undefined;
     const fromFile = mount === undefined ? '' : await this.#fileTail(mount.hostPath);
     if (fromFile !== '') return fromFile;
     const wantsLog = container.annotations[POLICY] === 'FallbackToLogsOnError' && container.exitCode !== 0;
