@@ -122,7 +122,7 @@ test('SIGHUP applies what can change and keeps the old configuration when the ne
   assert.equal(await life.code, 0);
 });
 
-test('the lock file is held while the kubelet runs, and contention ends it', { timeout: 10_000 }, async () => {
+test('the lock file is held while the kubelet runs, and contention ends it', { timeout: 60_000 }, async () => {
   writeConfig('');
   const lock = join(dir, 'lock');
   const taken = (): boolean => spawnSync('flock', ['--nonblock', lock, 'true']).status === 1;

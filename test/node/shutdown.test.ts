@@ -1,7 +1,7 @@
 // The machine goes down under a whole kubelet, with a stand-in for logind on a real message bus: pods end from low to high
 // priority while the shutdown is held up, then it may go on.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import { FakeLogind } from '../fakes/fake-systemd.ts';
@@ -31,7 +31,7 @@ it('pods end in order while the shutdown waits', { skip: noMessageBus }, async (
   const ends = join(machine.dir, 'ends');
   mkdirSync(ends);
   const writePod = (name: string, priority: number): void => {
-    const command = `trap 'echo ${name} asked >> /ends/log; sleep 1; echo ${name} ended >> /ends/log; exit 0' TERM; while :; do sleep 1000 & wait $!; done`;
+    const command = `trap 'echo ${name} asked >> /ends/log; sleep 1; echo ${name} ended >> /ends/log; exit 0' TERM; touch /ends/${name}; while :; do sleep 1000 & wait $!; done`;
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -57,6 +57,7 @@ it('pods end in order while the shutdown waits', { skip: noMessageBus }, async (
   const program = machine.start([], { DBUS_SYSTEM_BUS_ADDRESS: bus.address });
   for (const name of ['ordinary', 'critical'])
     await program.says(new RegExp(`about="${name}-n1" type="Normal" reason="Started"`));
+  await until('both listen', () => ['ordinary', 'critical'].every((name) => existsSync(join(ends, name))));
   await until('the shutdown is held up', () => logind.inhibitors === 1);
 
   logind.announce(true);

@@ -2,7 +2,7 @@
 // used in other tests while it passes this.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
 import {
   ContainerEventType,
@@ -16,7 +16,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { isFault } from '../../../src/lib/errors.ts';
 import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
 import { barePodLabels, bareSandboxConfig } from '../../harness/pods.ts';
-import { timePasses, until } from '../../harness/until.ts';
+import { until } from '../../harness/until.ts';
 
 export type RuntimeUnderTest = {
   readonly root: string;
@@ -125,7 +125,7 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
 
   it('takes a container from created over running to exited, and keeps what it was given', async () => {
     const pod = await sandbox('life');
-    const id = await create(pod, 'c', ['sh', '-c', 'sleep 0.3; exit 3']);
+    const id = await create(pod, 'c', ['sh', '-c', 'sleep 2; exit 3']);
     assert.equal(await stateOf(id), CONTAINER_CREATED);
     await on.runtime.startContainer({ containerId: id }, signal);
     const running = await statusOf(id);
@@ -161,9 +161,10 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
 
   it('stops with SIGTERM at once, with SIGKILL after the grace period, and twice without harm', async () => {
     const pod = await sandbox('stops');
-    const polite = await start(pod, 'polite', ['sh', '-c', "trap 'exit 0' TERM; sleep 1000 & wait"]);
+    const polite = await start(pod, 'polite', ['sh', '-c', "trap 'exit 0' TERM; echo ready; sleep 1000 & wait"]);
     const deaf = await start(pod, 'deaf', ['sleep', '1000']);
-    await timePasses(100, 'another instant');
+    const { logPath } = await statusOf(polite);
+    await until('it listens', () => readFileSync(logPath, 'utf8').includes('ready'));
     const timed = async (containerId: string, timeout: number): Promise<number> => {
       const begun = systemClock.monotonic();
       await on.runtime.stopContainer({ containerId, timeout }, signal);
@@ -289,8 +290,13 @@ export function criContract(open: () => Promise<RuntimeUnderTest>, options: Cont
     const seen: ContainerEventResponse[] = [];
     const stop = new AbortController();
     const stream = on.runtime.containerEvents((e) => seen.push(e), stop.signal);
-    await timePasses(200, 'another instant');
     const pod = await sandbox('tells');
+    let attempt = 0;
+    // No answer says that the stream is open; the first event does.
+    await until('events flow', async () => {
+      await on.runtime.startContainer({ containerId: await create(pod, 'first', ['true'], attempt++) }, signal);
+      return seen.length > 0;
+    });
     const id = await start(pod, 'c', ['sh', '-c', 'sleep 0.2; exit 5']);
     const has = (type: ContainerEventType): Promise<boolean> =>
       Promise.resolve(seen.some((e) => e.containerId === id && e.containerEventType === type));

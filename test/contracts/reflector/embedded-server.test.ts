@@ -97,7 +97,7 @@ describe('on the embedded API server', () => {
   const recorder = (): ApiEventRecorder =>
     new ApiEventRecorder({ client: node.events, clock, log }, { nodeName: NAME });
 
-  it('the node registers, becomes Ready in well under a second, gets lease and CSINode', async () => {
+  it('the node registers, becomes Ready long before its next report is due, gets lease and CSINode', async () => {
     const watch = new Reflector(
       { client: node.main, clock, log },
       { name: 'node', resource: NODES, fieldSelector: `metadata.name=${NAME}` },
@@ -119,7 +119,7 @@ describe('on the embedded API server', () => {
       const got = await admin.main.get(NODES, { name: NAME }, signal);
       return got.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True' ? got : undefined;
     });
-    assert.ok(Date.now() - from < 1500, `${Date.now() - from} ms`);
+    assert.ok(Date.now() - from < options.updateMs, `${Date.now() - from} ms`);
     assert.equal(ready.metadata.labels?.['zone'], 'z');
     assert.equal(ready.status?.nodeInfo?.kubeletVersion, 'v1.36.4');
     const csiNode = await admin.main.get(CSI_NODES, { name: NAME }, signal);
