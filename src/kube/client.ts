@@ -15,8 +15,22 @@ import { readWatch, type WatchEvent } from './watch.ts';
 
 export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly preconditions?: { readonly uid: string } };
 
-/** Told about every finished exchange; `code` is `<error>` without an answer. */
-export type RequestObserver = (call: { method: string; verb: string; code: string; host: string; ms: number }) => void;
+/** A finished exchange, or a watch that began. */
+export type FinishedCall = {
+  readonly method: string;
+  /** `<error>` without an answer. */
+  readonly code: string;
+  readonly host: string;
+  /** Not of a watch: it has neither an end nor a size. */
+  readonly exchange?: {
+    readonly ms: number;
+    /** For its turn, before that. */
+    readonly waitedMs: number;
+    readonly sentBytes: number;
+    readonly receivedBytes: number;
+  };
+};
+export type RequestObserver = (call: FinishedCall) => void;
 
 /** Told when an exchange begins; the answer is called when it is over. */
 export type CallObserver = (call: string) => (ok: boolean) => void;
@@ -108,7 +122,6 @@ export class KubeClient {
     const { clock, limiter, transport } = this.#deps;
     const target = targetOf(resource, { ...where, query: { ...where.query, watch: true } });
     await limiter.take(signal);
-    const from = clock.monotonic();
     // The deadline covers only the response's head, so the signal of the exchange itself is ours.
     const own = new AbortController();
     const up = (): void => own.abort(signal.reason);
@@ -121,7 +134,7 @@ export class KubeClient {
       const stream = this.#o.optionalWatches === true ? 'optional' : 'required';
       const reply = await transport.send({ method: 'GET', target, stream }, own.signal);
       head.cancel();
-      this.#seen('GET', 'WATCH', reply.status, from);
+      this.#seen('GET', reply.status);
       if (reply.status === 401) transport.refused();
       await requireSuccess('GET', target, reply, own.signal);
       yield* readWatch<T>(clock, reply.body, resource.plural, idleMs, own.signal);
@@ -152,9 +165,9 @@ export class KubeClient {
     const { clock, limiter, transport } = this.#deps;
     const timeoutMs = this.#o.timeoutMs ?? TIMEOUT_MS;
     for (let attempt = 0; ; attempt++) {
-      await limiter.take(signal);
+      const waitedMs = await limiter.take(signal);
       try {
-        return await withDeadline(clock, signal, timeoutMs, (s) => this.#once(request, verb, s));
+        return await withDeadline(clock, signal, timeoutMs, (s) => this.#once(request, verb, waitedMs, s));
       } catch (err) {
         if (signal.aborted) throw err;
         const unauthorized = isFault(err, 'denied') && err.detail['status'] === 401;
@@ -168,26 +181,31 @@ export class KubeClient {
     }
   }
 
-  async #once(request: HttpRequest, verb: string, signal: AbortSignal): Promise<Buffer> {
-    const from = this.#deps.clock.monotonic();
+  async #once(request: HttpRequest, verb: string, waitedMs: number, signal: AbortSignal): Promise<Buffer> {
+    const { clock } = this.#deps;
+    const from = clock.monotonic();
     const end = this.#deps.begin?.(`${verb} ${pathOf(request)}`);
     let code: number | undefined;
+    let receivedBytes = 0;
     try {
       const { lane } = this.#o;
       const reply = await this.#deps.transport.send(lane === undefined ? request : { ...request, lane }, signal);
       code = reply.status;
       await requireSuccess(request.method, request.target, reply, signal);
-      return await bodyOf(request, reply.body, MAX_BODY_BYTES, signal);
+      const body = await bodyOf(request, reply.body, MAX_BODY_BYTES, signal);
+      receivedBytes = body.length;
+      return body;
     } finally {
       end?.(code !== undefined && code < 500);
-      this.#seen(request.method, verb, code, from);
+      const sentBytes = Buffer.byteLength(request.body ?? '');
+      this.#seen(request.method, code, { ms: clock.monotonic() - from, waitedMs, sentBytes, receivedBytes });
     }
   }
 
-  #seen(method: string, verb: string, code: number | undefined, from: number): void {
-    const { clock, observe, transport } = this.#deps;
-    const ms = clock.monotonic() - from;
-    observe?.({ method, verb, code: code === undefined ? '<error>' : String(code), host: transport.host, ms });
+  #seen(method: string, code: number | undefined, exchange?: FinishedCall['exchange']): void {
+    const { observe, transport } = this.#deps;
+    const call = { method, code: code === undefined ? '<error>' : String(code), host: transport.host };
+    observe?.(exchange === undefined ? call : { ...call, exchange });
   }
 }
 

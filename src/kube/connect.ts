@@ -71,6 +71,8 @@ export function connectApi(deps: ConnectDeps, access: ClusterAccess, o: ConnectO
   };
 }
 
+/** 64 bytes to 16 MiB. */
+const SIZE_BUCKETS = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 function requestMetrics(metrics: Registry): RequestObserver {
@@ -85,8 +87,27 @@ function requestMetrics(metrics: Registry): RequestObserver {
     ['host', 'verb'],
     DURATION_BUCKETS,
   );
-  return ({ method, verb, code, host, ms }) => {
+  const waited = metrics.histogram(
+    'rest_client_rate_limiter_duration_seconds',
+    'Client side rate limiter latency in seconds. Broken down by verb, and host.',
+    ['host', 'verb'],
+    DURATION_BUCKETS,
+  );
+  const [sent, received] = (['request', 'response'] as const).map((what) =>
+    metrics.histogram(
+      `rest_client_${what}_size_bytes`,
+      `${what === 'request' ? 'Request' : 'Response'} size in bytes. Broken down by verb and host.`,
+      ['host', 'verb'],
+      SIZE_BUCKETS,
+    ),
+  );
+  return ({ method, code, host, exchange }) => {
     total.inc({ code, host, method });
-    duration.observe(ms / 1000, { host, verb });
+    if (exchange === undefined) return;
+    const labels = { host, verb: method };
+    duration.observe(exchange.ms / 1000, labels);
+    waited.observe(exchange.waitedMs / 1000, labels);
+    sent?.observe(exchange.sentBytes, labels);
+    received?.observe(exchange.receivedBytes, labels);
   };
 }
