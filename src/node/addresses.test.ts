@@ -71,6 +71,7 @@ describe('parseNodeIps', () => {
     assert.deepEqual(parseNodeIps(''), []);
     assert.deepEqual(parseNodeIps('10.0.0.1, fd00::1'), ['10.0.0.1', 'fd00::1']);
     assert.deepEqual(parseNodeIps('x,10.0.0.1'), ['10.0.0.1']);
+    assert.deepEqual(parseNodeIps('FD00:0:0:0:0::1'), ['fd00::1'], 'as the interfaces show it');
     assert.throws(() => parseNodeIps('10.0.0.1,10.0.0.2'), /bad --node-ip "10.0.0.1,10.0.0.2"/);
     assert.throws(() => parseNodeIps('0.0.0.0,fd00::1'), /dual-stack/);
   });

@@ -1,6 +1,6 @@
 // Which addresses the node has. The choice is pure; reading interfaces, routes and names is at the end.
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, SocketAddress } from 'node:net';
 import type { NodeAddress } from '../core/node.ts';
 import { interfaceAddresses } from '../host/interface-addresses.ts';
 import { kernelFiles } from '../host/kernel-files.ts';
@@ -89,10 +89,14 @@ function primaryIp(hostname: string, wanted: string | undefined, network: HostNe
   return found;
 }
 
+/** `FD00:0:0::1` is the `fd00::1` that an interface shows. */
+const canonicalIp = (ip: string): string =>
+  isIP(ip) === 6 ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip;
+
 /** `--node-ip` as a list. Entries that are no IP are ignored, as upstream does. */
 export function parseNodeIps(flag: string): readonly string[] {
   const entries = flag.split(',').map((ip) => ip.trim());
-  const ips = entries.filter((ip) => isIP(ip) !== 0);
+  const ips = entries.filter((ip) => isIP(ip) !== 0).map(canonicalIp);
   const dual = ips.length === 2 && familyOf(ips[0] ?? '') !== familyOf(ips[1] ?? '');
   if (ips.length > 2 || (ips.length === 2 && !dual)) {
     throw new KubeletError(

@@ -50,6 +50,30 @@ describe('NetworkRules', () => {
     assert.equal(tables.changes.length, count);
   });
 
+  it('looks at every rule when it starts, whatever an earlier process has left', async () => {
+    const tables = new FakeTables();
+    await open(tables).sync(signal);
+    tables.rules.length = 0;
+    tables.changes.length = 0;
+    await open(tables).sync(signal);
+    assert.deepEqual(
+      tables.changes.map((c) => c.slice(0, 31)),
+      ['-A iptables filter KUBE-FIREWAL', '-I iptables filter OUTPUT -j KU', '-I iptables filter INPUT -j KUB'],
+    );
+  });
+
+  it('goes on after a failure to make again what it made before', async () => {
+    const tables = new FakeTables();
+    const rules = open(tables);
+    await rules.sync(signal);
+    tables.chains.clear();
+    tables.broken = true;
+    await rules.sync(signal);
+    tables.broken = false;
+    await rules.sync(signal);
+    assert.ok(tables.chains.has('iptables mangle KUBE-KUBELET-CANARY'));
+  });
+
   it('makes them again after a flush, and only what is missing', async () => {
     const tables = new FakeTables();
     const rules = open(tables);

@@ -31,6 +31,8 @@ export class NetworkRules implements Runnable {
   readonly #deps: NetworkRulesDeps;
   /** Families that have no iptables here, told once. */
   readonly #missing = new Set<string>();
+  /** Families whose rules were made by this process. */
+  readonly #made = new Set<string>();
 
   constructor(deps: NetworkRulesDeps) {
     this.#deps = deps;
@@ -49,18 +51,21 @@ export class NetworkRules implements Runnable {
         await this.#syncFamily(program, signal);
       } catch (err) {
         signal.throwIfAborted();
-        this.#missing.add(program);
+        // What could be made before can be made again, once whoever holds the lock has let go of it.
+        if (!this.#made.has(program)) this.#missing.add(program);
         this.#deps.log.info('no iptables rules for this IP family', { program, reason: messageOf(err) });
       }
     }
   }
 
   async #syncFamily(program: string, signal: AbortSignal): Promise<void> {
-    const canaryLost = !(await this.#succeeds(program, ['-t', 'mangle', '-S', CANARY, '1'], signal));
-    if (!canaryLost) return;
+    const hasCanary = await this.#succeeds(program, ['-t', 'mangle', '-S', CANARY, '1'], signal);
+    // One that an earlier process left tells nothing of single rules that were lost since.
+    if (hasCanary && this.#made.has(program)) return;
     await this.#chain(program, 'mangle', HINT, signal);
     if (program === 'iptables') await this.#firewall(program, signal);
     for (const table of TABLES) await this.#chain(program, table, CANARY, signal);
+    this.#made.add(program);
   }
 
   async #firewall(program: string, signal: AbortSignal): Promise<void> {
