@@ -32,6 +32,7 @@ const SOUND: MachineFacts = {
   },
   cni: { configurations: ['10-x.conflist'], plugins: 12 },
   clock: { synchronized: true, notBeforeMs: NOW - DAY },
+  sharesMounts: true,
   disks: [{ what: 'kubelet', path: '/var/lib/kubelet', freePercent: 40, freeBytes: 40e9, freeInodesPercent: 90 }],
   certificates: [
     { what: 'the client certificate', path: '/pki/c.pem', notBeforeMs: NOW - DAY, notAfterMs: NOW + 300 * DAY },
@@ -72,6 +73,7 @@ const ROWS: readonly (readonly [Level, string, Partial<MachineFacts>, RegExp])[]
   ['warning', 'cgroups', runtime({ cgroupDriver: 'cgroupfs' }), /both manage cgroups/],
   ['failure', 'kernel modules', { filesystems: ['ext4'] }, /no overlay/],
   ['warning', 'kernel modules', { sysctls: withoutBridge }, /br_netfilter is not loaded/],
+  ['warning', 'mounts', { sharesMounts: false }, /private mount/],
   ['failure', 'sysctls', sysctl('net.ipv4.ip_forward', '0'), /pods reach nothing/],
   ['warning', 'sysctls', sysctl('net.bridge.bridge-nf-call-iptables', '0'), /is 0/],
   ['warning', 'sysctls', sysctl('fs.inotify.max_user_instances', '128'), /is 128/],

@@ -246,6 +246,17 @@ const clock: Check = ({ nowMs, clock: { synchronized, notBeforeMs } }) => {
   return [ok('clock', synchronized === true ? 'synchronized' : 'plausible')];
 };
 
+const mounts: Check = ({ sharesMounts }) =>
+  sharesMounts === false
+    ? [
+        warning(
+          'mounts',
+          "the kubelet's directory is on a private mount: volume drivers in pods cannot show their mounts to others",
+          'mount --make-rshared /, and again with every start of the machine.',
+        ),
+      ]
+    : [];
+
 const LOW_PERCENT = 15;
 const FULL_PERCENT = 5;
 
@@ -327,6 +338,7 @@ const CHECKS: readonly Check[] = [
   runtime,
   cni,
   clock,
+  mounts,
   disks,
   certificates,
   capacity,

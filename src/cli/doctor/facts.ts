@@ -46,6 +46,8 @@ export type MachineFacts = {
     /** When this program was built or installed: the time cannot be before that. */
     readonly notBeforeMs: number;
   };
+  /** Whether mounts made below the kubelet's directory show in containers that run; undefined where nobody knows. */
+  readonly sharesMounts: boolean | undefined;
   readonly disks: readonly FilesystemFacts[];
   readonly certificates: readonly CertificateFacts[];
   readonly systemd: boolean;

@@ -5,6 +5,7 @@ import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/prom
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { openCri, readCgroupDriver, validateCri } from '../../cri/connection.ts';
+import { readMountTable } from '../../host/mounts/mount-table.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { withDeadline } from '../../lib/abort.ts';
@@ -54,6 +55,7 @@ export async function gather(clock: Clock, options: GatherOptions, signal: Abort
     runtime,
     cni,
     clock: { synchronized, notBeforeMs: await installedMs() },
+    sharesMounts: await sharesMounts(rootDir),
     disks,
     certificates,
     systemd: await exists('/run/systemd/system'),
@@ -74,6 +76,12 @@ const exists = (path: string): Promise<boolean> =>
 const names = (path: string): Promise<readonly string[]> => readdir(path).catch(() => []);
 const lines = (content: string | undefined): readonly string[] => (content ?? '').split('\n').filter((l) => l !== '');
 const firstWord = (line: string): string => line.split(/\s+/, 1)[0] ?? '';
+
+const sharesMounts = (path: string): Promise<boolean | undefined> =>
+  readMountTable().then(
+    (table) => table.holding(path)?.shared,
+    () => undefined,
+  );
 
 async function cgroupFacts(): Promise<MachineFacts['cgroup']> {
   const controllers = await text(join(CGROUP, 'cgroup.controllers'));
