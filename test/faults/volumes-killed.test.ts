@@ -130,7 +130,7 @@ describe(`volumes while the kubelet is killed ${KILLS} times (seed ${SEED})`, ()
       assert.deepEqual(readdirSync(podsDir()).sort(), [...wanted.values()].sort());
       return true;
     };
-    await until(`all is as wanted ${when}`, check, 40_000).catch((err: unknown) => {
+    await until(`all is as wanted ${when}`, check, 120_000).catch((err: unknown) => {
       throw new Error(`${String(err)}\n${JSON.stringify(seen, undefined, 1)}`);
     });
     for (const [name, uid] of wanted)
