@@ -47,6 +47,12 @@ export function checkPredicates(pod: Pod, others: readonly Pod[], node: Node | u
   return rejection === undefined ? { ok: true, victims: [] } : { ok: false, ...rejection };
 }
 
+/** What keeps a pod that is here already from what it asks for now. */
+export function resizeMisfit(pod: Pod, others: readonly Pod[], node: Node): Rejection | undefined {
+  const misfit = misfitOf(pod, others, node);
+  return isCriticalPod(pod) ? (firstFailed(misfit) ?? firstShort(misfit)) : (firstShort(misfit) ?? firstFailed(misfit));
+}
+
 const firstShort = ({ shortages: [first] }: Misfit): Rejection | undefined =>
   first === undefined ? undefined : { reason: `OutOf${first.resource}`, message: shortageMessage(first) };
 

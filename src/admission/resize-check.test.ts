@@ -29,12 +29,29 @@ test('now, later, never', () => {
       {},
       "Deferred Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
     ],
-    [pod({ cpu: '5' }), [], {}, "Infeasible Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000"],
+    [
+      pod({ cpu: '5' }),
+      [],
+      {},
+      "Deferred Node didn't have enough resource: cpu, requested: 5000, used: 0, capacity: 4000",
+    ],
     [
       pod({ cpu: '5', memory: '4500Mi' }),
       [],
       {},
-      "Infeasible Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+      "Deferred Node didn't have enough resource: cpu, requested: 5000, used: 0, capacity: 4000",
+    ],
+    [
+      pod({ memory: '4500Mi' }),
+      [pod({ memory: '1Gi' })],
+      {},
+      "Deferred Node didn't have enough resource: memory, requested: 4718592000, used: 1073741824, capacity: 4294967296",
+    ],
+    [
+      { ...pod({ cpu: '2' }), spec: { ...pod({ cpu: '2' }).spec, nodeSelector: { disk: 'ssd' } } },
+      [],
+      {},
+      "Deferred Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     ],
     [
       pod({ memory: '2Gi' }),
@@ -65,6 +82,11 @@ test('now, later, never', () => {
   }
 });
 
+test('events name what is short', () => {
+  const verdict = checkResize(pod({ cpu: '5' }), pod({}), [], NODE, OPTIONS);
+  assert.equal(!verdict.ok && verdict.cause, 'OutOfcpu');
+});
+
 test('resources of the pod as a whole', () => {
   const whole = (amounts: Record<string, string>): Pod => ({
     metadata: { name: 'p' },
@@ -80,7 +102,7 @@ test('resources of the pod as a whole', () => {
     [
       { cpu: '5', memory: '1Gi' },
       {},
-      "Infeasible Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+      "Deferred Node didn't have enough resource: cpu, requested: 5000, used: 2000, capacity: 4000",
     ],
     [
       { cpu: '2', memory: '1Gi' },

@@ -2,10 +2,10 @@
 import type { Environment } from '../config/environment.ts';
 import type { Node } from '../core/node.ts';
 import type { Container, Pod } from '../core/pod.ts';
-import { differingResources, podRequests, resourcesOf } from '../core/pod-resources.ts';
+import { differingResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { quantity } from '../core/quantity.ts';
-import { amountOf, shortageMessage, shortagesOf } from './node-fit.ts';
+import { resizeMisfit } from './predicates.ts';
 
 export type ResizeVerdict =
   | { readonly ok: true }
@@ -13,6 +13,8 @@ export type ResizeVerdict =
       readonly ok: false;
       readonly reason: 'Deferred' | 'Infeasible';
       readonly message: string;
+      /** As events name the reason, where that says more. */
+      readonly cause?: string;
       /** As metrics name the reason. */
       readonly detail?: string;
     };
@@ -38,10 +40,12 @@ export function checkResize(
   node: Node,
   o: ResizeOptions,
 ): ResizeVerdict {
-  const never = impossible(pod, granted, node, o);
+  const never = impossible(pod, granted, o);
   if (never !== undefined) return { ok: false, reason: 'Infeasible', ...never };
-  const [shortage] = shortagesOf(pod, others, node);
-  return shortage === undefined ? { ok: true } : { ok: false, reason: 'Deferred', message: shortageMessage(shortage) };
+  // More than the node has is also only too much for now: nodes can grow.
+  const misfit = resizeMisfit(pod, others, node);
+  if (misfit === undefined) return { ok: true };
+  return { ok: false, reason: 'Deferred', message: misfit.message, cause: misfit.reason };
 }
 
 /** The check for every pod of this node; before the node is known resizes wait. */
@@ -72,7 +76,7 @@ export const configuredResizeChecks = (
 
 type Impossible = { readonly message: string; readonly detail?: string };
 
-function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): Impossible | undefined {
+function impossible(pod: Pod, granted: Pod, o: ResizeOptions): Impossible | undefined {
   if (changesSwap(pod, granted, o.usesSwap))
     return { message: 'In-place resize of containers with swap is not supported.', detail: 'swap_limitation' };
   if (!o.podLevel && differingResources(pod.spec.resources, granted.spec.resources).length > 0)
@@ -91,13 +95,6 @@ function impossible(pod: Pod, granted: Pod, node: Node, o: ResizeOptions): Impos
         message: 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
         detail: 'guaranteed_pod_memory_manager_static_policy',
       };
-  }
-  const requests = podRequests(pod);
-  const allocatable = resourcesOf(node.status?.allocatable);
-  for (const name of ['memory', 'cpu']) {
-    const [requested, capacity] = [amountOf(requests, name), amountOf(allocatable, name)];
-    if (requested > capacity)
-      return { message: `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}` };
   }
   return undefined;
 }

@@ -94,6 +94,7 @@ function rig(initial: Pod[]) {
   const pods = new Map(initial.map((p) => [p.metadata.name, p]));
   const granted = new Map(initial.map((p) => [p.metadata.name, allocationOf(p)]));
   const log: string[] = [];
+  let asked = 0;
   const allocations = {
     allocated: (p: Pod) => withAllocation(p, granted.get(p.metadata.name)),
     isResized: (p: Pod) => differs(p, granted.get(p.metadata.name)),
@@ -103,9 +104,11 @@ function rig(initial: Pod[]) {
     allocations,
     active: () => [...pods.values()],
     check: (p, others) => {
+      asked++;
       if (milli(p) > CAPACITY) return { ok: false, reason: 'Infeasible', message: 'never' };
       const used = others.reduce((sum, o) => sum + milli(o), 0);
-      return milli(p) + used > CAPACITY ? { ok: false, reason: 'Deferred', message: 'later' } : { ok: true };
+      const later = { ok: false, reason: 'Deferred', message: `later, ${used} used`, cause: 'OutOfcpu' } as const;
+      return milli(p) + used > CAPACITY ? later : { ok: true };
     },
     wake: (uid) => log.push(`wake ${uid}`),
     events: {
@@ -122,7 +125,7 @@ function rig(initial: Pod[]) {
     resizes.offer(p, before);
   };
   const allocated = (name: string): number => milli(allocations.allocated(pods.get(name)!));
-  return { clock, registry, resizes, pods, set, allocated, take: () => log.splice(0) };
+  return { clock, registry, resizes, pods, set, allocated, take: () => log.splice(0), asked: () => asked };
 }
 
 test('a pod whose resources make no sense costs nobody else a resize', () => {
@@ -149,7 +152,10 @@ test('a resize that fits is granted at once, then carried out', () => {
 test('one that does not fit waits until something is freed', () => {
   const r = rig([pod('a', '1'), pod('b', '1')]);
   r.set(pod('a', '1500m', {}, 2));
-  assert.match(r.take().join(), /ResizeDeferred Pod resize Deferred: .*"generation":2,"error":"later"\},wake a/);
+  assert.match(
+    r.take().join(),
+    /ResizeDeferred Pod resize OutOfcpu: .*"generation":2,"error":"later, 1000 used"\},wake a/,
+  );
   assert.deepEqual(r.resizes.conditionsOf(podUid('a')), [
     {
       type: 'PodResizePending',
@@ -158,11 +164,16 @@ test('one that does not fit waits until something is freed', () => {
       lastProbeTime: null,
       lastTransitionTime: '2026-01-01T00:00:00Z',
       reason: 'Deferred',
-      message: 'later',
+      message: 'later, 1000 used',
     },
   ]);
   r.resizes.retry('pods_removed');
   assert.deepEqual(r.take(), [], 'told once');
+  r.pods.set('c', pod('c', '100m'));
+  r.resizes.retry('periodic_retry');
+  assert.deepEqual(r.take(), ['wake a'], 'another figure is shown, and no other event sent');
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.message, 'later, 1100 used');
+  r.pods.delete('c');
   assert.equal(r.allocated('a'), 1000);
   r.pods.delete('b');
   r.resizes.retry('pods_removed');
@@ -173,6 +184,9 @@ test('one that never fits says so, and is forgotten when taken back', () => {
   const r = rig([pod('a', '1')]);
   r.set(pod('a', '64', {}, 2));
   assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Infeasible');
+  assert.equal(r.asked(), 1);
+  r.resizes.retry('periodic_retry');
+  assert.equal(r.asked(), 1, 'asked once');
   r.set(pod('a', '1', {}, 3));
   assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
 });

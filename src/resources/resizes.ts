@@ -21,6 +21,8 @@ type ResizeVerdict =
       readonly ok: false;
       readonly reason: 'Deferred' | 'Infeasible';
       readonly message: string;
+      /** As events name the reason, where that says more. */
+      readonly cause?: string;
       /** As metrics name the reason. */
       readonly detail?: string;
     };
@@ -156,11 +158,15 @@ export class Resizes implements Runnable {
   #try(pod: Pod, pods: readonly Pod[], trigger: RetryTrigger): void {
     const { allocations, check, wake, metrics, log } = this.#deps;
     const uid = uidOf(pod);
+    const known = this.#waiting.get(uid);
+    const generation = generationOf(pod);
+    // What can never be is asked once.
+    if (known?.reason === 'Infeasible' && generation > 0 && known.generation === generation) return;
     const others = pods.filter((p) => uidOf(p) !== uid).map((p) => allocations.allocated(p));
     const verdict = check(pod, others);
     if (!verdict.ok && verdict.detail !== undefined) metrics.infeasible(verdict.detail);
     if (verdict.ok) {
-      if (this.#waiting.get(uid)?.reason === 'Deferred') metrics.acceptedLate(trigger);
+      if (known?.reason === 'Deferred') metrics.acceptedLate(trigger);
       allocations.grant(pod);
       this.#waiting.delete(uid);
       log.info('resize granted', { pod: podKey(pod) });
@@ -168,13 +174,19 @@ export class Resizes implements Runnable {
       wake(uid);
       return;
     }
-    const known = this.#waiting.get(uid);
-    const generation = generationOf(pod);
-    if (known?.reason === verdict.reason && known.message === verdict.message && known.generation === generation)
-      return;
+    const isTold = known?.reason === verdict.reason && known.generation === generation;
+    if (isTold && known.message === verdict.message) return;
     const sinceMs = known?.reason === verdict.reason ? known.sinceMs : this.#deps.clock.now();
     this.#waiting.set(uid, { reason: verdict.reason, message: verdict.message, generation, sinceMs });
-    this.#tell(pod, generation, 'Warning', `Resize${verdict.reason}`, verdict.reason, verdict.message);
+    if (!isTold)
+      this.#tell(
+        pod,
+        generation,
+        'Warning',
+        `Resize${verdict.reason}`,
+        verdict.cause ?? verdict.reason,
+        verdict.message,
+      );
     wake(uid);
   }
 

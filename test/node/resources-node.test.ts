@@ -187,8 +187,8 @@ test('the limits of a pod as a whole change in place, through a refusal and a cr
     return resizeCondition(pod, 'PodResizePending')?.observedGeneration === 3 && pod;
   });
   const { reason, message } = resizeCondition(refused, 'PodResizePending') ?? {};
-  assert.equal(reason, 'Infeasible');
-  assert.match(message ?? '', /^Node didn't have enough capacity: cpu, requested: 9000000, capacity: \d+$/);
+  assert.equal(reason, 'Deferred');
+  assert.match(message ?? '', /^Node didn't have enough resource: cpu, requested: 9000000, used: \d+, capacity: \d+$/);
   assert.deepEqual(refused.status?.allocatedResources, { cpu: '400m', memory: '64Mi' });
   // The memory shrinks, then the runtime is out of reach for the processor time, and the kubelet dies.
   node.cri.inject({ verb: 'UpdateContainerResources', fault: { do: 'hang' }, when: isSecondUpdate() });
@@ -212,7 +212,7 @@ test('the limits of a pod as a whole change in place, through a refusal and a cr
   await until('the events are there', async () => {
     const { items } = await node.client.list(EVENTS, { namespace: NAMESPACE, query }, signal);
     const seen = new Set(items.map((e) => e.reason).filter((r) => r?.startsWith('Resize')));
-    return isDeepStrictEqual(seen, new Set(['ResizeStarted', 'ResizeCompleted', 'ResizeInfeasible']));
+    return isDeepStrictEqual(seen, new Set(['ResizeStarted', 'ResizeCompleted', 'ResizeDeferred']));
   });
 });
 
