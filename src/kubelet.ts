@@ -166,7 +166,7 @@ async function buildNode(
   const nodeChanged = (): void => cluster.nodeChanged();
   const sharedDeps = { cluster, alive: () => life.changes.unfinished(), sourcesReady, wake, nodeChanged };
   const managers = await buildManagers(base, edge, sharedDeps);
-  const resizing = await buildResizing({ base, edge, cluster, cgroups: managers.cgroups, active, wake });
+  const resizing = await buildResizing({ base, edge, cluster, cgroups: managers.cgroups, active, wake, ...condition });
   const runtimeDeps = { cluster, volumes, images, managers, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = createProbes(base, {

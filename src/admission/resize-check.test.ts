@@ -13,6 +13,8 @@ const OPTIONS: ResizeOptions = {
   resizeExclusiveMemory: false,
   usesSwap: () => false,
   podLevel: true,
+  pressures: () => [],
+  shuttingDown: () => false,
 };
 const pod = (requests: Record<string, string>, limits: Record<string, string> = {}): Pod => ({
   metadata: { name: 'p' },
@@ -53,6 +55,14 @@ test('now, later, never', () => {
       {},
       "Deferred Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     ],
+    [
+      pod({ cpu: '2' }),
+      [],
+      { pressures: () => ['DiskPressure'], shuttingDown: () => true },
+      'Deferred The node had condition: [DiskPressure]. ',
+    ],
+    [pod({ cpu: '2' }), [], { pressures: () => ['MemoryPressure'] }, 'ok'],
+    [pod({ cpu: '2' }), [], { shuttingDown: () => true }, 'Deferred Pod was rejected as the node is shutting down.'],
     [
       pod({ memory: '2Gi' }),
       [],
@@ -131,7 +141,7 @@ test('the managers and gates that are configured count', () => {
   ];
   const granted = pod({ cpu: '2', memory: '1Gi' }, { cpu: '2', memory: '1Gi' });
   for (const [otherwise, node, expected] of rows) {
-    const known = { node: () => node, allocated: () => granted, usesSwap: () => false };
+    const known = { ...OPTIONS, node: () => node, allocated: () => granted };
     const verdict = configuredResizeChecks(environmentOf(otherwise), known)(pod(full, full), []);
     assert.equal(verdict.ok ? 'ok' : `${verdict.reason} ${verdict.message}`, expected);
   }

@@ -5,6 +5,8 @@ import type { Container, Pod } from '../core/pod.ts';
 import { differingResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { quantity } from '../core/quantity.ts';
+import { checkEvictionConditions } from './eviction-conditions.ts';
+import { checkShutdown } from './node-shutdown.ts';
 import { resizeMisfit } from './predicates.ts';
 
 export type ResizeVerdict =
@@ -30,6 +32,9 @@ export type ResizeOptions = {
   readonly usesSwap: (pod: Pod, container: Container) => boolean;
   /** Gate `InPlacePodLevelResourcesVerticalScaling`. */
   readonly podLevel: boolean;
+  /** Pressures the eviction manager reports: a node short of something gives nothing more away. */
+  readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
 };
 
 /** `pod` with the wanted, `granted` the same pod and `others` with their allocated resources. */
@@ -43,7 +48,8 @@ export function checkResize(
   const never = impossible(pod, granted, o);
   if (never !== undefined) return { ok: false, reason: 'Infeasible', ...never };
   // More than the node has is also only too much for now: nodes can grow.
-  const misfit = resizeMisfit(pod, others, node);
+  const misfit =
+    checkEvictionConditions(pod, o.pressures()) ?? resizeMisfit(pod, others, node) ?? checkShutdown(o.shuttingDown());
   if (misfit === undefined) return { ok: true };
   return { ok: false, reason: 'Deferred', message: misfit.message, cause: misfit.reason };
 }
@@ -63,7 +69,7 @@ const resizeChecks =
 /** By the configured managers and gates. */
 export const configuredResizeChecks = (
   { config, gates }: Pick<Environment, 'config' | 'gates'>,
-  known: Parameters<typeof resizeChecks>[0] & Pick<ResizeOptions, 'usesSwap'>,
+  known: Parameters<typeof resizeChecks>[0] & Pick<ResizeOptions, 'usesSwap' | 'pressures' | 'shuttingDown'>,
 ): ReturnType<typeof resizeChecks> =>
   resizeChecks(known, {
     cpuManagerPolicy: config.cpuManagerPolicy,
@@ -71,6 +77,8 @@ export const configuredResizeChecks = (
     resizeExclusiveCpus: gates.enabled('InPlacePodVerticalScalingExclusiveCPUs'),
     resizeExclusiveMemory: gates.enabled('InPlacePodVerticalScalingExclusiveMemory'),
     usesSwap: known.usesSwap,
+    pressures: known.pressures,
+    shuttingDown: known.shuttingDown,
     podLevel: gates.enabled('InPlacePodLevelResourcesVerticalScaling'),
   });
 

@@ -22,9 +22,18 @@ export type ResizingNeeds = {
   readonly cgroups: PodCgroups;
   readonly active: () => readonly Pod[];
   readonly wake: (uid: PodUid) => void;
+  readonly pressures: () => readonly string[];
+  readonly shuttingDown: () => boolean;
 };
 
-export const buildResizing = ({ base, edge, cluster, ...rest }: ResizingNeeds): Promise<Resizing> => {
+export const buildResizing = ({
+  base,
+  edge,
+  cluster,
+  pressures,
+  shuttingDown,
+  ...rest
+}: ResizingNeeds): Promise<Resizing> => {
   const { clock, config, flags, gates } = base;
   const log = base.log.child({ component: 'resize' });
   const swap = swapFactsOf({
@@ -41,6 +50,8 @@ export const buildResizing = ({ base, edge, cluster, ...rest }: ResizingNeeds): 
         node: () => cluster.node(),
         allocated,
         usesSwap: (pod, container) => maySwap(pod, container, swap),
+        pressures,
+        shuttingDown,
       }),
     plan: { containers: resizableContainers, isResized },
     updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(gates, edge.health.state().features)),
