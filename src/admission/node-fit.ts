@@ -13,7 +13,7 @@ export type Shortage = {
   readonly capacity: number;
 };
 
-export const amountOf = (resources: Resources, name: string): number => {
+const amountOf = (resources: Resources, name: string): number => {
   const q = resources.get(name) ?? quantity('0');
   return name === 'cpu' ? toMilli(q) : toNumber(q);
 };

@@ -180,6 +180,34 @@ test('one that does not fit waits until something is freed', () => {
   assert.equal(r.allocated('a'), 1500);
 });
 
+test('one that an earlier process kept waiting goes on waiting, and is not told again', () => {
+  const shown = (reason: string, message: string): NonNullable<Pod['status']> => ({
+    conditions: [
+      {
+        type: 'PodResizePending',
+        status: 'True',
+        reason,
+        message,
+        observedGeneration: 2,
+        lastTransitionTime: '2025-12-31T00:00:00Z',
+      },
+    ],
+  });
+  const r = rig([pod('a', '1'), pod('b', '1')]);
+  r.set({ ...pod('a', '1500m', {}, 2), status: shown('Deferred', 'later, 1000 used') });
+  assert.deepEqual(r.take(), []);
+  const [condition] = r.resizes.conditionsOf(podUid('a'));
+  assert.deepEqual([condition?.reason, condition?.lastTransitionTime], ['Deferred', '2025-12-31T00:00:00Z']);
+  // Another generation is another resize.
+  r.set({ ...pod('a', '1600m', {}, 3), status: shown('Deferred', 'later, 1000 used') });
+  assert.match(r.take().join(), /ResizeDeferred/);
+  const never = rig([pod('a', '1')]);
+  never.set({ ...pod('a', '64', {}, 2), status: shown('Infeasible', 'never') });
+  assert.equal(never.asked(), 1, 'the node may have been configured anew');
+  assert.deepEqual(never.take(), []);
+  assert.equal(never.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Infeasible');
+});
+
 test('one that never fits says so, and is forgotten when taken back', () => {
   const r = rig([pod('a', '1')]);
   r.set(pod('a', '64', {}, 2));

@@ -158,10 +158,11 @@ export class Resizes implements Runnable {
   #try(pod: Pod, pods: readonly Pod[], trigger: RetryTrigger): void {
     const { allocations, check, wake, metrics, log } = this.#deps;
     const uid = uidOf(pod);
-    const known = this.#waiting.get(uid);
+    const judged = this.#waiting.get(uid);
+    const known = judged ?? waitedBefore(pod);
     const generation = generationOf(pod);
     // What can never be is asked once.
-    if (known?.reason === 'Infeasible' && generation > 0 && known.generation === generation) return;
+    if (judged?.reason === 'Infeasible' && generation > 0 && judged.generation === generation) return;
     const others = pods.filter((p) => uidOf(p) !== uid).map((p) => allocations.allocated(p));
     const verdict = check(pod, others);
     if (!verdict.ok && verdict.detail !== undefined) metrics.infeasible(verdict.detail);
@@ -175,7 +176,10 @@ export class Resizes implements Runnable {
       return;
     }
     const isTold = known?.reason === verdict.reason && known.generation === generation;
-    if (isTold && known.message === verdict.message) return;
+    if (isTold && known.message === verdict.message) {
+      this.#waiting.set(uid, known);
+      return;
+    }
     const sinceMs = known?.reason === verdict.reason ? known.sinceMs : this.#deps.clock.now();
     this.#waiting.set(uid, { reason: verdict.reason, message: verdict.message, generation, sinceMs });
     if (!isTold)
@@ -212,6 +216,14 @@ function begunBefore(pod: Pod, nowMs: number): Running {
     generation: shown?.observedGeneration ?? generationOf(pod),
     sinceMs: parseTimeMs(shown?.lastTransitionTime) || nowMs,
   };
+}
+
+/** Was kept waiting already when this process began: as its status shows it, and told then. */
+function waitedBefore(pod: Pod): Waiting | undefined {
+  const shown = pod.status?.conditions?.find((c) => c.type === 'PodResizePending');
+  if (shown?.reason !== 'Deferred' && shown?.reason !== 'Infeasible') return undefined;
+  const sinceMs = parseTimeMs(shown.lastTransitionTime);
+  return { reason: shown.reason, message: shown.message ?? '', generation: shown.observedGeneration ?? 0, sinceMs };
 }
 
 const conditionOf = (type: string, about: Waiting | Running): PodCondition => ({
