@@ -20,6 +20,8 @@ export type AdmissionQueueDeps = {
   readonly desired: { get(uid: PodUid): Pod | undefined };
   /** `judged` is the pod as admission saw it. */
   readonly onVerdict: (judged: Pod, verdict: AdmissionVerdict) => void;
+  /** Everybody in line was judged; some may wait for another try. */
+  readonly onIdle: () => void;
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
@@ -91,8 +93,9 @@ export class AdmissionQueue implements Runnable {
   #drain(): void {
     const signal = this.#signal;
     if (signal === undefined || this.#current !== undefined) return;
+    if (signal.aborted) return;
     const [uid] = this.#line;
-    if (uid === undefined || signal.aborted) return;
+    if (uid === undefined) return this.#deps.onIdle();
     this.#line.delete(uid);
     const scope = childScope(signal);
     this.#current = { uid, scope };

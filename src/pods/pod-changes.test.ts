@@ -24,8 +24,8 @@ function setup(admit: Admit = async () => ({ ok: true })) {
   const statuses = new Map<PodUid, PodStatus>();
   const clock = new ManualClock();
   const store = new PodStore();
-  const world = { sourcesReady: true, running: new Set<string>() };
-  const changes = new PodChanges({
+  const world = { sourcesReady: true, running: new Set<string>(), offered: [] as string[] };
+  const changes: PodChanges = new PodChanges({
     store,
     workers: {
       stateOf: (uid) => states.get(uid),
@@ -49,7 +49,11 @@ function setup(admit: Admit = async () => ({ ok: true })) {
     },
     admission: { admit },
     runsAlready: (pod) => world.running.has(uidOf(pod)),
-    resizes: { allocated: (pod) => pod, admitted: () => undefined, offer: () => undefined },
+    resizes: {
+      allocated: (pod) => pod,
+      admitted: () => undefined,
+      offer: (pod) => void world.offered.push(`${uidOf(pod)} beside [${changes.active().map(uidOf).join(' ')}]`),
+    },
     sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
     events: { pod: (pod, _type, reason) => void did.push(`event ${uidOf(pod)} ${reason}`), node: () => undefined },
@@ -116,6 +120,20 @@ describe('the changes of the sources', () => {
     await t.clock.advance(3000);
     assert.deepEqual(t.did.slice(1), ['event a UnexpectedAdmissionError', 'add a']);
     assert.equal(t.changes.active()[0]?.metadata.labels?.['x'], 'y');
+    await t.end();
+  });
+
+  it('offer resizes when every pod has its place, so that none takes the room of a pod that is judged later', async () => {
+    const t = setup();
+    await t.changes.handle({ op: 'ADD', pods: [named('a'), named('b')] });
+    await t.clock.advance(1);
+    assert.deepEqual(t.world.offered, ['a beside [a b]', 'b beside [a b]']);
+    // One that was updated or removed meanwhile is not offered again.
+    t.world.offered.length = 0;
+    void t.changes.handle({ op: 'ADD', pods: [named('c'), named('d')] });
+    await t.changes.handle({ op: 'REMOVE', pods: [named('c')] });
+    await t.clock.advance(1);
+    assert.deepEqual(t.world.offered, ['d beside [a b d]']);
     await t.end();
   });
 

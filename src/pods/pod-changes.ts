@@ -45,6 +45,8 @@ export class PodChanges implements Runnable {
   readonly name = 'pod-changes';
   readonly #deps: PodChangesDeps;
   readonly #admissions: AdmissionQueue;
+  /** Pods that were admitted, as they were then and as admission saw them. */
+  readonly #admitted: { readonly pod: Pod; readonly judged: Pod }[] = [];
 
   constructor(deps: PodChangesDeps) {
     this.#deps = deps;
@@ -54,6 +56,7 @@ export class PodChanges implements Runnable {
       admit: (pod, signal) => admission.admit(pod, this.active().map(allocated), signal),
       desired: store,
       onVerdict: (judged, verdict) => this.#judged(judged, verdict),
+      onIdle: () => this.#offerResizes(),
       events,
       clock,
       log,
@@ -178,8 +181,25 @@ export class PodChanges implements Runnable {
     if (pod === undefined) return;
     if (!verdict.ok) return this.#reject(pod, verdict.reason, verdict.message);
     resizes.admitted(judged);
-    resizes.offer(pod, pod === judged ? undefined : judged);
+    this.#admitted.push({ pod, judged });
     workers.add(pod);
+  }
+
+  /**
+   * What pods ask for beyond what they were granted comes after every pod has its place: a resize that was kept waiting
+   * must not take the room of pods that run, only because a new agent judges those later.
+   */
+  #offerResizes(): void {
+    const { store, resizes, log } = this.#deps;
+    for (const { pod, judged } of this.#admitted.splice(0)) {
+      // An update since then was an offer of its own.
+      if (store.get(uidOf(pod)) !== pod) continue;
+      try {
+        resizes.offer(pod, pod === judged ? undefined : judged);
+      } catch (err) {
+        log.error('resize cannot be offered', { pod: podKey(pod), err });
+      }
+    }
   }
 
   #remove(pod: Pod): void {
