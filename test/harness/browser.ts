@@ -31,12 +31,14 @@ export class BrowserPage {
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.addEventListener('message', (event) => this.#receive(JSON.parse(String(event.data)) as Reply));
+    socket.addEventListener('close', () => this.#gone());
   }
 
   async send<T = unknown>(method: string, params: object = {}): Promise<T> {
     const id = this.#nextId++;
     const answer = new Promise<unknown>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
-    this.#socket.send(JSON.stringify({ id, method, params }));
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify({ id, method, params }));
+    else this.#gone();
     return (await answer) as T;
   }
 
@@ -92,9 +94,16 @@ export class BrowserPage {
     await this.send('Page.bringToFront');
   }
 
+  /** A page that closes may be gone before it answers. */
   async close(): Promise<void> {
-    await this.send('Page.close');
+    await this.send('Page.close').catch(() => undefined);
     this.#socket.close();
+  }
+
+  /** Nobody answers any more. */
+  #gone(): void {
+    for (const { reject } of this.#waiting.values()) reject(new Error('the page is gone'));
+    this.#waiting.clear();
   }
 
   #receive({ id, method, params, result, error }: Reply): void {
