@@ -33,7 +33,9 @@ test('the status says why, unless the pod had succeeded', () => {
     ['Running', 'Failed'],
     ['Succeeded', 'Succeeded'],
   ] as const) {
-    const status = shutdownStatus({ phase: before });
+    const status = shutdownStatus({ phase: before, observedGeneration: 3 });
+    assert.equal(status.conditions?.[0]?.observedGeneration, 3);
+    assert.equal(shutdownStatus({ phase: before }).conditions?.[0]?.observedGeneration, undefined);
     assert.deepEqual([status.phase, status.reason], [after, 'Terminated']);
     assert.equal(status.conditions?.[0]?.type, 'DisruptionTarget');
   }

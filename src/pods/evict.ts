@@ -54,7 +54,9 @@ export function evictedStatus(status: PodStatus, { reason, message, condition }:
   const rest = (status.conditions ?? []).filter((c) => c.type !== condition?.type);
   const at = rest.findIndex((c) => c.type === 'PodReadyToStartContainers');
   const before = at < 0 ? rest.length : at;
-  const added = condition === undefined ? [] : [{ ...condition, lastProbeTime: null }];
+  const { observedGeneration } = status;
+  const seen = observedGeneration === undefined ? {} : { observedGeneration };
+  const added = condition === undefined ? [] : [{ ...condition, ...seen, lastProbeTime: null }];
   return {
     ...status,
     phase: 'Failed',
