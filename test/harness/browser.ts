@@ -164,7 +164,7 @@ export class Browser {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null) {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
       this.#child.kill('SIGTERM');
       await once(this.#child, 'exit');
     }
