@@ -1,13 +1,14 @@
 // The kubelet's program run by hand, on a private runtime: for tests of the process rather than of the node.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { removeNodeFolder } from '../harness/node-folder.ts';
 import { until } from '../harness/until.ts';
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
@@ -53,7 +54,7 @@ export class Machine {
     await Promise.all([...this.#running].map((p) => p.ends()));
     await this.containerd.stop();
     await this.#cgroups.destroy(this.#cgroupRoot, never);
-    await rm(this.dir, { recursive: true, force: true });
+    await removeNodeFolder(this.dir);
   }
 
   /** YAML lines; a later one of the same name replaces an earlier. */

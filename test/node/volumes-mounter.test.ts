@@ -72,17 +72,6 @@ test('an unmount does not follow a link at its target', async () => {
   await mounter.unmount(target, { inMemory: true }, bench.signal);
 });
 
-test('a tree is made shared once', async () => {
-  const shared = join(bench.root, 'shared');
-  mkdirSync(shared);
-  await mounter.shareTree(shared, bench.signal);
-  await mounter.shareTree(shared, bench.signal);
-  const table = await readMountTable();
-  assert.equal(table.holding(shared)?.shared, true);
-  assert.ok(table.depthAt(shared) <= 1);
-  await mounter.unmount(shared, {}, bench.signal);
-});
-
 const noHugePages = existsSync('/sys/kernel/mm/hugepages/hugepages-2048kB') ? false : 'no 2 MiB huge pages';
 test('huge pages of the size asked for', { skip: noHugePages }, async () => {
   const volumes = bench.open();

@@ -1,6 +1,7 @@
 // Volumes on a whole node: API server, kubelet process, containerd. What a container sees, how fast an update gets
 // there, what a pod's start pays for its volumes, what is left when the kubelet is killed and the pod deleted meanwhile.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -165,6 +166,40 @@ describe('volumes on a whole node', () => {
     });
     assert.match(status.message ?? '', /volume "x" is of kind flexVolume, which this kubelet does not support/);
     await remove('unknown');
+  });
+
+  it('shows what a driver in a pod mounts to the node and to a pod that runs by then', async () => {
+    const place = join(node.dir, 'kubelet', 'plugins', 'driver');
+    const mounting = (
+      mountPropagation: 'Bidirectional' | 'HostToContainer',
+      privileged: boolean,
+    ): Partial<PodSpec> => ({
+      volumes: [
+        { name: 'place', hostPath: { path: place, type: 'DirectoryOrCreate' } },
+        { name: 'empty', emptyDir: {} },
+      ],
+      containers: [
+        {
+          name: 'c',
+          securityContext: { privileged },
+          volumeMounts: [
+            { name: 'place', mountPath: '/place', mountPropagation },
+            { name: 'empty', mountPath: '/empty' },
+          ],
+        },
+      ],
+    });
+    const waits = 'until cat /place/m/f > /empty/seen 2>/dev/null; do usleep 20000; done; sleep 1000';
+    const reader = await create('reader', mounting('HostToContainer', false), waits);
+    await until('the reader runs', () => isRunning('reader'));
+    const mounts = 'mkdir -p /place/m && mount -t tmpfs none /place/m && echo served > /place/m/f; sleep 1000';
+    await create('driver', mounting('Bidirectional', true), mounts);
+    const seen = join(podDir(reader), 'volumes/kubernetes.io~empty-dir/empty/seen');
+    await until('the reader has seen it', () => existsSync(seen) && readFileSync(seen, 'utf8') === 'served\n');
+    assert.deepEqual(mountsBeneath(place), [join(place, 'm')]);
+    await remove('driver');
+    await remove('reader');
+    execFileSync('umount', [join(place, 'm')]);
   });
 
   it('cleans up after a pod that was deleted while the kubelet was dead', async () => {

@@ -11,16 +11,12 @@ import { readMountTable, seenFrom, type MountTable } from './mount-table.ts';
 import { mountSync, unmountSync } from '../libc.ts';
 
 const MS_BIND = 4096;
-const MS_REC = 16_384;
-const MS_SHARED = 1 << 20;
 const UMOUNT_NOFOLLOW = 8;
 
 export interface Mounter {
   table(signal: AbortSignal): Promise<MountTable>;
   /** Mounts a tmpfs. Swap is kept out of it where the kernel can. */
   tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void>;
-  /** Makes mounts beneath a directory visible to containers that ask for propagation. */
-  shareTree(path: string, signal: AbortSignal): Promise<void>;
   hugetlbfs(target: string, pageSize: string, signal: AbortSignal): Promise<void>;
   /** Binds what an open descriptor of this process refers to. The path behind it is not looked at again. */
   bindDescriptor(fd: number, target: string, signal: AbortSignal): Promise<void>;
@@ -63,15 +59,6 @@ export class HostMounter implements Mounter {
     if (this.#rootDir === undefined) return table;
     this.#realRoot ??= await realpath(this.#rootDir).catch(() => undefined);
     return this.#realRoot === undefined ? table : seenFrom(table, this.#realRoot, this.#rootDir);
-  }
-
-  async shareTree(path: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if ((await readMountTable()).holding(await realpath(path))?.shared === true) return;
-    await attempt(path, signal, () => {
-      mountSync(path, path, '', MS_BIND | MS_REC, '');
-      mountSync('', path, '', MS_SHARED | MS_REC, '');
-    });
   }
 
   tmpfs(target: string, options: TmpfsOptions, signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { checkCgroupRoot } from './cgroup-root.ts';
 import { ensureDataDirectories } from './data-directories.ts';
 import { applyKernelSettings, applyOomScoreAdj, applyOpenFileLimit, checkSwap } from './host-checks.ts';
+import { shareRootDir } from './share-root.ts';
 import { spreadPods } from './spread-pods.ts';
 
 export type HostSettings = {
@@ -32,5 +33,6 @@ export function prepareHost(
   applyOpenFileLimit(settings.maxOpenFiles, log);
   applyOomScoreAdj(settings.oomScoreAdj, log);
   const { pods } = ensureDataDirectories(flags.rootDir, settings.podLogsDir);
+  shareRootDir(flags.rootDir, log);
   spreadPods([pods, settings.podLogsDir], log);
 }
