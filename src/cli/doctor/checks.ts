@@ -252,7 +252,7 @@ const mounts: Check = ({ sharesMounts }) =>
         warning(
           'mounts',
           "the kubelet's directory is on a private mount: volume drivers in pods cannot show their mounts to others",
-          'mount --make-rshared /, and again with every start of the machine.',
+          'drain the node and restart the kubelet, which shares the mount while no volumes are there.',
         ),
       ]
     : [];

@@ -77,9 +77,13 @@ const names = (path: string): Promise<readonly string[]> => readdir(path).catch(
 const lines = (content: string | undefined): readonly string[] => (content ?? '').split('\n').filter((l) => l !== '');
 const firstWord = (line: string): string => line.split(/\s+/, 1)[0] ?? '';
 
+/** A private one is shared by the kubelet when it starts, unless volumes are mounted there by then. */
 const sharesMounts = (path: string): Promise<boolean | undefined> =>
   readMountTable().then(
-    (table) => table.holding(path)?.shared,
+    (table) => {
+      const isInUse = table.beneath(path).some(({ target }) => target !== path);
+      return table.holding(path)?.shared === true ? true : isInUse ? false : undefined;
+    },
     () => undefined,
   );
 
