@@ -64,7 +64,7 @@ describe('a simulated node', { concurrency: false }, () => {
     });
 
     for (const [i, regression] of REGRESSIONS.entries())
-      it(`has no longer ${regression.bug}`, async (t) => {
+      it(`has no longer ${regression.bug}`, { timeout: 10 * MINUTE }, async (t) => {
         const args = argsOf(regression);
         const outcomes = await ended;
         const text = outcomes[i] ?? `nothing came of it: ${outcomes.at(-1)}`;
