@@ -1,16 +1,17 @@
 // The life of the process around the kubelet: start, signals, reload, failure, lock file.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { aborted } from './lib/abort.ts';
 import type { KubeletOptions } from './kubelet.ts';
 import { main, type LoadKubelet, type Signals } from './main.ts';
+import { removeNodeFolder } from '../test/harness/node-folder.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'kubelet-life-'));
-after(() => rmSync(dir, { recursive: true }));
+after(() => removeNodeFolder(dir));
 const config = join(dir, 'config.yaml');
 
 /** Leaves the machine alone: no kernel settings, no health port, all directories of its own. */

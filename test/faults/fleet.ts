@@ -335,10 +335,11 @@ export class Fleet {
     const containers = [];
     for (const c of listed) if (!(await this.#isStuck(c.id))) containers.push(c);
     const pods = join(this.#node.dir, 'kubelet', 'pods');
+    // The root directory itself is a mount where that of the machine is private.
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .map((line) => line.split(' ')[4] ?? '')
-      .filter((path) => path.startsWith(this.#node.dir));
+      .filter((path) => path.startsWith(`${this.#node.dir}/`) && path !== join(this.#node.dir, 'kubelet'));
     return [
       ...items.filter((s) => s.state === PodSandboxState.SANDBOX_READY).map((s) => `sandbox ${s.id}`),
       ...containers.map((c) => `container ${plainName(c.labels)}/${c.metadata?.name}`),

@@ -379,7 +379,7 @@ describe('a node that the Go kubelet had', { skip }, () => {
     await until('directories are gone', () => readdirSync(join(scene.rootDir, 'pods')).length === 0, 120_000);
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
     assert.deepEqual(
-      mounts.filter((line) => line.includes(scene.rootDir)),
+      mounts.filter((line) => line.includes(`${scene.rootDir}/`)),
       [],
     );
     assert.ok(
