@@ -21,7 +21,7 @@ export function shareRootDir(path: string, log: Logger, mountinfo = '/proc/self/
     // They would be hidden below the new mount, or be there twice and never be unmounted.
     if (inUse > 0)
       return log.warn(
-        'volumes are mounted below the root directory, which stays a private mount until the machine restarts',
+        'volumes are mounted below the root directory: it stays a private mount until a start without any',
         {
           path,
           mounts: inUse,
