@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ensurePackages, RUNTIME_PACKAGES } from '../scripts/system-packages.ts';
 import { remember } from './history.ts';
 import { redrawReadme } from './readme.ts';
 import { table } from './report.ts';
@@ -185,6 +186,7 @@ async function main(): Promise<void> {
     return;
   }
   if (options.readme) return redrawReadme();
+  await ensurePackages(RUNTIME_PACKAGES);
   const dist = await mkdtemp('/tmp/kts-bench-dist-');
   try {
     if (options.counts) await runCounts(options);

@@ -1,4 +1,4 @@
-// What the tests need from the distribution. On Debian and its relatives missing pieces are installed, said in one line;
+// What tests and benchmarks need from the distribution. On Debian and its relatives missing pieces are installed, said in one line;
 // elsewhere they are named.
 import { existsSync } from 'node:fs';
 import { canInstall, installPackages } from '../src/devcluster/cli/packages.ts';
@@ -24,16 +24,25 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 
-const missingPackages = (): string[] =>
-  Object.keys(NEEDED).filter((name) => !(NEEDED[name] ?? []).some((path) => existsSync(path)));
+/** What pods on a private containerd take. */
+export const RUNTIME_PACKAGES: readonly string[] = [
+  'containerd',
+  'runc',
+  'containernetworking-plugins',
+  'busybox-static',
+  'iptables',
+  'iproute2',
+];
+
+const isMissing = (name: string): boolean => !(NEEDED[name] ?? []).some((path) => existsSync(path));
 
 /** One package at a time that fails is told and left to the tests that need it; they say so when they are skipped. */
-export async function ensurePackages(): Promise<void> {
-  const missing = missingPackages();
+export async function ensurePackages(wanted: readonly string[] = Object.keys(NEEDED)): Promise<void> {
+  const missing = wanted.filter(isMissing);
   if (missing.length === 0) return;
   if (!canInstall()) {
     console.error(
-      `kubelet-ts: missing for the tests: ${missing.join(' ')}; on Debian: apt-get install ${missing.join(' ')}`,
+      `kubelet-ts: missing here: ${missing.join(' ')}; on Debian: apt-get install ${missing.join(' ')}`,
     );
     return;
   }

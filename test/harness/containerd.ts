@@ -186,9 +186,9 @@ class Daemon implements PrivateContainerd {
     return readFile(join(this.root, 'containerd.log'), 'utf8').catch(() => '');
   }
 
-  importImage(image: string | ImageVariant): Promise<void> {
+  async importImage(image: string | ImageVariant): Promise<void> {
     const variant = typeof image === 'string' ? { ref: image } : image;
-    return this.importArchive(variant.ref, busyboxArchive(variant));
+    await this.importArchive(variant.ref, busyboxArchive(variant));
   }
 
   async importArchive(ref: string, archive: Buffer): Promise<void> {
