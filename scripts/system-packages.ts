@@ -41,9 +41,7 @@ export async function ensurePackages(wanted: readonly string[] = Object.keys(NEE
   const missing = wanted.filter(isMissing);
   if (missing.length === 0) return;
   if (!canInstall()) {
-    console.error(
-      `kubelet-ts: missing here: ${missing.join(' ')}; on Debian: apt-get install ${missing.join(' ')}`,
-    );
+    console.error(`kubelet-ts: missing here: ${missing.join(' ')}; on Debian: apt-get install ${missing.join(' ')}`);
     return;
   }
   const tell = (line: string): void => console.error(`kubelet-ts: ${line}`);

@@ -38,7 +38,7 @@ export type CollectorDeps = {
   readonly pods: PodLifecycles;
   readonly remover: Pick<ContainerRemover, 'removeContainer'>;
   readonly sourcesReady: () => boolean;
-  /** Resolves when no pods are starting: they come first, regular passes wait for a while. */
+  /** Resolves when no pods are starting or being stopped: they come first, what can wait does so for a while. */
   readonly quiet?: Quiet;
 };
 export type CollectorOptions = {
@@ -62,7 +62,7 @@ const MAX_PER_PASS = 200;
 const CONCURRENCY = 5;
 /** When a pass could not do everything. */
 const SOON_MS = 1000;
-/** How long a regular pass lets pods start first. Not longer: on some nodes there are always pods that start. */
+/** How long pods that start and stop come first. Not longer: on some nodes there are always some. */
 const LONGEST_POSTPONED_MS = 30_000;
 /** Pods asked for one by one when the runtime cannot list all at once. */
 const MAX_PODS_ASKED = 500;
@@ -120,10 +120,24 @@ export class GarbageCollector implements Runnable {
     return this.#pass(how, signal);
   }
 
-  /** A regular pass, which lets pods start first. */
-  async #politePass(signal: AbortSignal): Promise<Collected> {
+  /** Resolves when nobody is in a hurry to start or stop pods, or when that has taken too long. */
+  async whenQuiet(signal: AbortSignal): Promise<void> {
+    const wait = this.#politeness(signal);
+    try {
+      await wait.wait();
+    } finally {
+      wait.end();
+    }
+  }
+
+  #politeness(signal: AbortSignal): QuietWait {
     const { clock, quiet } = this.#deps;
-    const wait = new QuietWait(clock, quiet ?? AT_ONCE, LONGEST_POSTPONED_MS, signal);
+    return new QuietWait(clock, quiet ?? AT_ONCE, LONGEST_POSTPONED_MS, signal);
+  }
+
+  /** A regular pass, which lets pods start and stop first. */
+  async #politePass(signal: AbortSignal): Promise<Collected> {
+    const wait = this.#politeness(signal);
     this.#wait = wait;
     try {
       return await this.#pass({ allUnused: false, before: () => wait.wait() }, signal);

@@ -9,6 +9,7 @@ const nothing = { removed: 0, failed: 0, left: 0 };
 
 function setup(keep: number, removable: boolean, fails = false) {
   const did: string[] = [];
+  const pods = { removable, quiet: Promise.resolve() };
   const act = async (what: string): Promise<typeof nothing> => {
     did.push(what);
     if (fails) throw new Error('busy');
@@ -17,9 +18,10 @@ function setup(keep: number, removable: boolean, fails = false) {
   const pruner = new ContainerPruner(
     {
       observed: { get: (uid) => (uid === 'gone' ? undefined : aliveSnapshot(uid)) },
-      contentRemovable: () => removable,
+      contentRemovable: () => pods.removable,
       collector: {
         prune: ({ uid }, n) => act(`prune ${uid} to ${n}`),
+        whenQuiet: () => pods.quiet,
         removeContainersOf: ({ uid }) => act(`remove ${uid}`),
       },
       log: silentLogger,
@@ -34,7 +36,7 @@ function setup(keep: number, removable: boolean, fails = false) {
     await running;
     return did;
   };
-  return { pruner, end };
+  return { pruner, end, pods, did };
 }
 
 const died = [{ type: 'ContainerDied', containerName: 'c' }];
@@ -55,5 +57,27 @@ for (const [what, keep, removable, uid, events, did] of rows)
 test('what cannot be removed is left for later', async () => {
   const t = setup(1, false, true);
   t.pruner.observed(podUid('a'), died);
+  assert.deepEqual(await t.end(), ['prune a to 1']);
+});
+
+test('what is left of a deleted pod waits until no others start or stop', async () => {
+  const t = setup(1, true);
+  const crowd = Promise.withResolvers<void>();
+  t.pods.quiet = crowd.promise;
+  t.pruner.observed(podUid('a'), died);
+  await new Promise(setImmediate);
+  assert.deepEqual(t.did, []);
+  crowd.resolve();
+  assert.deepEqual(await t.end(), ['remove a']);
+});
+
+test('a pod that comes back meanwhile keeps its last instance', async () => {
+  const t = setup(1, true);
+  const crowd = Promise.withResolvers<void>();
+  t.pods.quiet = crowd.promise;
+  t.pruner.observed(podUid('a'), died);
+  await new Promise(setImmediate);
+  t.pods.removable = false;
+  crowd.resolve();
   assert.deepEqual(await t.end(), ['prune a to 1']);
 });

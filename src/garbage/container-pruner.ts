@@ -12,7 +12,7 @@ export type ContainerPrunerDeps = {
   readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
   /** Whether nothing of the pod is needed any more; false for a pod that nobody knows. */
   readonly contentRemovable: (uid: PodUid) => boolean;
-  readonly collector: Pick<GarbageCollector, 'prune' | 'removeContainersOf'>;
+  readonly collector: Pick<GarbageCollector, 'prune' | 'removeContainersOf' | 'whenQuiet'>;
   readonly log: Logger;
 };
 
@@ -43,10 +43,12 @@ export class ContainerPruner implements Runnable {
 
   async #prune(uid: PodUid): Promise<void> {
     const { observed, contentRemovable, collector, log } = this.#deps;
-    const snapshot = observed.get(uid);
     const signal = this.#signal;
-    if (snapshot === undefined || signal === undefined || signal.aborted) return;
+    if (signal === undefined || signal.aborted) return;
     try {
+      if (contentRemovable(uid)) await collector.whenQuiet(signal);
+      const snapshot = observed.get(uid);
+      if (snapshot === undefined) return;
       if (contentRemovable(uid)) await collector.removeContainersOf(snapshot, signal);
       else await collector.prune(snapshot, this.#keep, signal);
     } catch (err) {

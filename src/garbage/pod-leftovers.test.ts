@@ -21,7 +21,10 @@ function setup(stuck: string, alive: readonly string[] = [], mounted: readonly s
   const deps: PodLeftoversDeps = {
     records: [{ keepOnly: (known) => void did.push(`keep ${[...known].join(' ')}`) }],
     observed: { get: (uid) => (alive.includes(uid) ? aliveSnapshot(uid) : undefined) },
-    containers: { removeContainersOf: ({ uid }) => act('containers', uid) },
+    containers: {
+      whenQuiet: async () => void did.push('quiet'),
+      removeContainersOf: ({ uid }) => act('containers', uid),
+    },
     mirrors: { removeMirror: (mirror) => act('mirror', mirror.metadata.name) },
     directories: { list: async () => all, removeOrphan: (uid) => act('directory', uid) },
     volumes: { removeUnknown: () => undefined, hasMounts: (uid) => mounted.includes(uid) },
@@ -59,12 +62,13 @@ test('directories of pods known to be gone go without a listing', async () => {
 });
 
 test('mirror pods and dead containers go one by one', async () => {
-  const t = setup('stuck', ['a']);
+  const t = setup('stuck', ['a', 'used']);
   const mirror = (name: string): Pod => ({ metadata: { name }, spec: { containers: [] } });
   await t.leftovers.removeMirrors([mirror('stuck'), mirror('m')], never);
-  await t.leftovers.removeContainers(uids('a', 'unknown'), never);
+  await t.leftovers.removeContainers([], isInUse, never);
+  await t.leftovers.removeContainers(uids('a', 'unknown', 'used'), isInUse, never);
   t.leftovers.dropRecords(new Set(uids('a')));
-  assert.deepEqual(t.did, ['mirror m', 'containers a', 'keep a']);
+  assert.deepEqual(t.did, ['mirror m', 'quiet', 'containers a', 'keep a']);
 });
 
 test('a pass ends with the agent', async () => {

@@ -10,7 +10,11 @@ export type PodLeftoversDeps = {
   /** Parts that remember something by pod. */
   readonly records: readonly { keepOnly(known: ReadonlySet<PodUid>): void }[];
   readonly observed: { get(uid: PodUid): PodSnapshot | undefined };
-  readonly containers: { removeContainersOf(snapshot: PodSnapshot, signal: AbortSignal): Promise<unknown> };
+  readonly containers: {
+    /** Pods that start and stop come first, for a while. */
+    whenQuiet(signal: AbortSignal): Promise<void>;
+    removeContainersOf(snapshot: PodSnapshot, signal: AbortSignal): Promise<unknown>;
+  };
   readonly mirrors: { removeMirror(mirror: Pod, signal: AbortSignal): Promise<void> };
   readonly directories: {
     list(): Promise<readonly string[]>;
@@ -46,11 +50,17 @@ export class PodLeftovers {
     for (const records of this.#deps.records) records.keepOnly(known);
   }
 
-  async removeContainers(uids: readonly PodUid[], signal: AbortSignal): Promise<void> {
+  async removeContainers(
+    uids: readonly PodUid[],
+    isInUse: (uid: PodUid) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { observed, containers } = this.#deps;
+    if (uids.length === 0) return;
+    await containers.whenQuiet(signal);
     await this.#each('dead containers stay for now', uids, signal, async (uid) => {
       const snapshot = observed.get(uid);
-      if (snapshot !== undefined) await containers.removeContainersOf(snapshot, signal);
+      if (snapshot !== undefined && !isInUse(uid)) await containers.removeContainersOf(snapshot, signal);
     });
   }
 

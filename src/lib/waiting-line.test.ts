@@ -21,6 +21,19 @@ describe('a waiting line', () => {
     assert.deepEqual(entered, ['first', 'second', 'third']);
   });
 
+  it('lets in who waits at a place, wherever that is', async () => {
+    const line = new WaitingLine();
+    const [first, second] = [line.newPlace(), line.newPlace()];
+    const before = line.wait(never, first);
+    const called = line.wait(never, second);
+    assert.equal(line.letInPlace(second), true);
+    await called;
+    assert.equal(line.letInPlace(second), false);
+    assert.equal(line.length, 1);
+    line.letIn();
+    await before;
+  });
+
   it('is left by who no longer wants to wait, with the reason', async () => {
     const line = new WaitingLine();
     const stop = new AbortController();

@@ -39,6 +39,12 @@ export class WaitingLine<T = void> {
     });
   }
 
+  /** Whoever waits at this place; false when nobody does. */
+  letInPlace(place: number): boolean {
+    const at = this.#waiters.findIndex((waiter) => waiter.place === place);
+    return at >= 0 && this.letIn(at);
+  }
+
   /** False when nobody waits there. */
   letIn(at = 0): boolean {
     const [waiter] = this.#waiters.splice(at, 1);

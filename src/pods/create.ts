@@ -20,8 +20,9 @@ import type { RejectPodDeps } from './reject-pod.ts';
 import { RuntimePort, type RuntimePortDeps } from './runtime-port.ts';
 import { StartErrors } from './start-errors.ts';
 import { StartTurns } from './start-turns.ts';
+import { StopTurns } from './stop-turns.ts';
 import { SyncPod, type PodPrerequisites, type SyncPodDeps, type Turns } from './sync-pod.ts';
-import { TerminatePod, type TerminatePodDeps } from './terminate-pod.ts';
+import { TerminatePod, type PodStops, type TerminatePodDeps } from './terminate-pod.ts';
 
 type Observed = SyncPodDeps['observed'] & TerminatePodDeps['observed'];
 
@@ -29,6 +30,7 @@ type Observed = SyncPodDeps['observed'] & TerminatePodDeps['observed'];
 export interface PodTracing {
   steps(inner: WorkerSteps): WorkerSteps;
   turns(inner: Turns): Turns;
+  stops(inner: PodStops): PodStops;
   prerequisites(inner: PodPrerequisites): PodPrerequisites;
   observed(inner: Observed): Observed;
   admission(runsAlready: (pod: Pod) => boolean, inner: PodChangesDeps['admission']): PodChangesDeps['admission'];
@@ -101,21 +103,22 @@ export type PodLife = {
   readonly changed: (change: PodChange) => void;
   /** A probe has something new to say about the pod. */
   readonly probed: (uid: PodUid) => void;
-  /** Whether pods wait for others to start before them. */
+  /** Whether pods wait for others to start or stop before them. */
   readonly crowded: () => boolean;
-  /** Resolves when no pods are starting. */
+  /** Resolves when no pods are starting or being stopped. */
   readonly quiet: (signal: AbortSignal) => Promise<void>;
   readonly parts: readonly Runnable[];
 };
 
-/** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start cost more. */
-const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
+/** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start and stop cost more. */
+const AT_ONCE = Math.max(4, 2 * availableParallelism());
 
 export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
   const { clock } = env;
   const { cluster, metrics, observed, sourcesReady, volumes } = deps;
-  const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE, idleShare: idleShareReader() });
-  const { steps, terminate } = stepsOf(env, deps, turns);
+  const turns = new StartTurns(clock, { atOnce: AT_ONCE, idleShare: idleShareReader() });
+  const stops = new StopTurns(clock, { atOnce: AT_ONCE, idleShare: idleShareReader() });
+  const { steps, terminate } = stepsOf(env, deps, turns, stops);
   const workers = workersOf(env, deps, steps, () => housekeeping.wake());
   const changes = changesOf(env, deps, workers, () => housekeeping.wake());
   const housekeeping = new Housekeeping({
@@ -148,8 +151,11 @@ export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
       workers.wake(uid);
       terminate.probed(uid);
     },
-    crowded: () => turns.waiting > 0,
-    quiet: (signal) => turns.quiet(signal),
+    crowded: () => turns.waiting + stops.waiting > 0,
+    quiet: async (signal) => {
+      await turns.quiet(signal);
+      await stops.quiet(signal);
+    },
     parts: [workers, changes, housekeeping],
   };
 }
@@ -209,6 +215,7 @@ function stepsOf(
   { clock, log }: Environment,
   deps: PodLifeDeps,
   turns: StartTurns,
+  stops: StopTurns,
 ): { readonly steps: WorkerSteps; readonly terminate: TerminatePod } {
   const { cluster, derive, messages, observedSandbox, probes, statuses, tracing } = deps;
   const { events } = cluster;
@@ -229,13 +236,21 @@ function stepsOf(
     prerequisites: tracing.prerequisites(prerequisitesOf(clock, deps)),
     runtime,
     turns: tracing.turns(turns),
-    adoptions: new StartTurns(clock, { atOnce: STARTS_AT_ONCE }),
+    adoptions: new StartTurns(clock, { atOnce: AT_ONCE }),
     events,
     rejecting: { events, status: statuses, log, counted: deps.admission },
     clock,
   });
   const unprepareClaims: TerminatePodDeps['unprepareClaims'] = (pod, signal) => deps.claims.unprepare(pod, signal);
-  const terminate = new TerminatePod({ observed, status, probes, runtime, unprepareClaims, events });
+  const terminate = new TerminatePod({
+    observed,
+    status,
+    probes,
+    runtime,
+    stops: tracing.stops(stops),
+    unprepareClaims,
+    events,
+  });
   const finish = new FinishPod({ observed, status, cleanup: cleanupOf(deps), store: statuses });
   return { steps: workerSteps(sync, terminate, finish), terminate };
 }

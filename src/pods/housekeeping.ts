@@ -29,9 +29,9 @@ export type HousekeepingDeps = {
 export interface Leftovers {
   /** Drops what parts remember of all pods but these. */
   dropRecords(known: ReadonlySet<PodUid>): void;
-  removeContainers(uids: readonly PodUid[], signal: AbortSignal): Promise<void>;
-  removeMirrors(mirrors: readonly Pod[], signal: AbortSignal): Promise<void>;
   /** `isInUse` is asked right before each removal: pods come while a pass goes on. */
+  removeContainers(uids: readonly PodUid[], isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
+  removeMirrors(mirrors: readonly Pod[], signal: AbortSignal): Promise<void>;
   removeDirectories(of: WhichPods, isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
   removeCgroups(isInUse: (uid: PodUid) => boolean, signal: AbortSignal): Promise<void>;
 }
@@ -60,7 +60,9 @@ export class Housekeeping implements Runnable {
   #listAtMs = -Infinity;
   #list = false;
   /** Cleaning may take long; pods that have to stop do not wait for it. */
-  readonly #cleaning = new KeyedRunner<'clean'>({ work: () => this.#clean() });
+  readonly #cleaning = new KeyedRunner<'clean' | 'containers'>({
+    work: (what) => (what === 'clean' ? this.#clean() : this.#removeContainers()),
+  });
 
   constructor(deps: HousekeepingDeps) {
     this.#deps = deps;
@@ -105,6 +107,28 @@ export class Housekeeping implements Runnable {
     this.#settleOrphans();
     this.#decideListing();
     this.#cleaning.wake('clean');
+    this.#cleaning.wake('containers');
+  }
+
+  #isInUse(uid: PodUid): boolean {
+    return this.#deps.workers.stateOf(uid) !== undefined || this.#deps.store.has(uid);
+  }
+
+  /** Beside the rest, which does not wait until pods have started and stopped. */
+  #removeContainers(): Promise<void> {
+    const gone = [...new Set(this.#gone.splice(0))].filter((uid) => !this.#isInUse(uid));
+    const { leftovers } = this.#deps;
+    return this.#do('containers', (stop) => leftovers.removeContainers(gone, (uid) => this.#isInUse(uid), stop));
+  }
+
+  async #do(what: string, step: (signal: AbortSignal) => Promise<void> | void): Promise<void> {
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted) return;
+    try {
+      await step(signal);
+    } catch (err) {
+      if (!signal.aborted) this.#deps.log.error('housekeeping failed, will be tried again', { what, err });
+    }
   }
 
   #decideListing(): void {
@@ -152,40 +176,20 @@ export class Housekeeping implements Runnable {
 
   /** One step that fails does not keep the others from being done. */
   async #clean(): Promise<void> {
-    const { store, workers, leftovers, log } = this.#deps;
-    const signal = this.#signal;
-    const gone = [...new Set(this.#gone.splice(0))];
+    const { store, workers, leftovers } = this.#deps;
     const withDirectory = this.#list ? 'found' : [...this.#finished];
     const listing = this.#list;
     this.#finished = [];
     this.#list = false;
-    const isInUse = (uid: PodUid): boolean => workers.stateOf(uid) !== undefined || store.has(uid);
+    const isInUse = (uid: PodUid): boolean => this.#isInUse(uid);
     // The mirror pod shows a static pod until that has stopped.
     const isOrphan = (m: Pod): boolean => store.staticOf(m) === undefined && !workers.mayRunStatic(fullName(m));
     const known = (): Set<PodUid> =>
       new Set([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
-    const steps: (readonly [string, (signal: AbortSignal) => Promise<void> | void])[] = [
-      ['records', () => leftovers.dropRecords(known())],
-      [
-        'containers',
-        (stop) =>
-          leftovers.removeContainers(
-            gone.filter((uid) => !isInUse(uid)),
-            stop,
-          ),
-      ],
-      ['mirror pods', (stop) => leftovers.removeMirrors(store.mirrors().filter(isOrphan), stop)],
-      ['directories', (stop) => leftovers.removeDirectories(withDirectory, isInUse, stop)],
-    ];
+    await this.#do('records', () => leftovers.dropRecords(known()));
+    await this.#do('mirror pods', (stop) => leftovers.removeMirrors(store.mirrors().filter(isOrphan), stop));
+    await this.#do('directories', (stop) => leftovers.removeDirectories(withDirectory, isInUse, stop));
     // A worker that has finished has destroyed the cgroup of its pod.
-    if (listing) steps.push(['cgroups', (stop) => leftovers.removeCgroups(isInUse, stop)]);
-    for (const [what, step] of steps) {
-      if (signal === undefined || signal.aborted) return;
-      try {
-        await step(signal);
-      } catch (err) {
-        if (!signal.aborted) log.error('housekeeping failed, will be tried again', { what, err });
-      }
-    }
+    if (listing) await this.#do('cgroups', (stop) => leftovers.removeCgroups(isInUse, stop));
   }
 }

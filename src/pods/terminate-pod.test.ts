@@ -8,6 +8,7 @@ import { TerminatePod, type TerminatePodDeps } from './terminate-pod.ts';
 
 const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { containers: [] } };
 const { signal } = new AbortController();
+const stops: TerminatePodDeps['stops'] = { run: (_, __, stop) => stop() };
 
 it('claims are unprepared when nothing runs any more, and before the final status', async () => {
   const done: string[] = [];
@@ -29,6 +30,7 @@ it('claims are unprepared when nothing runs any more, and before the final statu
       done.push('unprepare');
       if (fails) throw new Error('driver is away');
     },
+    stops,
     events: { pod: () => undefined, node: () => undefined },
   } as unknown as TerminatePodDeps;
   const terminate = new TerminatePod(deps);
@@ -59,6 +61,7 @@ it('a pod that is as last seen is stopped without reading it first; one that is 
       status: { write: async () => undefined },
       probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
       runtime: { kill: async () => void done.push('kill') },
+      stops,
       events: { pod: () => undefined, node: () => undefined },
     } as unknown as TerminatePodDeps;
     const state = { phase: 'terminating', since: 0, graceSeconds: 1 } as unknown as Parameters<
@@ -81,6 +84,7 @@ it('a stop that is called off while the pod is read leaves nothing behind', asyn
     status: { write: async () => void done.push('status') },
     probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
     runtime: { kill: async () => void done.push('kill') },
+    stops,
     events: { pod: () => undefined, node: () => undefined },
   } as unknown as TerminatePodDeps;
   const state = { phase: 'terminating', since: 0, graceSeconds: 1 } as unknown as Parameters<
@@ -91,4 +95,43 @@ it('a stop that is called off while the pod is read leaves nothing behind', asyn
   terminate.probed(podUid('u'));
   await Promise.resolve();
   assert.deepEqual(done, ['status', 'not seen'], 'nobody tells of it any more');
+});
+
+it('tells what probes find while the pod waits for its turn, and reads it when that has come', async () => {
+  const done: string[] = [];
+  const turn = Promise.withResolvers<void>();
+  const deps = {
+    observed: {
+      get: () => aliveSnapshot('u'),
+      refresh: async () => emptySnapshot(podUid('u'), 'p', 'n'),
+      beginMutation: () => {
+        done.push('begins');
+        return () => undefined;
+      },
+      isOutdated: () => false,
+    },
+    status: { write: async () => void done.push('status') },
+    probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
+    runtime: { kill: async () => void done.push('kill') },
+    stops: {
+      run: async (graceSeconds: number, _: AbortSignal, stop: () => Promise<unknown>) => {
+        done.push(`waits with ${graceSeconds} s`);
+        await turn.promise;
+        return stop();
+      },
+    },
+    events: { pod: () => undefined, node: () => undefined },
+  } as unknown as TerminatePodDeps;
+  const state = { phase: 'terminating', since: 0, graceSeconds: 7 } as unknown as Parameters<
+    TerminatePod['terminate']
+  >[1];
+  const terminate = new TerminatePod(deps);
+  const terminated = terminate.terminate({ uid: podUid('u'), pod }, state, signal);
+  await new Promise(setImmediate);
+  terminate.probed(podUid('u'));
+  await new Promise(setImmediate);
+  assert.deepEqual(done, ['status', 'waits with 7 s', 'status']);
+  turn.resolve();
+  await terminated;
+  assert.deepEqual(done.slice(3), ['begins', 'kill', 'status']);
 });

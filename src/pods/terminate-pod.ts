@@ -8,6 +8,11 @@ import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { WorkerTarget } from './pod-workers.ts';
 import type { WorkerState } from './worker-state.ts';
 
+/** Orders the ends of pods; StopTurns fits. */
+export interface PodStops {
+  run<T>(graceSeconds: number, signal: AbortSignal, stop: () => Promise<T>): Promise<T>;
+}
+
 export type TerminatePodDeps = {
   readonly observed: {
     get(uid: PodUid): PodSnapshot | undefined;
@@ -27,6 +32,7 @@ export type TerminatePodDeps = {
       signal: AbortSignal,
     ): Promise<void>;
   };
+  readonly stops: PodStops;
   /** Gives back what drivers prepared for the pod. */
   readonly unprepareClaims?: (pod: Pod, signal: AbortSignal) => Promise<void>;
   readonly events: EventRecorder;
@@ -81,10 +87,20 @@ export class TerminatePod {
     tell: Ending['tell'],
     signal: AbortSignal,
   ): Promise<PodSnapshot | undefined> {
-    const { observed, events } = this.#deps;
-    const { uid, pod } = target;
+    const { uid } = target;
     const ending: Ending = { tell, reported: Promise.resolve() };
     this.#ending.set(uid, ending);
+    try {
+      return await this.#deps.stops.run(graceSeconds, signal, () => this.#stopInTurn(target, graceSeconds, signal));
+    } finally {
+      this.#ending.delete(uid);
+      await ending.reported;
+    }
+  }
+
+  async #stopInTurn(target: WorkerTarget, graceSeconds: number, signal: AbortSignal): Promise<PodSnapshot | undefined> {
+    const { observed, events } = this.#deps;
+    const { uid, pod } = target;
     const endMutation = observed.beginMutation(uid, 'stopped');
     let unseen = true;
     try {
@@ -99,8 +115,6 @@ export class TerminatePod {
       return after;
     } finally {
       endMutation(unseen);
-      this.#ending.delete(uid);
-      await ending.reported;
     }
   }
 

@@ -8,6 +8,7 @@ import type { PodClient } from '../status/status-sync.ts';
 import type { PodTracing } from '../pods/create.ts';
 import type { WorkerSteps } from '../pods/pod-workers.ts';
 import type { PodPrerequisites, Turns } from '../pods/sync-pod.ts';
+import type { PodStops } from '../pods/terminate-pod.ts';
 import type { PodTracer } from './pod-tracer.ts';
 import type { Kind } from './waterfall.ts';
 
@@ -15,6 +16,7 @@ import type { Kind } from './waterfall.ts';
 export const podTracing = (tracer: PodTracer): PodTracing => ({
   steps: (inner) => tracedSteps(tracer, inner),
   turns: (inner) => tracedTurns(tracer, inner),
+  stops: (inner) => tracedStops(tracer, inner),
   prerequisites: (inner) => tracedPrerequisites(tracer, inner),
   observed: (inner) => tracedObservation(tracer, inner),
   admission: (runsAlready, inner) => tracedAdmission(tracer, runsAlready, inner),
@@ -47,16 +49,34 @@ const tracedTurns = (tracer: PodTracer, turns: Turns): Turns => ({
     return turns.waiting;
   },
   run: (signal, start) => {
-    const begun = Promise.withResolvers<void>();
-    void tracer.span('turn', () => begun.promise);
+    const begun = tracedWait(tracer);
     return turns
       .run(signal, (turn) => {
-        begun.resolve();
+        begun();
         return start(turn);
       })
-      .finally(begun.resolve);
+      .finally(begun);
   },
 });
+
+const tracedStops = (tracer: PodTracer, stops: PodStops): PodStops => ({
+  run: (graceSeconds, signal, stop) => {
+    const begun = tracedWait(tracer);
+    return stops
+      .run(graceSeconds, signal, () => {
+        begun();
+        return stop();
+      })
+      .finally(begun);
+  },
+});
+
+/** Until what it returns is called, the pod waits for its turn. */
+function tracedWait(tracer: PodTracer): () => void {
+  const begun = Promise.withResolvers<void>();
+  void tracer.span('turn', () => begun.promise);
+  return begun.resolve;
+}
 
 /** Everything a worker does for a pod belongs to that pod; its first step towards an end begins the trace of its stop. */
 const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({

@@ -15,6 +15,16 @@ checkRows('what a pod that is being stopped waits for', [
     'The pod is being stopped: container "app" has 18 s left to end.',
   ],
   [
+    'StopQueued',
+    'stopping',
+    deleting({
+      worker: { phase: 'terminating', sinceMs: NOW - 4000, graceSeconds: 30 },
+      status: running(),
+      underWay: [{ name: 'turn', sinceMs: NOW - 4000 }],
+    }),
+    'The pod waits for its turn to be stopped for 4 s: other pods are being stopped, and the processors are busy. Its grace period has not begun.',
+  ],
+  [
     'StoppingLate',
     'failing',
     deleting({ worker: { phase: 'terminating', sinceMs: NOW - 62_000, graceSeconds: 30 }, status: running() }),

@@ -52,6 +52,13 @@ function containersEnd(facts: PodFacts): Why {
       'SandboxStopping',
       'The containers have ended; the network and the sandbox of the pod are being removed.',
     );
+  const turn = facts.underWay.find((s) => s.name === 'turn');
+  if (turn !== undefined)
+    return why(
+      facts,
+      'StopQueued',
+      `The pod waits for its turn to be stopped${forSpan(facts, turn.sinceMs)}: other pods are being stopped, and the processors are busy. Its grace period has not begun.`,
+    );
   const hook = running.some(
     (s) => facts.pod.spec.containers.find((c) => c.name === s.name)?.lifecycle?.preStop !== undefined,
   );
