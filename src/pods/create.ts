@@ -110,14 +110,16 @@ export type PodLife = {
   readonly parts: readonly Runnable[];
 };
 
-/** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start and stop cost more. */
-const AT_ONCE = Math.max(4, 2 * availableParallelism());
+/** Two per core keep the runtime busy. More makes everybody wait for everybody, and each start cost more. */
+const STARTS_AT_ONCE = Math.max(4, 2 * availableParallelism());
+/** A stop leaves the runtime alone for longer, between its containers and its sandbox. */
+const STOPS_AT_ONCE = Math.max(6, 3 * availableParallelism());
 
 export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
   const { clock } = env;
   const { cluster, metrics, observed, sourcesReady, volumes } = deps;
-  const turns = new StartTurns(clock, { atOnce: AT_ONCE, idleShare: idleShareReader() });
-  const stops = new StopTurns(clock, { atOnce: AT_ONCE, idleShare: idleShareReader() });
+  const turns = new StartTurns(clock, { atOnce: STARTS_AT_ONCE, idleShare: idleShareReader() });
+  const stops = new StopTurns(clock, { atOnce: STOPS_AT_ONCE, idleShare: idleShareReader() });
   const { steps, terminate } = stepsOf(env, deps, turns, stops);
   const workers = workersOf(env, deps, steps, () => housekeeping.wake());
   const changes = changesOf(env, deps, workers, () => housekeeping.wake());
@@ -236,7 +238,7 @@ function stepsOf(
     prerequisites: tracing.prerequisites(prerequisitesOf(clock, deps)),
     runtime,
     turns: tracing.turns(turns),
-    adoptions: new StartTurns(clock, { atOnce: AT_ONCE }),
+    adoptions: new StartTurns(clock, { atOnce: STARTS_AT_ONCE }),
     events,
     rejecting: { events, status: statuses, log, counted: deps.admission },
     clock,
