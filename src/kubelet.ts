@@ -216,7 +216,8 @@ async function buildNode(
   const stats = await buildStats({ ...known, life });
   const { lifecycles } = life;
   const eviction = await buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
-  const ending = { known: sourcesReady, active, end: lifecycles.end.bind(lifecycles) };
+  const running = (): readonly Pod[] => life.changes.running();
+  const ending = { known: sourcesReady, running, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const { explainer, notReady } = buildExplainer({ ...known, life, probes });
   const seen = { life, upkeep, sources, probes, stats, eviction, explainer };

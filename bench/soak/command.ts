@@ -6,6 +6,7 @@ import { interrupted } from '../statistics.ts';
 import { drawLines } from '../svg.ts';
 import { soak, type Soaked } from './soak.ts';
 import { startSoakWorld, type Runtime } from './soak-world.ts';
+import type { Vitals } from './vitals.ts';
 
 export type SoakCommand = {
   readonly runtime: Runtime;
@@ -79,12 +80,13 @@ function drawing(runtime: Runtime, pods: number, { resident, vitals, seconds }: 
 export const soakReport = (runtime: Runtime, pods: number, { vitals, leftovers, seconds }: Soaked): string => {
   const [first, last] = [vitals[0], vitals.at(-1)];
   if (first === undefined || last === undefined) return 'nothing was looked at';
-  const ratio = (what: 'rss' | 'heapUsed'): string =>
-    `${(last[what] / first[what]).toFixed(3)} x (${(first[what] / 1e6).toFixed(1)} to ${(last[what] / 1e6).toFixed(1)} MB)`;
+  const ratio = (of: (look: Vitals) => number): string =>
+    `${(of(last) / of(first)).toFixed(3)} x (${(of(first) / 1e6).toFixed(1)} to ${(of(last) / 1e6).toFixed(1)} MB)`;
   return [
     `${pods} pods on ${runtime === 'fake' ? 'the runtime in memory' : 'containerd'} in ${Math.round(seconds)} s; CPU per life ${first.cpuMsPerPod.toFixed(1)} ms at first, ${last.cpuMsPerPod.toFixed(1)} ms at the end`,
-    `resident memory, ${first.pods} to ${last.pods} pods: ${ratio('rss')}`,
-    `heap, ${first.pods} to ${last.pods} pods: ${ratio('heapUsed')}`,
+    `resident memory, ${first.pods} to ${last.pods} pods: ${ratio(({ rss }) => rss)}`,
+    `heap, ${first.pods} to ${last.pods} pods: ${ratio(({ heapUsed }) => heapUsed)}`,
+    `  without compiled code: ${ratio(({ heapUsed, code }) => heapUsed - code)}, code: ${ratio(({ code }) => code)}`,
     ...(leftovers.length === 0 ? ['nothing left over'] : leftovers.map((what) => `LEFT OVER ${what}`)),
   ].join('\n');
 };

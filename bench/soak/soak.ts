@@ -116,5 +116,5 @@ const counts = (of: Readonly<Record<string, number>>): string =>
     .map(([name, n]) => `${name} ${n}`)
     .join(', ');
 
-const line = ({ pods, seconds, cpuMsPerPod, rss, heapUsed, resources, objects, files }: Vitals): string =>
-  `${String(pods).padStart(6)} pods, ${seconds.toFixed(0)} s, ${cpuMsPerPod.toFixed(1)} ms of CPU each: ${mb(rss)} MB resident, ${mb(heapUsed)} MB heap; ${counts(resources)}; ${counts(files)}; ${counts(objects)}`;
+const line = ({ pods, seconds, cpuMsPerPod, rss, heapUsed, code, resources, objects, files }: Vitals): string =>
+  `${String(pods).padStart(6)} pods, ${seconds.toFixed(0)} s, ${cpuMsPerPod.toFixed(1)} ms of CPU each: ${mb(rss)} MB resident, ${mb(heapUsed)} MB heap, ${mb(code)} of it code; ${counts(resources)}; ${counts(files)}; ${counts(objects)}`;

@@ -4,6 +4,8 @@ import { readdirSync, readlinkSync } from 'node:fs';
 
 export type Insides = {
   readonly heapUsed: number;
+  /** Part of the heap: what V8 has compiled. */
+  readonly code: number;
   readonly external: number;
   readonly rss: number;
   /** What keeps the event loop alive, by kind. */
@@ -66,6 +68,7 @@ export function least(looks: readonly Vitals[]): Vitals {
     (a, b) => ({
       ...b,
       heapUsed: Math.min(a.heapUsed, b.heapUsed),
+      code: Math.min(a.code, b.code),
       external: Math.min(a.external, b.external),
       rss: Math.min(a.rss, b.rss),
       resources: lower(a.resources, b.resources),

@@ -154,8 +154,10 @@ describe('the changes of the sources', () => {
     t.states.set(podUid('a'), { phase: 'terminating', graceSeconds: 30, ...stopped });
     assert.deepEqual(t.changes.unfinished().map(uidOf), ['a']);
     assert.deepEqual(t.changes.active(), [], 'it takes no part in admission');
+    assert.deepEqual(t.changes.running().map(uidOf), ['a'], 'a machine that goes down waits for it');
     t.states.set(podUid('a'), { phase: 'terminated', ...stopped });
     assert.deepEqual(t.changes.unfinished(), []);
+    assert.deepEqual(t.changes.running(), []);
     await t.end();
   });
 

@@ -91,6 +91,11 @@ export class PodChanges implements Runnable {
     return this.#wanted().filter((pod) => !this.#admissions.has(uidOf(pod)));
   }
 
+  /** Pods that may run: admitted and not over, or gone at their source while their containers are still stopped. */
+  running(): Pod[] {
+    return [...this.active(), ...this.#leaving()];
+  }
+
   /**
    * Pods that are not over, be they admitted, not judged yet or gone at their source while their containers are still
    * stopped: what they hold is still theirs.

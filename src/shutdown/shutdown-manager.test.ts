@@ -43,7 +43,7 @@ function setup(pods: readonly Pod[], broken = false) {
       },
       pods: {
         known: () => state.known,
-        active: () => (state.known ? pods : []),
+        running: () => (state.known ? pods : []),
         end: async ({ metadata: { name } }, grace, signal) => {
           done.push(`end ${name} in ${grace}`);
           if (!state.stuck.has(name)) return;

@@ -20,7 +20,7 @@ export interface ShutdownSource {
 export interface EndingPods {
   /** Whether every source has said which pods there are. */
   known(): boolean;
-  active(): readonly Pod[];
+  running(): readonly Pod[];
   /** Resolves when it has stopped and its volumes are unmounted. */
   end(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>;
 }
@@ -126,7 +126,7 @@ export class ShutdownManager implements Runnable {
   async #endPods(signal: AbortSignal): Promise<void> {
     await this.#keep('started');
     try {
-      for (const step of shutdownSteps(this.#deps.pods.active(), this.#groups)) await this.#endStep(step, signal);
+      for (const step of shutdownSteps(this.#deps.pods.running(), this.#groups)) await this.#endStep(step, signal);
     } finally {
       await this.#keep('ended');
     }

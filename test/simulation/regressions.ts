@@ -122,4 +122,13 @@ export const REGRESSIONS: readonly Regression[] = [
       '--with=memory',
     ],
   },
+  {
+    bug: 'a pod that had left its source and was still being stopped when the machine went down',
+    args: ['--seed=3000138', '--until=15m', '--stop=10m', '--with=shutdown'],
+    actions: [
+      { atMs: 138_961.60912234336, do: 'static-write', name: 'p2-0', kind: 'crashing', seed: 631_199_873 },
+      { atMs: 160_378.3769074689, do: 'static-remove', name: 'p2-0' },
+      { atMs: 162_066.07196411627, do: 'node-shutdown', forMs: 26_911, seed: 217_893_728 },
+    ],
+  },
 ];
