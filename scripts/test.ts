@@ -60,6 +60,8 @@ const LONG_UNIT_TESTS: readonly string[] = [
   'src/runtime/convergence.test.ts',
 ];
 const UNIT_TEST_PROCESSES = 3;
+/** What a file may take; those that get what the processors have to spare compute for minutes and wait for the others. */
+const LONGEST: Readonly<Record<Priority, number>> = { usual: 10 * MINUTE, low: 20 * MINUTE };
 
 /** Each job is one file, or several that must not run at the same time. */
 async function testJobs(
@@ -72,7 +74,7 @@ async function testJobs(
   const lane = async (): Promise<void> => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
       for (const file of job)
-        outcomes.push(report(await runTests(file, [file], { isolation: 'own process', priority }, 10 * MINUTE)));
+        outcomes.push(report(await runTests(file, [file], { isolation: 'own process', priority }, LONGEST[priority])));
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   return outcomes;
