@@ -29,6 +29,7 @@ type Round = {
   readonly stopMs: number;
   readonly busyMs: number;
   readonly kubeletMs: number;
+  readonly kubeletStopMs: number;
 };
 
 const burst = (count: number, rounds: number, wanted: Wanted | undefined): Scenario => ({
@@ -63,9 +64,10 @@ async function play(world: World, list: readonly string[]): Promise<Round> {
   const measured = { tookMs, kubeletMs: cpuMs(kubelet.pid) - kubeletBefore, busyMs: busyMs() - busyBefore };
   const starts = list.map((name) => pods.startMs(name)).filter((ms) => !Number.isNaN(ms));
   await sleep(LIFE_MS);
-  const stopFrom = performance.now();
+  const [stopFrom, kubeletThen] = [performance.now(), cpuMs(kubelet.pid)];
   await pods.remove(list);
-  return { bare, starts, ...measured, stopMs: performance.now() - stopFrom };
+  const stopMs = performance.now() - stopFrom;
+  return { bare, starts, ...measured, stopMs, kubeletStopMs: cpuMs(kubelet.pid) - kubeletThen };
 }
 
 function rowsOf(round: Round, count: number, wanted: Wanted | undefined): Row[] {
@@ -98,6 +100,7 @@ function rowsOf(round: Round, count: number, wanted: Wanted | undefined): Row[] 
     }),
     row('gone', 'all deleted to all gone', 's', stopMs / 1000, { floor: bare.stopMs / 1000 }),
     row('cpu', 'CPU of the kubelet per pod started', 'ms', round.kubeletMs / count, { ...atMost(38), go: 57 }),
+    row('cpu.stop', 'CPU of the kubelet per pod stopped', 'ms', round.kubeletStopMs / count, {}),
     row('machine', 'CPU of the whole machine per pod started', 'ms', round.busyMs / count, {
       floor: bare.startBusyMs / count,
     }),
