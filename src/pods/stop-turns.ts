@@ -16,6 +16,8 @@ export type StopTurnsOptions = {
 
 /** One that takes longer waits for its containers, and others may begin. */
 const HOLD_MS = 1000;
+/** Who has no more grace than this is in a hurry: a deletion by force, a hard eviction. The least that a worker gives. */
+const NO_GRACE_SECONDS = 1;
 /** Nobody waits for more than this share of its own grace period, nor longer than the longest wait. */
 const SHARE_OF_GRACE = 1 / 6;
 const LONGEST_WAIT_MS = 5000;
@@ -50,7 +52,7 @@ export class StopTurns implements PodStops {
 
   async run<T>(graceSeconds: number, signal: AbortSignal, stop: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    if (this.#underWay < this.#o.atOnce) this.#underWay++;
+    if (this.#underWay < this.#o.atOnce || graceSeconds <= NO_GRACE_SECONDS) this.#underWay++;
     else await this.#wait(graceSeconds, signal);
     let isOver = false;
     const leave = (): void => {
