@@ -35,15 +35,29 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const NANOS_PER_MS = 1_000_000n;
 
 /**
- * The wall clock's millisecond with the monotonic clock's fraction: stamps made in the same millisecond stay apart, and a
- * step of the wall clock is followed. `performance.timeOrigin` would not: it is the wall time at which the process started.
+ * Stamps within the wall clock's millisecond, moved on by the monotonic clock: those of one millisecond stay in order and
+ * apart, and a step of the wall clock is followed. `performance.timeOrigin` would not: it is the wall time at which the
+ * process started. When the wall clock's milliseconds begin is learned as they pass.
  */
-export const wallNanos = (wallMs: number, monotonicMs: number): bigint =>
-  BigInt(wallMs) * NANOS_PER_MS + BigInt(Math.floor((monotonicMs % 1) * 1e6));
+export class WallStamps {
+  #origin = 0n;
+
+  at(wallMs: number, monotonicMs: number): bigint {
+    const monotonic = BigInt(Math.floor(monotonicMs * 1e6));
+    const first = BigInt(wallMs) * NANOS_PER_MS;
+    const last = first + NANOS_PER_MS - 1n;
+    const guess = this.#origin + monotonic;
+    const stamp = guess < first ? first : guess > last ? last : guess;
+    this.#origin = stamp - monotonic;
+    return stamp;
+  }
+}
+
+const stamps = new WallStamps();
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  nowNanos: () => wallNanos(Date.now(), performance.now()),
+  nowNanos: () => stamps.at(Date.now(), performance.now()),
   monotonic: () => performance.now(),
   random: () => Math.random(),
   after(ms, fn) {

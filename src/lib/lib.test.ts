@@ -6,7 +6,7 @@ import { after, describe, it } from 'node:test';
 import { threadId } from 'node:worker_threads';
 import { abortable } from './abort.ts';
 import { writeFileAtomic } from './atomic-file.ts';
-import { systemClock, wallNanos } from './clock.ts';
+import { systemClock, WallStamps } from './clock.ts';
 import { grpcTimeout } from './grpc/call-headers.ts';
 import { ManualClock } from './manual-clock.ts';
 import { TokenBucket } from './token-bucket.ts';
@@ -15,10 +15,29 @@ const root = mkdtempSync(join(tmpdir(), 'lib-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 
 describe('the clock', () => {
-  it('follows a step of the wall clock to the millisecond and keeps stamps of one millisecond apart', () => {
-    assert.equal(wallNanos(1_700_000_000_123, 55.25), 1_700_000_000_123_250_000n);
-    assert.equal(wallNanos(1_600_000_000_000, 55.75) - wallNanos(1_600_000_000_000, 55.25), 500_000n);
-    assert.equal(wallNanos(1_600_000_000_000, 99.999999), 1_600_000_000_000_999_999n);
+  it('follows a step of the wall clock to the millisecond and keeps stamps of one millisecond in order and apart', () => {
+    const stamps = new WallStamps();
+    const rows: [wallMs: number, monotonicMs: number, stamp: bigint, why: string][] = [
+      [1_700_000_000_123, 55.25, 1_700_000_000_123_000_000n, 'nothing is known of its beginning'],
+      [1_700_000_000_123, 55.5, 1_700_000_000_123_250_000n, 'a quarter later'],
+      [1_700_000_000_123, 56.125, 1_700_000_000_123_875_000n, 'the monotonic millisecond is another one'],
+      [1_700_000_000_124, 56.1875, 1_700_000_000_124_000_000n, 'it has begun before it was thought to'],
+      [1_700_000_000_124, 57.125, 1_700_000_000_124_937_500n, 'known by now'],
+      [1_700_000_000_124, 57.25, 1_700_000_000_124_999_999n, 'a slow wall clock is waited for'],
+      [1_600_000_000_000, 58.25, 1_600_000_000_000_999_999n, 'set back'],
+      [1_600_000_000_001, 58.5, 1_600_000_000_001_249_999n, 'and on from there'],
+      [1_700_000_000_000, 59.5, 1_700_000_000_000_000_000n, 'set forward'],
+    ];
+    for (const [wallMs, monotonicMs, stamp, why] of rows) assert.equal(stamps.at(wallMs, monotonicMs), stamp, why);
+  });
+
+  it('stamps in order by the clocks of the system', () => {
+    let last = systemClock.nowNanos();
+    for (let n = 0; n < 50_000; n++) {
+      const now = systemClock.nowNanos();
+      assert.ok(now >= last, `${now} after ${last}`);
+      last = now;
+    }
   });
 
   it('says the same in nanoseconds as in milliseconds', () => {
