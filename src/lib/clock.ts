@@ -35,21 +35,22 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const NANOS_PER_MS = 1_000_000n;
 
 /**
- * Stamps within the wall clock's millisecond, moved on by the monotonic clock: those of one millisecond stay in order and
- * apart, and a step of the wall clock is followed. `performance.timeOrigin` would not: it is the wall time at which the
- * process started. When the wall clock's milliseconds begin is learned as they pass.
+ * The wall clock's millisecond with the monotonic clock's fraction: stamps made in the same millisecond stay apart, and a
+ * step of the wall clock is followed. `performance.timeOrigin` would not: it is the wall time at which the process started.
  */
+const wallNanos = (wallMs: number, monotonicMs: number): bigint =>
+  BigInt(wallMs) * NANOS_PER_MS + BigInt(Math.floor((monotonicMs % 1) * 1e6));
+
+/** The two clocks do not begin their milliseconds at the same moment; stamps of one millisecond are in order all the same. */
 export class WallStamps {
-  #origin = 0n;
+  #wallMs = 0;
+  #last = 0n;
 
   at(wallMs: number, monotonicMs: number): bigint {
-    const monotonic = BigInt(Math.floor(monotonicMs * 1e6));
-    const first = BigInt(wallMs) * NANOS_PER_MS;
-    const last = first + NANOS_PER_MS - 1n;
-    const guess = this.#origin + monotonic;
-    const stamp = guess < first ? first : guess > last ? last : guess;
-    this.#origin = stamp - monotonic;
-    return stamp;
+    const stamp = wallNanos(wallMs, monotonicMs);
+    if (wallMs !== this.#wallMs || stamp > this.#last) this.#last = stamp;
+    this.#wallMs = wallMs;
+    return this.#last;
   }
 }
 

@@ -18,15 +18,12 @@ describe('the clock', () => {
   it('follows a step of the wall clock to the millisecond and keeps stamps of one millisecond in order and apart', () => {
     const stamps = new WallStamps();
     const rows: [wallMs: number, monotonicMs: number, stamp: bigint, why: string][] = [
-      [1_700_000_000_123, 55.25, 1_700_000_000_123_000_000n, 'nothing is known of its beginning'],
-      [1_700_000_000_123, 55.5, 1_700_000_000_123_250_000n, 'a quarter later'],
-      [1_700_000_000_123, 56.125, 1_700_000_000_123_875_000n, 'the monotonic millisecond is another one'],
-      [1_700_000_000_124, 56.1875, 1_700_000_000_124_000_000n, 'it has begun before it was thought to'],
-      [1_700_000_000_124, 57.125, 1_700_000_000_124_937_500n, 'known by now'],
-      [1_700_000_000_124, 57.25, 1_700_000_000_124_999_999n, 'a slow wall clock is waited for'],
-      [1_600_000_000_000, 58.25, 1_600_000_000_000_999_999n, 'set back'],
-      [1_600_000_000_001, 58.5, 1_600_000_000_001_249_999n, 'and on from there'],
-      [1_700_000_000_000, 59.5, 1_700_000_000_000_000_000n, 'set forward'],
+      [1_700_000_000_123, 55.25, 1_700_000_000_123_250_000n, 'the fraction of the monotonic clock'],
+      [1_700_000_000_123, 55.75, 1_700_000_000_123_750_000n, 'half a millisecond later'],
+      [1_700_000_000_123, 56.125, 1_700_000_000_123_750_000n, 'the monotonic millisecond is another one'],
+      [1_700_000_000_124, 56.25, 1_700_000_000_124_250_000n, 'the next'],
+      [1_600_000_000_000, 58.125, 1_600_000_000_000_125_000n, 'set back'],
+      [1_600_000_000_000, 99.999999, 1_600_000_000_000_999_999n, 'the end of one'],
     ];
     for (const [wallMs, monotonicMs, stamp, why] of rows) assert.equal(stamps.at(wallMs, monotonicMs), stamp, why);
   });
