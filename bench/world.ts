@@ -13,7 +13,7 @@ import { resolveKubeconfig } from '../src/kube/kubeconfig.ts';
 import { NODES } from '../src/kube/resources.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/logger.ts';
-import { startContainerd, type PrivateContainerd } from '../test/harness/containerd.ts';
+import { startContainerd, type PrivateRuntime } from '../test/harness/containerd.ts';
 import { makeNodeFolder, removeNodeFolder } from '../test/harness/node-folder.ts';
 import { Floor } from './floor.ts';
 import { NODE_NAME, PodWatch } from './pods.ts';
@@ -38,9 +38,9 @@ export type WorldOptions = {
 export interface World {
   readonly dir: string;
   readonly manifests: string;
-  readonly containerd: PrivateContainerd;
+  readonly containerd: PrivateRuntime;
   /** Without a kubelet: for the floor, and for kubelets of their own. */
-  readonly bare: PrivateContainerd;
+  readonly bare: PrivateRuntime;
   readonly client: KubeClient;
   readonly floor: Floor;
   readonly pods: PodWatch;
@@ -119,7 +119,14 @@ export async function startApi(dir: string): Promise<ChildProcess> {
 
 export async function connect(kubeconfig: string): Promise<KubeClient> {
   const access = await resolveKubeconfig(await readFile(kubeconfig, 'utf8'), kubeconfig);
-  const options = { version: 'bench', architecture: 'amd64', eventQps: 0, eventBurst: 0, leaseDurationSeconds: 40 };
+  const options = {
+    version: 'bench',
+    architecture: 'amd64',
+    eventQps: 0,
+    eventBurst: 0,
+    leaseDurationSeconds: 40,
+    statusUpdateMs: 10_000,
+  };
   return connectApi({ clock: systemClock, log: silentLogger }, access, { ...options, qps: 0, burst: 0 }).main;
 }
 
@@ -227,6 +234,7 @@ failSwapOn: false
 maxPods: 600
 cgroupRoot: ${of.cgroupRoot}
 podLogsDir: ${of.dir}/pod-logs
+volumePluginDir: ${of.dir}/volume-plugins
 address: 127.0.0.1
 port: ${freePort()}
 healthzPort: 0

@@ -42,9 +42,8 @@ const NOTES: Readonly<Record<string, string>> = {
   iptablesDropBit: 'accepted and checked; upstream uses it no more either',
   kernelMemcgNotification: 'same: on cgroup v1; upstream does nothing on v2 either',
   'experimental-mounter-path': 'same for NFS; the resolv.conf below it is left alone',
-  volumePluginDir: 'accepted, no effect: FlexVolume drivers are not run',
   hairpinMode: 'accepted and checked; upstream uses it no more either',
-  showHiddenMetricsForVersion: 'same; no metric is hidden in this version',
+  showHiddenMetricsForVersion: 'same; only `scrape_error` on `/metrics/resource` is hidden in this version',
   // Read by the name of the format in use.
   'logging.options.text.splitStream': 'same',
   'logging.options.text.infoBufferSize': 'same',

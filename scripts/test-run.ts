@@ -1,5 +1,6 @@
 // Runs a command, or Node's test runner over some files, to its end or to its limit.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import type { Outcome } from './test-report.ts';
 
@@ -22,17 +23,36 @@ export function runCommand(
   priority: Priority = 'usual',
 ): Promise<Outcome> {
   const from = performance.now();
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs, killSignal: 'SIGKILL' });
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let isOver = false;
+  const limit = setTimeout(() => {
+    isOver = true;
+    if (child.pid !== undefined) killTree(child.pid);
+  }, limitMs);
   if (priority === 'low' && child.pid !== undefined) setPriority(child.pid, LOW);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   return new Promise((resolve) => {
     child.once('close', (code, signal) => {
-      if (signal !== null) output += `\nended by ${signal}; the limit is ${limitMs / MINUTE} minutes\n`;
+      clearTimeout(limit);
+      if (isOver) output += `\nended at its limit of ${limitMs / MINUTE} minutes\n`;
+      else if (signal !== null) output += `\nended by ${signal}\n`;
       resolve({ name, ok: code === 0, output, tookMs: performance.now() - from });
     });
   });
+}
+
+/** With its children: the test runner is not the process that hangs, and whatever that started waits for it. */
+function killTree(pid: number): void {
+  let children: string[] = [];
+  try {
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended meanwhile.
+  }
+  for (const child of children) killTree(Number(child));
 }
 
 export const runTests = (

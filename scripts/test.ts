@@ -16,7 +16,7 @@ import { MINUTE, OWN_PROCESS, runCommand, runTests, type Isolation, type Priorit
 const SIDE_BY_SIDE = 2;
 /** What is measured in them would be wrong beside others. */
 const ALONE: readonly string[] = ['test/contracts/api-server/load.test.ts', 'test/node/probes.test.ts'];
-/** They wait most of their time: they run beside the others, in a lane of their own. */
+/** They wait most of their time: they run beside the others, in a lane of their own, which helps out when they are through. */
 const AT_REST: readonly string[] = [
   'test/cluster/at-rest.test.ts',
   'test/faults/api-server-away.test.ts',
@@ -64,23 +64,18 @@ const UNIT_TEST_PROCESSES = 3;
 const LONGEST: Readonly<Record<Priority, number>> = { usual: 10 * MINUTE, low: 20 * MINUTE };
 
 /** Each job is one file, or several that must not run at the same time. */
-async function testJobs(
-  jobs: readonly (readonly string[])[],
-  lanes: number,
-  priority: Priority = 'usual',
-): Promise<Outcome[]> {
-  const waiting = [...jobs];
+type Job = readonly string[];
+
+/** Takes job after job until none is left; several lanes may share them. */
+async function lane(waiting: Job[], priority: Priority = 'usual'): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  const lane = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
-      for (const file of job)
-        outcomes.push(report(await runTests(file, [file], { isolation: 'own process', priority }, LONGEST[priority])));
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
+    for (const file of job)
+      outcomes.push(report(await runTests(file, [file], { isolation: 'own process', priority }, LONGEST[priority])));
   return outcomes;
 }
 
-const testAlone = (files: readonly string[]): Promise<Outcome[]> => testJobs([files], 1);
+const testAlone = (files: readonly string[]): Promise<Outcome[]> => lane([files]);
 
 /** All unit tests: starting a process for each file would cost more than the tests themselves. */
 async function unitTests(): Promise<Outcome[]> {
@@ -111,11 +106,12 @@ async function everything(): Promise<Outcome[]> {
   const first = await fast();
   const found = globSync('test/**/*.test.ts').sort();
   const named = new Set([...ALONE, ...AT_REST, ...SPARE_TIME, ...DEFAULT_PORTS, ...LONG]);
-  const jobs = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
+  const jobs: Job[] = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
   const beside = await Promise.all([
-    testJobs(jobs, SIDE_BY_SIDE),
-    testJobs([AT_REST], 1),
-    testJobs([SPARE_TIME], 1, 'low'),
+    ...Array.from({ length: SIDE_BY_SIDE }, () => lane(jobs)),
+    // What is left by then runs beside two others, as those before did.
+    lane([AT_REST]).then(async (rested) => [...rested, ...(await lane(jobs))]),
+    lane([SPARE_TIME], 'low'),
   ]);
   const whole = [...beside.flat(), ...(await testAlone(ALONE))];
   const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);

@@ -1,4 +1,5 @@
 // The composition root: builds the parts in start order, fits them together and runs them until told to stop.
+import type { PodAdmission } from './admission/pod-admission.ts';
 import { buildAdmission } from './assembly/admission.ts';
 import { buildCluster } from './assembly/cluster.ts';
 import type { ClusterPort } from './assembly/cluster-port.ts';
@@ -66,6 +67,8 @@ export type KubeletOptions = {
   readonly clock: Clock;
   readonly systemd: Systemd;
   readonly updates: ConfigUpdates;
+  /** What the health port, which is there already, has told. */
+  readonly localHealth: { readonly pings: number };
 };
 
 const CGROUP_V1_WARNING =
@@ -166,7 +169,8 @@ async function buildNode(
   const nodeChanged = (): void => cluster.nodeChanged();
   const sharedDeps = { cluster, alive: () => life.changes.unfinished(), sourcesReady, wake, nodeChanged };
   const managers = await buildManagers(base, edge, sharedDeps);
-  const resizing = await buildResizing({ base, edge, cluster, cgroups: managers.cgroups, active, wake, ...condition });
+  const judging = { ...condition, sourcesReady, admission: (): PodAdmission => admission };
+  const resizing = await buildResizing({ base, edge, cluster, cgroups: managers.cgroups, active, wake, ...judging });
   const runtimeDeps = { cluster, volumes, images, managers, resize: resizing.records, podMetrics };
   const { runtime, userns } = await buildPodRuntime(base, edge, runtimeDeps, signal);
   const probes = createProbes(base, {
@@ -215,7 +219,7 @@ async function buildNode(
   const sources: Sources = createSources(base, sourcesDeps, cluster.sources);
   const stats = await buildStats({ ...known, life });
   const { lifecycles } = life;
-  const eviction = await buildEviction({ ...known, active, lifecycles, upkeep, stats: stats.provider });
+  const eviction = await buildEviction({ ...known, active, resizing, lifecycles, upkeep, stats: stats.provider });
   const running = (): readonly Pod[] => life.changes.running();
   const ending = { known: sourcesReady, running, end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);

@@ -190,7 +190,7 @@ class Process {
   async #runKubelet(): Promise<void> {
     const { config, flags, gates, flagValues } = this.#configuration;
     prepareHost(config, flags, gates, this.#log);
-    await this.#besideHealthz(async (signal) => {
+    await this.#besideHealthz(async (signal, localHealth) => {
       // Loaded only now: help, versions and complaints about the input need none of it, and health answers meanwhile.
       const { runKubelet } = await this.#load(signal);
       await runKubelet(
@@ -205,6 +205,7 @@ class Process {
           clock: this.#clock,
           systemd: this.#systemd,
           updates: this.#updates,
+          localHealth,
         },
         signal,
       );
@@ -212,7 +213,7 @@ class Process {
   }
 
   /** The health port answers before the rest is even loaded, and until all of it has stopped. */
-  async #besideHealthz(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #besideHealthz(work: (signal: AbortSignal, port: HealthzServer) => Promise<void>): Promise<void> {
     const { healthzBindAddress: address, healthzPort: port } = this.#configuration.config;
     const log = this.#log.child({ component: 'healthz' });
     const over = new AbortController();
@@ -220,7 +221,7 @@ class Process {
     const health = port === 0 ? undefined : server.run(over.signal);
     if (health !== undefined) await server.tried;
     try {
-      await work(this.#stop.signal);
+      await work(this.#stop.signal, server);
     } finally {
       over.abort();
       await health;

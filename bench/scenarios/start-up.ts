@@ -148,6 +148,7 @@ failCgroupV1: false
 failSwapOn: false
 cgroupRoot: ${cgroupRoot}
 podLogsDir: ${dir}/pod-logs
+volumePluginDir: ${dir}/volume-plugins
 address: 127.0.0.1
 port: ${freePort()}
 healthzPort: ${port}

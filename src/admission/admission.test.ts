@@ -6,6 +6,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { PodAdmission, type PodAdmissionDeps, type PodAdmissionOptions } from './pod-admission.ts';
+import { rejectionLabel } from './rejection-label.ts';
 import { SysctlAllowlist } from './sysctls.ts';
 import type { AdmissionVerdict } from './verdict.ts';
 
@@ -213,6 +214,13 @@ const REJECTED: [name: string, pod: Pod, given: Given, reason: string, message: 
     'forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled',
   ],
   [
+    'a sysctl in the other notation, shown as the kernel knows it',
+    sysctl('net/ipv4/conf/eno2.100/rp_filter'),
+    {},
+    'SysctlForbidden',
+    'forbidden sysctl: "net.ipv4.conf.eno2/100.rp_filter" not allowlisted',
+  ],
+  [
     'an IPC sysctl in the host IPC namespace',
     sysctl('kernel.shm_rmid_forced', { hostIPC: true }),
     {},
@@ -416,4 +424,22 @@ test('rejections are counted', async () => {
   const rejections = registry.counter('kubelet_admission_rejections_total', 'help', ['reason']);
   await admit(pod('p', { cpu: '64' }), { deps: { rejections } });
   assert.equal(rejections.value({ reason: 'OutOfcpu' }), 1);
+  await admit(pod('p'), { deps: { rejections, unsupportedVolume: () => 'none such' } });
+  assert.equal(rejections.value({ reason: 'Other' }), 1);
+});
+
+test('rejections are counted under reasons of a closed list', () => {
+  const rows: readonly (readonly [reason: string, label: string])[] = [
+    ['OutOfcpu', 'OutOfcpu'],
+    ['OutOfephemeral-storage', 'OutOfephemeral-storage'],
+    ['OutOfexample.com/gpu', 'OutOfExtendedResources'],
+    ['OutOfhugepages-2Mi', 'OutOfExtendedResources'],
+    ['TopologyAffinityError', 'TopologyAffinityError'],
+    ['VolumeAttachmentLimitExceeded', 'VolumeAttachmentLimitExceeded'],
+    ['NodeAffinity', 'Other'],
+    ['NodePorts', 'Other'],
+    ['UnsupportedVolume', 'Other'],
+    ['constructor', 'Other'],
+  ];
+  for (const [reason, label] of rows) assert.equal(rejectionLabel(reason), label, reason);
 });

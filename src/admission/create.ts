@@ -27,12 +27,12 @@ export async function createAdmission(
       log: log.child({ component: 'admission' }),
       rejections: registry.counter(
         'kubelet_admission_rejections_total',
-        'Cumulative number pod admission rejections by the Kubelet.',
+        '[ALPHA] Cumulative number pod admission rejections by the Kubelet.',
         ['reason'],
       ),
       preemptions: registry.counter(
         'kubelet_preemptions',
-        'Cumulative number of pod preemptions by preemption resource',
+        '[ALPHA] Cumulative number of pod preemptions by preemption resource',
         ['preemption_signal'],
       ),
     },

@@ -1,7 +1,7 @@
 // Whether the pod's requests fit beside those of the pods already here.
 import type { Node } from '../core/node.ts';
 import type { Pod, PodSpec } from '../core/pod.ts';
-import { podRequests, resourcesOf, type Resources } from '../core/pod-resources.ts';
+import { heldRequests, podRequests, RESIZABLE_RESOURCES, resourcesOf, type Resources } from '../core/pod-resources.ts';
 import { quantity, toMilli, toNumber } from '../core/quantity.ts';
 import { isExtendedResource } from '../core/resource-names.ts';
 
@@ -27,6 +27,30 @@ function requestsOf(pod: Pod): Resources {
   return known;
 }
 
+/** By object: a pod whose spec or status changed is another one. */
+const HELD = new WeakMap<Pod, Resources>();
+
+/** Who shows nothing else than it asks for holds that; who gives something back holds it until its status says less. */
+function heldBy(pod: Pod): Resources {
+  let known = HELD.get(pod);
+  if (known === undefined) HELD.set(pod, (known = givesBack(pod) ? heldRequests(pod) : requestsOf(pod)));
+  return known;
+}
+
+/** In doubt yes: it only saves adding up. */
+function givesBack({ spec, status }: Pod): boolean {
+  if (spec.resources !== undefined) return true;
+  const asked = new Map(
+    [...(spec.initContainers ?? []), ...spec.containers].map((c) => [c.name, c.resources?.requests]),
+  );
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].some(
+    ({ name, resources, allocatedResources }) =>
+      [resources?.requests, allocatedResources].some((shown) =>
+        RESIZABLE_RESOURCES.some((r) => shown?.[r] !== undefined && shown[r] !== asked.get(name)?.[r]),
+      ),
+  );
+}
+
 /** What a pod takes of a resource; every pod takes one of `pods`. */
 export const requestOf = (pod: Pod, name: string): number => (name === 'pods' ? 1 : amountOf(requestsOf(pod), name));
 
@@ -43,7 +67,7 @@ export function shortagesOf(pod: Pod, others: readonly Pod[], node: Node): reado
   const isWanted = (name: string): boolean => isAccounted(name) && amountOf(requests, name) > 0;
   const names = [...requests.keys()].filter((name) => isWanted(name) && !isClaimed(pod, name));
   if (names.length === 0) return shortages;
-  const theirs = others.map((other) => ({ other, list: requestsOf(other) }));
+  const theirs = others.map((other) => ({ other, list: heldBy(other) }));
   names.sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
   for (const resource of names) {
     // A resource this node does not offer at all is not this node's business.

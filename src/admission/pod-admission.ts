@@ -12,8 +12,9 @@ import { hasCapacity, withAtLeast } from './node-fit.ts';
 import { checkShutdown } from './node-shutdown.ts';
 import { checkDeclaredFeatures, checkPodLevelResources } from './pod-features.ts';
 import { checkPredicates, onlyNodeAffinityFails } from './predicates.ts';
+import { rejectionLabel } from './rejection-label.ts';
 import type { SysctlAllowlist } from './sysctls.ts';
-import type { Rejection, AdmissionVerdict } from './verdict.ts';
+import type { Admitted, AdmissionVerdict, Rejection } from './verdict.ts';
 
 interface NodeSource {
   /** The node as last seen; undefined while unknown. */
@@ -51,7 +52,7 @@ export type PodAdmissionDeps = {
 export type PodAdmissionOptions = {
   readonly podLevelResources: boolean;
   /** What the node declares that pods may need. */
-  readonly declaredFeatures: () => readonly string[];
+  readonly declaredFeatures: () => readonly string[] | undefined;
   readonly appArmorProblem: string | undefined;
 };
 
@@ -71,11 +72,16 @@ export class PodAdmission {
   async admit(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {
     const beside = others.filter((other) => uidOf(other) !== uidOf(pod) && !this.#makesRoom(other, pod));
     const verdict = await this.#decide(pod, beside, signal);
-    if (!verdict.ok) this.#deps.rejections?.inc({ reason: verdict.reason });
-    else if (verdict.victims.length > 0)
-      this.#deps.preemptions?.inc({ preemption_signal: verdict.scarce ?? '' }, verdict.victims.length);
-    if (verdict.ok) await evictVictims(this.#deps, verdict.victims, signal);
+    if (verdict.ok) await this.makeRoom(verdict, signal);
+    else this.rejectedLater(verdict.reason);
     return verdict;
+  }
+
+  /** Evicts the pods that go for the sake of a critical one. */
+  async makeRoom({ victims, scarce = '' }: Omit<Admitted, 'ok'>, signal: AbortSignal): Promise<void> {
+    if (victims.length === 0) return;
+    this.#deps.preemptions?.inc({ preemption_signal: scarce }, victims.length);
+    await evictVictims(this.#deps, victims, signal);
   }
 
   /** What a pod that runs already has, no pod on its way out can need: that one was only found again by a new agent. */
@@ -83,9 +89,9 @@ export class PodAdmission {
     return other.metadata.deletionTimestamp !== undefined && this.#deps.isRunning(pod);
   }
 
-  /** A pod that was admitted before was rejected after all. */
+  /** Also of a pod that was admitted before and was rejected after all. */
   rejectedLater(reason: string): void {
-    this.#deps.rejections?.inc({ reason });
+    this.#deps.rejections?.inc({ reason: rejectionLabel(reason) });
   }
 
   async #decide(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<AdmissionVerdict> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod, PodSpec } from '../core/pod.ts';
-import { updateProblem } from './pod-features.ts';
+import { checkDeclaredFeatures, updateProblem } from './pod-features.ts';
 
 const pod = (spec: Partial<PodSpec>): Pod => ({ metadata: { name: 'p' }, spec: { containers: [], ...spec } });
 const cpu = (amount: string): { requests: { cpu: string } } => ({ requests: { cpu: amount } });
@@ -25,4 +25,13 @@ test('updates that need a feature this node does not declare', () => {
       updateProblem(before, now, declared.split(' ')),
       missing && `Pod requires node features that are not available: ${missing}`,
     );
+});
+
+test('a node that declares nothing refuses nothing', () => {
+  const restartAll = pod({
+    containers: [{ name: 'c', restartPolicyRules: [{ action: 'RestartAllContainers' }] }],
+  } as Partial<PodSpec>);
+  assert.equal(checkDeclaredFeatures(restartAll, [])?.reason, 'PodFeatureUnsupported');
+  assert.equal(checkDeclaredFeatures(restartAll, undefined), undefined);
+  assert.equal(updateProblem(pod({}), pod({ resources: cpu('2') }), undefined), undefined);
 });

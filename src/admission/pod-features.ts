@@ -31,16 +31,20 @@ function featuresOfUpdate(before: Pod, now: Pod): readonly string[] {
   return features;
 }
 
-const complaint = (required: readonly string[], declared: readonly string[]): string | undefined => {
+/** What the node declares; undefined where it declares nothing and asks for nothing. */
+type Declared = readonly string[] | undefined;
+
+const complaint = (required: readonly string[], declared: Declared): string | undefined => {
+  if (declared === undefined) return undefined;
   const missing = required.filter((feature) => !declared.includes(feature));
   return missing.length === 0 ? undefined : `Pod requires node features that are not available: ${missing.join(', ')}`;
 };
 
-export function checkDeclaredFeatures(pod: Pod, declared: readonly string[]): Rejection | undefined {
+export function checkDeclaredFeatures(pod: Pod, declared: Declared): Rejection | undefined {
   const message = complaint(requiredFeatures(pod), declared);
   return message === undefined ? undefined : { reason: 'PodFeatureUnsupported', message };
 }
 
 /** What to tell about an update this node cannot follow. */
-export const updateProblem = (before: Pod, now: Pod, declared: readonly string[]): string | undefined =>
+export const updateProblem = (before: Pod, now: Pod, declared: Declared): string | undefined =>
   complaint(featuresOfUpdate(before, now), declared);

@@ -40,17 +40,16 @@ export function checkPredicates(pod: Pod, others: readonly Pod[], node: Node | u
   if (node === undefined) return { ok: false, reason: 'InvalidNodeInfo', message: 'Kubelet cannot get node info.' };
   const unsuited = checkOperatingSystem(pod) ?? checkSupplementalGroups(pod, node);
   if (unsuited !== undefined) return { ok: false, ...unsuited };
+  return checkFit(pod, others, node);
+}
+
+/** Of a new pod, and of one that is here already and asks for something else now. */
+export function checkFit(pod: Pod, others: readonly Pod[], node: Node): AdmissionVerdict {
   const misfit = misfitOf(pod, others, node);
   if (isCriticalPod(pod) && misfit.failed.length === 0 && misfit.shortages.length > 0)
     return makeRoom(pod, others, misfit.shortages);
   const rejection = isCriticalPod(pod) ? firstFailed(misfit) : (firstShort(misfit) ?? firstFailed(misfit));
   return rejection === undefined ? { ok: true, victims: [] } : { ok: false, ...rejection };
-}
-
-/** What keeps a pod that is here already from what it asks for now. */
-export function resizeMisfit(pod: Pod, others: readonly Pod[], node: Node): Rejection | undefined {
-  const misfit = misfitOf(pod, others, node);
-  return isCriticalPod(pod) ? (firstFailed(misfit) ?? firstShort(misfit)) : (firstShort(misfit) ?? firstFailed(misfit));
 }
 
 const firstShort = ({ shortages: [first] }: Misfit): Rejection | undefined =>

@@ -97,6 +97,32 @@ test('events name what is short', () => {
   assert.equal(!verdict.ok && verdict.cause, 'OutOfcpu');
 });
 
+test('a critical pod has room made for it, unless that does not help or the node goes down', () => {
+  const critical = (cpu: string): Pod => {
+    const { metadata, spec } = pod({ cpu });
+    return { metadata, spec: { ...spec, priority: 2_000_000_000 } };
+  };
+  const other = (name: string, cpu: string): Pod => ({ ...pod({ cpu }), metadata: { name, uid: name } });
+  const [a, b] = [other('a', '1'), other('b', '2')];
+  const rows: [string, Partial<ResizeOptions>, string][] = [
+    ['1', {}, 'ok '],
+    ['2', {}, 'ok a for cpu'],
+    ['3', { pressures: () => ['DiskPressure'] }, 'ok b for cpu'],
+    ['3', { shuttingDown: () => true }, 'Deferred NodeShutdown Pod was rejected as the node is shutting down.'],
+    [
+      '5',
+      {},
+      'Deferred UnexpectedAdmissionError Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]',
+    ],
+  ];
+  for (const [cpu, options, wanted] of rows) {
+    const verdict = checkResize(critical(cpu), critical('1'), [a, b], NODE, { ...OPTIONS, ...options });
+    const names = verdict.ok ? verdict.victims.map((v) => v.metadata.name).join() : '';
+    const room = verdict.ok && verdict.scarce !== undefined ? `${names} for ${verdict.scarce}` : names;
+    assert.equal(verdict.ok ? `ok ${room}` : `${verdict.reason} ${verdict.cause} ${verdict.message}`, wanted);
+  }
+});
+
 test('resources of the pod as a whole', () => {
   const whole = (amounts: Record<string, string>): Pod => ({
     metadata: { name: 'p' },

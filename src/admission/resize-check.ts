@@ -7,10 +7,11 @@ import { qosClassOf } from '../core/qos.ts';
 import { quantity } from '../core/quantity.ts';
 import { checkEvictionConditions } from './eviction-conditions.ts';
 import { checkShutdown } from './node-shutdown.ts';
-import { resizeMisfit } from './predicates.ts';
+import { checkFit } from './predicates.ts';
+import type { Admitted, Rejection } from './verdict.ts';
 
 export type ResizeVerdict =
-  | { readonly ok: true }
+  | Admitted
   | {
       readonly ok: false;
       readonly reason: 'Deferred' | 'Infeasible';
@@ -47,12 +48,22 @@ export function checkResize(
 ): ResizeVerdict {
   const never = impossible(pod, granted, o);
   if (never !== undefined) return { ok: false, reason: 'Infeasible', ...never };
+  const early = checkEvictionConditions(pod, o.pressures());
+  if (early !== undefined) return deferred(early);
   // More than the node has is also only too much for now: nodes can grow.
-  const misfit =
-    checkEvictionConditions(pod, o.pressures()) ?? resizeMisfit(pod, others, node) ?? checkShutdown(o.shuttingDown());
-  if (misfit === undefined) return { ok: true };
-  return { ok: false, reason: 'Deferred', message: misfit.message, cause: misfit.reason };
+  const fit = checkFit(pod, others, node);
+  if (!fit.ok) return deferred(fit);
+  // Before anybody goes for its sake.
+  const late = checkShutdown(o.shuttingDown());
+  return late === undefined ? fit : deferred(late);
 }
+
+const deferred = ({ message, reason }: Rejection): ResizeVerdict => ({
+  ok: false,
+  reason: 'Deferred',
+  message,
+  cause: reason,
+});
 
 /** The check for every pod of this node; before the node is known resizes wait. */
 const resizeChecks =

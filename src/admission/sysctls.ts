@@ -55,15 +55,16 @@ export class SysctlAllowlist {
     const name = normalized(prefix ? pattern.slice(0, -1) : pattern);
     const namespace = namespaceOf(name);
     if (namespace === undefined)
-      throw new KubeletError('invalid', `the sysctls "${pattern}" are not known to be namespaced`);
+      throw new KubeletError('invalid', `the sysctls ${JSON.stringify(name)} are not known to be namespaced`);
     (prefix ? this.#prefixes : this.#names).set(name, namespace);
   }
 
   check(pod: Pod): Rejection | undefined {
     for (const { name } of pod.spec.securityContext?.sysctls ?? []) {
-      const problem = this.#problem(normalized(name), pod);
+      const wanted = normalized(name);
+      const problem = this.#problem(wanted, pod);
       if (problem !== undefined)
-        return { reason: 'SysctlForbidden', message: `forbidden sysctl: ${JSON.stringify(name)} ${problem}` };
+        return { reason: 'SysctlForbidden', message: `forbidden sysctl: ${JSON.stringify(wanted)} ${problem}` };
     }
     return undefined;
   }

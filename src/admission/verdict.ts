@@ -3,12 +3,12 @@ import type { Pod } from '../core/pod.ts';
 
 export type Rejection = { readonly reason: string; readonly message: string };
 
-export type AdmissionVerdict =
-  | {
-      readonly ok: true;
-      /** Pods to evict (and to see gone) before this one starts; only critical pods have any. */
-      readonly victims: readonly Pod[];
-      /** The resource they are evicted for. */
-      readonly scarce?: string;
-    }
-  | ({ readonly ok: false } & Rejection);
+export type Admitted = {
+  readonly ok: true;
+  /** Pods to evict (and to see gone) before this one has what it asks for; only critical pods have any. */
+  readonly victims: readonly Pod[];
+  /** The resource they are evicted for. */
+  readonly scarce?: string;
+};
+
+export type AdmissionVerdict = Admitted | ({ readonly ok: false } & Rejection);

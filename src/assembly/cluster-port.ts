@@ -35,6 +35,7 @@ export interface ClusterPort {
   readonly api?: ApiConnection;
   readonly events: EventRecorder & {
     claim(claim: KubeObject, type: EventType, reason: string, message: string): void;
+    volume(volume: KubeObject, type: EventType, reason: string, message: string): void;
     readonly ring: { ringOf(uid: string): readonly KubeEvent[]; all(): readonly KubeEvent[] };
   };
   readonly objects: PodObjects;

@@ -1,8 +1,9 @@
 // Eviction: statistics in, pressures to admission and node status, pods out.
-import type { Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { createEviction } from '../eviction/create.ts';
 import type { EvictionManager } from '../eviction/eviction-manager.ts';
 import type { PodLifecycles } from '../pods/pod-lifecycles.ts';
+import type { Resizing } from '../resources/create-resizing.ts';
 import type { StatsProvider } from '../stats/stats-provider.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { Foundation } from './foundation.ts';
@@ -14,17 +15,22 @@ export type EvictionParts = {
   readonly edge: RuntimeEdge;
   readonly cluster: ClusterPort;
   readonly active: () => readonly Pod[];
+  readonly resizing: Resizing;
   readonly lifecycles: PodLifecycles;
   readonly upkeep: Upkeep;
   readonly stats: StatsProvider;
 };
 
 export const buildEviction = (parts: EvictionParts): Promise<EvictionManager> => {
-  const { base, edge, cluster, active, lifecycles, upkeep, stats } = parts;
+  const { base, edge, cluster, active, resizing, lifecycles, upkeep, stats } = parts;
   return createEviction(base, {
     pods: {
       active,
-      evict: (pod, why, signal) => lifecycles.evict(pod, why, signal),
+      allocated: (pod) => resizing.pods.allocated(pod),
+      evict: async (pod, why, signal) => {
+        await lifecycles.evict(pod, why, signal);
+        upkeep.pruner.evicted(uidOf(pod));
+      },
       gone: (pod) => lifecycles.gone(pod),
     },
     figures: { node: (signal) => stats.node(signal), pods: (signal) => stats.pods(signal) },

@@ -7,6 +7,7 @@ import { QuietMemory } from '../host/process/quiet-memory.ts';
 import { Registry } from '../lib/metrics.ts';
 import { nodeNameOf } from '../node/node-name.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import type { LocalHealth } from '../server/health-metrics.ts';
 import { pageRecords, type PageRecords } from '../page/records.ts';
 import { processChecks } from '../server/kubelet-health.ts';
 import { createTracing, type Tracing } from '../trace/create.ts';
@@ -22,9 +23,13 @@ export type Foundation = Environment &
     readonly systemBus: SystemBus;
     /** For /healthz and systemd's watchdog; the parts that bring a check add it here. */
     readonly health: HealthCheck[];
+    readonly localHealth: LocalHealth;
   };
 
-type Given = Omit<Environment, 'registry' | 'nodeName'> & { readonly logOutput: Pick<LogOutput, 'stuckForMs'> };
+type Given = Omit<Environment, 'registry' | 'nodeName'> & {
+  readonly logOutput: Pick<LogOutput, 'stuckForMs'>;
+  readonly localHealth: LocalHealth;
+};
 
 export function buildFoundation({ logOutput, ...given }: Given): Foundation {
   const nodeName = nodeNameOf(given.flags.hostnameOverride, hostname());

@@ -84,6 +84,7 @@ const derivation =
         actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
         readiness: probes.readinessOf(facts.pod),
         hostIPs: cluster.nodeIps(),
+        imageDigests: base.gates.enabled('ImageVolumeWithDigest'),
         stopSignals: base.gates.enabled('ContainerStopSignals'),
         tellsSandbox: base.gates.enabled('PodReadyToStartContainersCondition'),
         recursiveReadOnly: (handler) => edge.health.handlerFeatures(handler).recursiveReadOnlyMounts,

@@ -55,7 +55,7 @@ export function buildPodRuntime(
       ...edge.resources.machine,
       cgroupVersion: edge.cgroups.version,
       limitsSwap: edge.limitsSwap,
-      allocatableBytes: () => edge.resources.allocatableBytes('memory'),
+      podMemoryBytes: () => edge.resources.podMemoryBytes(),
     },
     signal,
   );

@@ -1,5 +1,6 @@
 // In-place resize, fitted with admission's checks and the runtime's plan.
 import { join } from 'node:path';
+import type { PodAdmission } from '../admission/pod-admission.ts';
 import { updateProblem } from '../admission/pod-features.ts';
 import { configuredResizeChecks } from '../admission/resize-check.ts';
 import type { PodUid } from '../core/ids.ts';
@@ -21,7 +22,9 @@ export type ResizingNeeds = {
   readonly cluster: ClusterPort;
   readonly cgroups: PodCgroups;
   readonly active: () => readonly Pod[];
+  readonly sourcesReady: () => boolean;
   readonly wake: (uid: PodUid) => void;
+  readonly admission: () => PodAdmission;
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
 };
@@ -30,6 +33,7 @@ export const buildResizing = ({
   base,
   edge,
   cluster,
+  admission,
   pressures,
   shuttingDown,
   ...rest
@@ -53,6 +57,7 @@ export const buildResizing = ({
         pressures,
         shuttingDown,
       }),
+    makeRoom: (room, signal) => admission().makeRoom(room, signal),
     plan: { containers: resizableContainers, isResized },
     updateProblem: (before, now) => updateProblem(before, now, declaredFeatures(gates, edge.health.state().features)),
   });

@@ -42,6 +42,7 @@ export const buildServer = (deps: ServerDeps): Promise<readonly Runnable[]> => {
   const { base, edge, cluster, store, sources, active, managers } = deps;
   return createServer(base, {
     health: base.health,
+    localHealth: base.localHealth,
     pods: new KnownPods(deps),
     observed: edge.observer.cache,
     runtime: edge.cri.runtime,

@@ -57,12 +57,13 @@ export function buildVolumes(
     {
       rootDir: base.flags.rootDir,
       mounterPath: base.flags.experimentalMounterPath,
+      flex: { dir: base.config.volumePluginDir },
       quotaMonitoring: base.gates.enabled('LocalStorageCapacityIsolationFSQuotaMonitoring'),
     },
   );
   return {
     ...created,
-    parts: [created.manager, ...(storage?.parts ?? [])],
+    parts: [...created.parts, ...(storage?.parts ?? [])],
     handlers: storage?.handlers ?? [],
     nodeSeen: (node) => storage?.attachments.nodeSeen(node),
   };

@@ -19,7 +19,8 @@ export type NodeArguments = {
 export const NODE_HELP = `Usage: kubelet node <command> [options]
 
   top                    the node and its pods: state, use, and why a pod is not ready
-  why [NAMESPACE/]POD    why one pod is not running, with evidence and what to do; without a pod, of all that are not
+  why [NAMESPACE/]POD    why one pod is not running, with evidence and what to do; without a pod, of all that are not,
+                         and problems in manifests
   events [NAMESPACE/]POD the last events, of one pod or of everything on this node
   pulls                  images being pulled: how far, how fast, how long still
   doctor                 checks this machine and says how to repair what is wrong

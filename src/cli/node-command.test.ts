@@ -21,9 +21,20 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     events: [{ metadata: { name: 'e' }, involvedObject: { kind: 'Node', name: 'n' }, reason: 'Hello' }],
   },
   '/debug/pulls': { pulls: [] },
+  '/page/api/workers': {
+    problems: [
+      { source: 'file', where: '/m/a.yaml', severity: 'error', line: 4, column: 1, message: 'Tabs.', since: '' },
+    ],
+  },
   '/configz': { kubeletconfig: { failSwapOn: false, containerRuntimeEndpoint: 'unix:///nowhere.sock' } },
 };
 const server = createServer((request, response) => {
+  if (request.url === '/statusz') {
+    // There only as text, for those who say that they take it.
+    response.statusCode = /\btext\/plain\b/.test(request.headers.accept ?? '') ? 200 : 406;
+    response.end('kubelet statusz');
+    return;
+  }
   const found = ANSWERS[request.url ?? ''];
   response.statusCode = found === undefined ? 404 : 200;
   response.end(found === undefined ? `no ${request.url}\n` : JSON.stringify(found));
@@ -58,7 +69,11 @@ describe('kubelet node', () => {
   for (const [words, code, out] of [
     ['why shop/web', 1, 'shop/web: It\uFFFD[31m fails.\n'],
     ['why db', 0, 'default/db: It\uFFFD[31m fails.\n'],
-    ['why', 0, 'POD       STATE        WHY\nshop/web  progressing  It\uFFFD[31m fails.\n'],
+    [
+      'why',
+      1,
+      'POD       STATE        WHY\nshop/web  progressing  It\uFFFD[31m fails.\n\nProblems in manifests:\n  /m/a.yaml:4:1: Tabs.\n',
+    ],
     ['events shop/web', 0, 'No events.\n'],
     ['pulls', 0, 'No images are being pulled.\n'],
     ['pulls -o json', 0, '{"pulls":[]}\n'],
@@ -110,7 +125,7 @@ describe('kubelet node', () => {
     const { out, code } = await run(`support-bundle ${file} -o json`);
     assert.equal(code, 0);
     const { contents, missing } = JSON.parse(out) as { contents: string[]; missing: { name: string }[] };
-    assert.ok(contents.includes('why.json') && contents.includes('doctor.txt'));
+    for (const name of ['why.json', 'doctor.txt', 'version.txt']) assert.ok(contents.includes(name), name);
     assert.ok(missing.some((m) => m.name === 'pods.json'));
     const text = gunzipSync(readFileSync(file)).toString();
     assert.match(text, /kubelet-support-\d{8}T\d{6}Z\/why\.json/);

@@ -3,13 +3,13 @@ import type { KubeEvent } from '../core/node.ts';
 import type { PullView } from '../images/pull-progress.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
-import type { NowView, PodsView } from '../page/model.ts';
+import type { NowView, PodsView, ProblemView, WorkersView } from '../page/model.ts';
 import { NODE_HELP, podOf, readArguments, type NodeArguments } from './arguments.ts';
 import { doctor } from './doctor/doctor.ts';
 import { socketClient, type Ask } from './socket-client.ts';
 import { writeBundle } from './support-bundle.ts';
 import { cut } from './table.ts';
-import { eventsText, pullsText, topText, whyAllText, whyText, type NamedWhy } from './texts.ts';
+import { eventsText, manifestsText, pullsText, topText, whyAllText, whyText, type NamedWhy } from './texts.ts';
 
 export type CliIo = {
   readonly out: (text: string) => void;
@@ -106,7 +106,10 @@ const LOOKS: Readonly<Record<'top' | 'why' | 'events' | 'pulls' | 'doctor', Look
     const pod = podOf(args);
     if (pod === undefined) {
       const all = await read<{ pods: readonly NamedWhy[] }>(ask, '/debug/why', signal);
-      return { text: whyAllText(all.pods), json: all, code: all.pods.some(isWrong) ? CODES.wrong : 0 };
+      const problems = await manifestProblems(ask, signal);
+      const isBad = all.pods.some(isWrong) || problems.some((p) => p.severity === 'error');
+      const text = whyAllText(all.pods) + manifestsText(problems);
+      return { text, json: { ...all, problems }, code: isBad ? CODES.wrong : 0 };
     }
     const path = `/debug/why/${encodeURIComponent(pod.namespace)}/${encodeURIComponent(pod.name)}`;
     const found = await read<NamedWhy>(ask, path, signal);
@@ -131,6 +134,16 @@ const LOOKS: Readonly<Record<'top' | 'why' | 'events' | 'pulls' | 'doctor', Look
     return { text, json: { findings }, code: failed ? CODES.wrong : 0 };
   },
 };
+
+/** None where the kubelet does not show its views. */
+async function manifestProblems(ask: Ask, signal: AbortSignal): Promise<readonly ProblemView[]> {
+  try {
+    return (await read<WorkersView>(ask, '/page/api/workers', signal)).problems;
+  } catch (err) {
+    if (isFault(err, 'notFound')) return [];
+    throw err;
+  }
+}
 
 const isWrong = ({ why: { state } }: NamedWhy): boolean => ['failed', 'failing', 'waiting'].includes(state);
 

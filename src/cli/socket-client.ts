@@ -6,13 +6,15 @@ export type Ask = (path: string, signal: AbortSignal) => Promise<string>;
 
 const ANSWER_MS = 30_000;
 const MAX_BYTES = 256 * 1024 * 1024;
+/** What has no such form (`/statusz`, `/metrics`) comes as text. */
+const ACCEPT = 'application/json, text/plain;q=0.5';
 
 /** Fails with `unavailable` where there is no kubelet, `denied` without the right, `notFound` for what it does not have. */
 export const socketClient =
   (socketPath: string): Ask =>
   (path, signal) =>
     new Promise((resolve, reject) => {
-      const asked = request({ socketPath, path, signal, timeout: ANSWER_MS, headers: { accept: 'application/json' } });
+      const asked = request({ socketPath, path, signal, timeout: ANSWER_MS, headers: { accept: ACCEPT } });
       asked.on('timeout', () => asked.destroy(new KubeletError('deadline', `the kubelet did not answer ${path}`)));
       asked.on('error', (err) => reject(explained(err, socketPath)));
       asked.on('response', (response) => {

@@ -32,7 +32,11 @@ type Source = { readonly name: string; readonly path: string; readonly keep: (an
 
 /** All that is asked of the kubelet, and what of each answer is kept. */
 const SOURCES: readonly Source[] = [
-  { name: 'pods.json', path: '/pods', keep: (t) => asJson(parsed<{ items: Pod[] }>(t).items.map(redactedPod)) },
+  {
+    name: 'pods.json',
+    path: '/pods',
+    keep: (t) => asJson((parsed<{ items: Pod[] | null }>(t).items ?? []).map(redactedPod)),
+  },
   { name: 'why.json', path: '/debug/why', keep: (t) => asJson(parsed<{ pods: NamedWhy[] }>(t).pods.map(redactedWhy)) },
   {
     name: 'events.json',

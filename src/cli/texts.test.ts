@@ -4,7 +4,7 @@ import { podUid } from '../core/ids.ts';
 import type { NowView, PodRow } from '../page/model.ts';
 import type { Why } from '../why/facts.ts';
 import { cut } from './table.ts';
-import { eventsText, pullsText, topText, whyAllText, whyText } from './texts.ts';
+import { eventsText, manifestsText, pullsText, topText, whyAllText, whyText } from './texts.ts';
 
 const NOW = Date.parse('2026-05-04T10:00:00Z');
 const why = (more: Partial<Why> = {}): Why => ({
@@ -48,6 +48,16 @@ describe('what the commands print', () => {
       whyAllText([{ namespace: 'shop', name: 'web', why: why() }]),
       'POD       STATE    WHY\nshop/web  failing  Image "x" cannot be pulled.\n',
     );
+  });
+
+  it('problems in manifests, with the place', () => {
+    assert.equal(manifestsText([]), '');
+    const problem = { source: 'file', where: '/m/a.yaml', severity: 'error', message: 'no.', since: '' } as const;
+    assert.equal(
+      manifestsText([problem, { ...problem, line: 3 }, { ...problem, line: 3, column: 7 }]),
+      '\nProblems in manifests:\n  /m/a.yaml: no.\n  /m/a.yaml:3: no.\n  /m/a.yaml:3:7: no.\n',
+    );
+    assert.match(topText({ ...now(), problems: 2 }, { atMs: NOW, pods: [] }), /\nmanifests 2 with problems, see: /);
   });
 
   it('events', () => {
@@ -153,6 +163,7 @@ shop       a    Running           1/1    0                  0.25  31.0 MB  1 h
 const now = (): NowView =>
   ({
     atMs: NOW,
+    problems: 0,
     node: {
       name: 'n1',
       version: 'v1.36.0',

@@ -3,7 +3,7 @@ import { humanBytes, humanProgress, humanSpan } from '../core/human.ts';
 import type { KubeEvent } from '../core/node.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { PullView } from '../images/pull-progress.ts';
-import type { NowView, PodRow, PodsView } from '../page/model.ts';
+import type { NowView, PodRow, PodsView, ProblemView } from '../page/model.ts';
 import type { Why } from '../why/facts.ts';
 import { table } from './table.ts';
 
@@ -24,6 +24,15 @@ export const whyAllText = (pods: readonly NamedWhy[]): string =>
         ['POD', 'STATE', 'WHY'],
         ...pods.map(({ namespace, name, why }) => [`${namespace}/${name}`, why.state, why.sentence]),
       ]);
+
+/** Manifests that make no pod, or not the one that was meant. */
+export const manifestsText = (problems: readonly ProblemView[]): string =>
+  problems.length === 0
+    ? ''
+    : ['', 'Problems in manifests:', ...problems.map((p) => `  ${placeText(p)}: ${p.message}`), ''].join('\n');
+
+const placeText = ({ where, line, column }: ProblemView): string =>
+  line === undefined ? where : `${where}:${line}${column === undefined ? '' : `:${column}`}`;
 
 export function eventsText(events: readonly KubeEvent[], nowMs: number): string {
   if (events.length === 0) return 'No events.\n';
@@ -59,7 +68,7 @@ export function topText(now: NowView, { pods }: PodsView): string {
   return `${nodeText(now)}\n${podsText(pods, now.atMs)}`;
 }
 
-function nodeText({ node, ready, use, pods, agent, pulls, atMs }: NowView): string {
+function nodeText({ node, ready, use, pods, agent, pulls, problems, atMs }: NowView): string {
   const counts = [
     `${pods.ready} ready`,
     ...count(pods.starting, 'starting'),
@@ -74,6 +83,7 @@ function nodeText({ node, ready, use, pods, agent, pulls, atMs }: NowView): stri
     `${node.name}  ${ready.ready ? 'Ready' : 'NOT READY'}  ${node.version}  ${node.runtime}  up ${humanSpan(atMs - node.startedAtMs)}`,
     ...(ready.ready ? [] : [`  ${ready.why.sentence}`]),
     `pods      ${pods.total} of ${pods.max} (${counts.join(', ')})${pulls.length === 0 ? '' : `, ${pulls.length} pulls`}`,
+    ...(problems === 0 ? [] : [`manifests ${problems} with problems, see: kubelet node why`]),
     `cpu       ${cores(use.cpuCores)} of ${node.cpus} cores`,
     `memory    ${size(use.memoryWorkingSetBytes)} of ${humanBytes(node.memoryBytes)}`,
     ...use.disks.map((d) => `${d.name.padEnd(9)} ${humanBytes(d.usedBytes)} of ${humanBytes(d.capacityBytes)}`),

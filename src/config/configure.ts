@@ -4,6 +4,7 @@ import { KubeletError } from '../lib/errors.ts';
 import type { KubeletConfig } from './config-fields.ts';
 import { FeatureGates, gateErrors } from './feature-gates.ts';
 import { kubeletFlags, parseFlags, printFlags, type KubeletFlags } from './flags.ts';
+import { withField } from './convert.ts';
 import { applyFlags, legacyDefaults, loadConfigFile, mergeDropIns } from './load.ts';
 import { settleConfig, type MachineFacts } from './start-checks.ts';
 import { validateConfig } from './validate.ts';
@@ -58,6 +59,11 @@ async function configure(
   if (flags.seccompDefault) config = { ...config, seccompDefault: true };
   checkGates(config.featureGates);
   const gates = FeatureGates.fromKnown(config.featureGates);
+  if (!gates.enabled('LoggingAlphaOptions'))
+    for (const field of splitStreams(config, given)) {
+      config = withField(config, field, false);
+      warnings.push(`${field} has no effect without the feature gate LoggingAlphaOptions`);
+    }
   const path = flags.config === '' ? '' : `, path: ${flags.config}`;
   refuse('failed to validate kubelet configuration, error: ', validateConfig(config, gates, machine), path);
   refuse('failed to validate kubelet flags: ', validateTogether(flags, config), '');
@@ -70,6 +76,12 @@ async function configure(
     flagValues: printFlags(given),
   };
 }
+
+/** Of the files: without the gate upstream refuses the flags alone. */
+const splitStreams = ({ logging }: KubeletConfig, given: ReadonlyMap<string, unknown>): string[] =>
+  (['text', 'json'] as const)
+    .filter((format) => logging.options[format].splitStream && !given.has(`log-${format}-split-stream`))
+    .map((format) => `logging.options.${format}.splitStream`);
 
 function checkGates(chosen: Readonly<Record<string, boolean>>): void {
   refuse('failed to set feature gates from initial flags-based config: ', gateErrors(chosen), '');

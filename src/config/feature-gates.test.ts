@@ -25,6 +25,11 @@ test('AllAlpha and AllBeta reach what is not chosen by name', () => {
   assert.equal(gates.enabled('EnvFiles'), true);
   assert.equal(gates.enabled('SidecarContainers'), true);
   assert.deepEqual(gateErrors({ AllAlpha: true, AllBeta: false }), []);
+  const shown = new Map(gates.entries().map(({ name, stage, enabled }) => [name, `${stage} ${enabled}`]));
+  assert.equal(shown.get('AllAlpha'), 'Alpha true');
+  assert.equal(shown.get('AllBeta'), 'Beta false');
+  assert.equal(shown.get('MemoryQoS'), 'Alpha true');
+  assert.equal(shown.size, GATES.size + 2);
 });
 
 test('unknown and locked gates are refused', () => {

@@ -6,9 +6,11 @@ const GROUPS: Readonly<Record<string, Stage>> = { AllAlpha: 'Alpha', AllBeta: 'B
 
 export class FeatureGates {
   readonly #values: ReadonlyMap<string, boolean>;
+  readonly #groups: ReadonlyMap<string, boolean>;
 
-  private constructor(values: ReadonlyMap<string, boolean>) {
+  private constructor(values: ReadonlyMap<string, boolean>, groups: ReadonlyMap<string, boolean>) {
     this.#values = values;
+    this.#groups = groups;
   }
 
   /** Unknown and locked names are ignored: use after `gateErrors` found none, or for defaults before it is asked. */
@@ -19,7 +21,7 @@ export class FeatureGates {
       if (chosen[group] !== undefined)
         for (const [name, gate] of GATES) if (gate.stage === stage && !gate.locked) values.set(name, chosen[group]);
     for (const [name, value] of Object.entries(chosen)) if (GATES.get(name)?.locked === false) values.set(name, value);
-    return new FeatureGates(values);
+    return new FeatureGates(values, new Map(Object.keys(GROUPS).map((group) => [group, chosen[group] === true])));
   }
 
   /** Whether the gate is on. Asking for a name that does not exist is a mistake in the program. */
@@ -29,9 +31,13 @@ export class FeatureGates {
     return value;
   }
 
-  /** Every gate with its value, for `kubernetes_feature_enabled` and for logging. */
+  /** Every gate with its value, the groups among them, for `kubernetes_feature_enabled`. */
   entries(): readonly { name: string; stage: Stage; enabled: boolean }[] {
-    return [...this.#values].map(([name, enabled]) => ({ name, stage: GATES.get(name)?.stage ?? 'GA', enabled }));
+    return [...this.#groups, ...this.#values].map(([name, enabled]) => ({
+      name,
+      stage: GATES.get(name)?.stage ?? GROUPS[name] ?? 'GA',
+      enabled,
+    }));
   }
 }
 

@@ -107,7 +107,9 @@ function headers(text: string, before: unknown): Record<string, readonly string[
 
 type ReservedMemory = { numaNode: number; limits: Record<string, string> };
 
-function reservedMemory(text: string, before: unknown): readonly ReservedMemory[] {
+/** Without a value it is as if the flag had not been given. */
+function reservedMemory(text: string, before: unknown): readonly ReservedMemory[] | undefined {
+  if (text === '') return before as readonly ReservedMemory[] | undefined;
   const out = [...((before as ReservedMemory[] | undefined) ?? [])];
   for (const entry of text.split(';')) {
     const [node = '', ...tail] = entry.split(':');
@@ -182,7 +184,7 @@ const READERS: Readers = {
   vmodule,
 };
 
-/** The in-process value after one more occurrence; `before` is undefined on the first. */
+/** The in-process value after one more occurrence; `before` is undefined on the first. Undefined: it says nothing. */
 export const readFlag = (type: FlagType, text: string, before: unknown): unknown => READERS[type](text, before);
 
 function onePair(text: string): Pair {
@@ -206,15 +208,20 @@ function boolOf(key: string, value: string): boolean {
   }
 }
 
-function taintList(text: string, before: unknown): readonly unknown[] {
-  const out = [...((before as unknown[] | undefined) ?? [])];
-  for (const part of text.split(',')) {
-    if (part === '') continue;
-    const taint = parseTaint(part);
-    if (typeof taint === 'string') bad(taint);
-    else out.push({ key: taint.key, value: taint.value ?? '', effect: taint.effect, timeAdded: undefined });
+/** Of a flag that is given twice the last one counts. Taints to be taken away (`key:Effect-`) are none to register with. */
+function taintList(text: string): readonly unknown[] {
+  const found = new Map<string, object>();
+  for (const part of text === '' ? [] : text.split(',')) {
+    const isRemoval = part.endsWith('-');
+    const taint = parseTaint(isRemoval ? part.slice(0, -1) : part);
+    if (typeof taint === 'string') return bad(taint);
+    if (isRemoval) continue;
+    const { key, value = '', effect } = taint;
+    const id = `${key}:${effect}`;
+    if (found.has(id)) bad(`duplicated taints with the same key and effect: {${key} ${value} ${effect} <nil>}`);
+    found.set(id, { key, value, effect, timeAdded: undefined });
   }
-  return out;
+  return [...found.values()];
 }
 
 /** A value as help and /flagz show it. */
@@ -238,7 +245,7 @@ export function printFlag(type: FlagType, value: unknown): string {
         .join(',');
     case 'taints':
       return (value as { key: string; value: string; effect: string }[])
-        .map((t) => `${t.key}${t.value === '' ? '' : `=${t.value}`}:${t.effect}`)
+        .map((t) => `${t.key}=${t.value}:${t.effect}`)
         .join(',');
     case 'reservedMemory':
       return (value as ReservedMemory[]).map((r) => `${r.numaNode}:${sortedPairs(r.limits, '=')}`).join(';');

@@ -209,9 +209,9 @@ const CONFIG_ROWS: readonly (readonly [string, FlagType, string, string])[] = [
   ['topology-manager-scope', 'string', 'topologyManagerScope', 'container or pod.'],
   [
     'topology-manager-policy-options',
-    'mapStringStringNoSplit',
+    'mapStringString',
     'topologyManagerPolicyOptions',
-    'One key=value to tune --topology-manager-policy. May be given several times.',
+    'key=value pairs to tune --topology-manager-policy.',
   ],
   [
     'runtime-request-timeout',

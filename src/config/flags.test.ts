@@ -76,7 +76,22 @@ test('taints, reserved memory and module levels', () => {
     { key: 'a', value: 'b', effect: 'NoSchedule', timeAdded: undefined },
     { key: 'c', value: '', effect: 'NoExecute', timeAdded: undefined },
   ]);
-  for (const bad of ['a', 'a=b', 'a=b:Never', '=b:NoSchedule', 'a=b=c:NoSchedule', 'a=-:NoSchedule', 'a/b/c:NoExecute'])
+  const keys = (...argv: string[]): string[] =>
+    (given(...argv)['register-with-taints'] as { key: string }[]).map(({ key }) => key);
+  assert.deepEqual(keys('--register-with-taints=a:NoSchedule', '--register-with-taints=b:NoSchedule'), ['b']);
+  assert.deepEqual(keys('--register-with-taints=a:NoSchedule', '--register-with-taints='), []);
+  assert.deepEqual(keys('--register-with-taints=a:NoSchedule-,b:NoSchedule,b:NoExecute'), ['b', 'b']);
+  assert.throws(() => given('--register-with-taints=a=b:NoSchedule,a=c:NoSchedule'), /duplicated taints with the same/);
+  for (const bad of [
+    'a',
+    'a=b',
+    'a:NoSchedule,',
+    'a=b:Never',
+    '=b:NoSchedule',
+    'a=b=c:NoSchedule',
+    'a=-:NoSchedule',
+    'a/b/c:NoExecute',
+  ])
     assert.throws(() => given(`--register-with-taints=${bad}`), /invalid argument/, bad);
   assert.deepEqual(
     given('--reserved-memory=0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=1024Mi', '--reserved-memory', '2:memory=1k')[
@@ -88,8 +103,15 @@ test('taints, reserved memory and module levels', () => {
       { numaNode: 2, limits: { memory: '1k' } },
     ],
   );
+  assert.equal(Object.hasOwn(given('--reserved-memory='), 'reserved-memory'), false);
   for (const bad of ['memory=1Gi', '0:disk=1', '0:memory=x', '-1:memory=1', ':memory=1', '0:memory=1:2'])
     assert.throws(() => given(`--reserved-memory=${bad}`), /invalid argument/, bad);
+  const options = '--topology-manager-policy-options';
+  assert.deepEqual(
+    given(`${options}=prefer-closest-numa-nodes=true,max-allowable-numa-nodes=10`)['topology-manager-policy-options'],
+    { 'prefer-closest-numa-nodes': 'true', 'max-allowable-numa-nodes': '10' },
+  );
+  assert.deepEqual(given(`${options}=`, `${options}=a=b`)['topology-manager-policy-options'], { a: 'b' });
   assert.deepEqual(given('--vmodule=pod*=4,server=2')['vmodule'], [
     { filePattern: 'pod*', verbosity: 4 },
     { filePattern: 'server', verbosity: 2 },

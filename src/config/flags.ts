@@ -34,7 +34,8 @@ export function parseFlags(argv: readonly string[]): ParsedFlags {
   const deprecated = new Set<FlagDef>();
   const set = (def: FlagDef, value: string, written: string): void => {
     try {
-      given.set(def.name, readFlag(def.type, value, given.get(def.name)));
+      const read = readFlag(def.type, value, given.get(def.name));
+      if (read !== undefined) given.set(def.name, read);
     } catch (err) {
       fail(`invalid argument ${shown(def, value)} for ${JSON.stringify(written)} flag: ${messageOf(err)}`);
     }
@@ -160,7 +161,7 @@ export function kubeletFlags(given: ReadonlyMap<string, unknown>): KubeletFlags 
 /** Every flag that was given, in the log's and /flagz's words. */
 export const printFlags = (given: ReadonlyMap<string, unknown>): ReadonlyMap<string, string> =>
   new Map(
-    FLAGS.filter((def) => def.group !== 'Misc').map((def) => [
+    FLAGS.map((def) => [
       def.name,
       isSecretFlag(def.name) && given.has(def.name)
         ? '<masked>'

@@ -102,6 +102,15 @@ test('map and list flags replace what the file says', async () => {
   assert.deepEqual(config.systemReserved, { cpu: '2' });
 });
 
+test('split streams of a file count with their gate only, those of a flag need it', async () => {
+  const split = 'logging: {options: {json: {splitStream: true}, text: {splitStream: true}}}\n';
+  const without = await load(`--config=${file(split)}`);
+  assert.deepEqual([without.config.logging.options.json.splitStream, without.warnings.length], [false, 2]);
+  const withGate = await load(`--config=${file(`${split}featureGates: {LoggingAlphaOptions: true}\n`)}`);
+  assert.deepEqual([withGate.config.logging.options.json.splitStream, withGate.warnings.length], [true, 0]);
+  await assert.rejects(load('--log-json-split-stream'), /json\.splitStream: Forbidden/);
+});
+
 test('eviction defaults', async () => {
   const hard = async (body: string): Promise<unknown> => (await load(`--config=${file(body)}`)).config.evictionHard;
   assert.deepEqual(await hard('evictionHard: {}\n'), {});

@@ -91,7 +91,7 @@ function evictionProblems(config: KubeletConfig): string[] {
   };
   each('evictionHard', amountProblem);
   each('evictionSoft', amountProblem);
-  each('evictionMinimumReclaim', amountProblem);
+  each('evictionMinimumReclaim', reclaimProblem);
   each('evictionSoftGracePeriod', (value) => {
     const nanos = tryParseDuration(value);
     if (nanos === undefined) return `time: invalid duration ${JSON.stringify(value)}`;
@@ -112,7 +112,17 @@ function amountProblem(value: string): string | undefined {
   }
   const amount = tryParseQuantity(value);
   if (amount === undefined) return `${JSON.stringify(value)} is neither a quantity nor a percentage`;
-  return amount.nano < 0n ? `eviction threshold ${value} must be positive` : undefined;
+  return amount.nano <= 0n ? `eviction threshold ${value} must be positive` : undefined;
+}
+
+/** Nothing may be reclaimed in addition, and more than there is. */
+function reclaimProblem(value: string): string | undefined {
+  const amount = tryParseQuantity(value);
+  if (amount !== undefined)
+    return amount.nano < 0n ? `negative eviction minimum reclaim specified: ${value}` : undefined;
+  const percent = value.endsWith('%') && value !== '%' ? Number(value.slice(0, -1)) : NaN;
+  if (Number.isNaN(percent)) return `${JSON.stringify(value)} is neither a quantity nor a percentage`;
+  return percent <= 0 ? `eviction percentage minimum reclaim ${value} must be positive` : undefined;
 }
 
 const TLS_VERSIONS = ['', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13'];

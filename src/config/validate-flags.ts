@@ -76,6 +76,6 @@ function nodeIpError(text: string): string | undefined {
   if (ips.length > 2 || (first !== undefined && second !== undefined && isIP(first) === isIP(second)))
     return `${bad}: must contain either a single IP or a dual-stack pair of IPs`;
   if (second !== undefined && ips.some((ip) => ip === '0.0.0.0' || ip === '::'))
-    return `${bad}: dual-stack --node-ip cannot include '0.0.0.0' or '::'`;
+    return `${bad}: dual-stack node IP cannot include '0.0.0.0' or '::'`;
   return undefined;
 }

@@ -1,10 +1,16 @@
 // The rules of the `logging` and `tracing` blocks.
+import { formatDurationMs } from '../core/duration.ts';
 import { toUnits, quantity } from '../core/quantity.ts';
 import type { KubeletConfig } from './config-fields.ts';
 import type { FeatureGates } from './feature-gates.ts';
 
 export function loggingErrors(logging: KubeletConfig['logging'], gates: FeatureGates): string[] {
   const errors: string[] = [];
+  const { flushFrequencyMs } = logging;
+  if (flushFrequencyMs <= 0)
+    errors.push(
+      `logging.flushFrequency: Invalid value: "${formatDurationMs(flushFrequencyMs)}": Must be greater than zero`,
+    );
   if (logging.format !== 'text' && logging.format !== 'json')
     errors.push(`logging.format: Invalid value: ${JSON.stringify(logging.format)}: Unsupported log format`);
   else if (logging.format === 'json' && !gates.enabled('LoggingBetaOptions'))

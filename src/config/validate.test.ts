@@ -121,13 +121,13 @@ const RULES: readonly [JsonObject, Record<string, unknown>, string[]][] = [
   [
     { shutdownGracePeriod: '10s', shutdownGracePeriodCriticalPods: '20s' },
     {},
-    ['shutdownGracePeriodCriticalPods 20s must be <= shutdownGracePeriod 10s'],
+    ['shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}'],
   ],
-  [{ shutdownGracePeriod: '500ms' }, {}, ['shutdownGracePeriod 500ms must be either zero or otherwise >= 1 sec']],
+  [{ shutdownGracePeriod: '500ms' }, {}, ['shutdownGracePeriod {500ms} must be either zero or otherwise >= 1 sec']],
   [
     { shutdownGracePeriod: '5s', shutdownGracePeriodCriticalPods: '1ms' },
     {},
-    ['shutdownGracePeriodCriticalPods 1ms must be either zero or otherwise >= 1 sec'],
+    ['shutdownGracePeriodCriticalPods {1ms} must be either zero or otherwise >= 1 sec'],
   ],
   [
     { shutdownGracePeriod: '5s', shutdownGracePeriodByPodPriority: [{ priority: 1, shutdownGracePeriodSeconds: 1 }] },
@@ -224,7 +224,12 @@ const RULES: readonly [JsonObject, Record<string, unknown>, string[]][] = [
   [
     { reservedSystemCPUs: '1-0' },
     {},
-    ['unable to parse reservedSystemCPUs (--reserved-cpus) 1-0, it is no list of CPUs'],
+    ['unable to parse reservedSystemCPUs (--reserved-cpus) 1-0, error: invalid range "1-0" (1 > 0)'],
+  ],
+  [
+    { reservedSystemCPUs: '0,x' },
+    {},
+    ['unable to parse reservedSystemCPUs (--reserved-cpus) 0,x, error: strconv.Atoi: parsing "x": invalid syntax'],
   ],
   [
     { reservedMemory: [{ numaNode: 0, limits: { cpu: '1' } }] },
@@ -315,6 +320,10 @@ test('rules without the prefix', () => {
   ]);
   const table: [JsonObject, string[]][] = [
     [{ registerWithTaints: [{ key: '', value: '-', effect: 'X' }] }, ['invalid taint: { - X <nil>}']],
+    [
+      { logging: { flushFrequency: '-1s' } },
+      ['logging.flushFrequency: Invalid value: "-1s": Must be greater than zero'],
+    ],
     [{ logging: { format: 'xml' } }, ['logging.format: Invalid value: "xml": Unsupported log format']],
     [
       { logging: { format: 'json', vmodule: [{ filePattern: 'a', verbosity: 1 }] } },
@@ -447,6 +456,21 @@ test('what is found only on this machine', () => {
     [{ evictionHard: { memory: '10%' } }, 'evictionHard: unsupported eviction signal memory'],
     [{ evictionHard: { 'memory.available': '-1%' } }, 'evictionHard: eviction percentage threshold -1% must be >= 0%'],
     [{ evictionHard: { 'memory.available': '-1Mi' } }, 'evictionHard: eviction threshold -1Mi must be positive'],
+    [{ evictionHard: { 'memory.available': '0' } }, 'evictionHard: eviction threshold 0 must be positive'],
+    [{ evictionHard: { 'memory.available': '0%' }, evictionMinimumReclaim: { 'memory.available': '0' } }, ''],
+    [{ evictionMinimumReclaim: { 'nodefs.available': '150%' } }, ''],
+    [
+      { evictionMinimumReclaim: { 'nodefs.available': '0%' } },
+      'evictionMinimumReclaim: eviction percentage minimum reclaim 0% must be positive',
+    ],
+    [
+      { evictionMinimumReclaim: { 'nodefs.available': '-1Mi' } },
+      'evictionMinimumReclaim: negative eviction minimum reclaim specified: -1Mi',
+    ],
+    [
+      { evictionMinimumReclaim: { 'nodefs.available': '%' } },
+      'evictionMinimumReclaim: "%" is neither a quantity nor a percentage',
+    ],
     [{ evictionHard: { 'memory.available': 'lots' } }, 'evictionHard: "lots" is neither a quantity nor a percentage'],
     [
       { evictionSoft: { 'memory.available': '1Gi' } },

@@ -155,19 +155,19 @@ const shutdown: Rule = (c, gates, report) => {
       'specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown',
     );
   if (!gates.enabled('GracefulNodeShutdownBasedOnPodPriority') && byPriority)
-    report('specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority');
+    report('Specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority');
   if (byPriority && (total > 0 || critical > 0))
     report('Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time');
   if (critical > total)
     report(
-      `shutdownGracePeriodCriticalPods ${formatDurationMs(critical)} must be <= shutdownGracePeriod ${formatDurationMs(total)}`,
+      `shutdownGracePeriodCriticalPods {${formatDurationMs(critical)}} must be <= shutdownGracePeriod {${formatDurationMs(total)}}`,
     );
   for (const [field, ms] of [
     ['shutdownGracePeriod', total],
     ['shutdownGracePeriodCriticalPods', critical],
   ] as const)
     if (ms < 0 || (ms > 0 && ms < 1000))
-      report(`${field} ${formatDurationMs(ms)} must be either zero or otherwise >= 1 sec`);
+      report(`${field} {${formatDurationMs(ms)}} must be either zero or otherwise >= 1 sec`);
 };
 
 const crashLoop: Rule = (c, gates, report) => {
@@ -224,8 +224,21 @@ const allocatable: Rule = (c, _gates, report) => {
       "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)",
     );
   if (tryParseCpuSet(c.reservedSystemCPUs) === undefined)
-    report(`unable to parse reservedSystemCPUs (--reserved-cpus) ${c.reservedSystemCPUs}, it is no list of CPUs`);
+    report(
+      `unable to parse reservedSystemCPUs (--reserved-cpus) ${c.reservedSystemCPUs}, error: ${cpuListError(c.reservedSystemCPUs)}`,
+    );
 };
+
+/** What is wrong with the first entry of a list of CPUs that is none. */
+function cpuListError(list: string): string {
+  for (const range of list.split(',')) {
+    const [first = '', last = first] = range.split(/-(.*)/s);
+    const bad = [first, last].find((text) => !/^[+-]?\d+$/.test(text));
+    if (bad !== undefined) return `strconv.Atoi: parsing ${JSON.stringify(bad)}: invalid syntax`;
+    if (Number(first) > Number(last)) return `invalid range ${JSON.stringify(range)} (${first} > ${last})`;
+  }
+  return 'it is no list of CPUs';
+}
 
 const memory: Rule = (c, _gates, report) => {
   const seen = new Set<string>();

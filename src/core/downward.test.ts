@@ -28,6 +28,8 @@ test('field paths give the pod its own facts', () => {
     ['metadata.annotations', 'kubernetes.io/config.source="api"\nx="1\\n\\"2\\""'],
     ["metadata.labels['zone']", 'z1'],
     ["metadata.labels['none']", ''],
+    ["metadata.labels['constructor']", ''],
+    ["metadata.annotations['toString']", ''],
     ["metadata.annotations['x']", '1\n"2"'],
     ['spec.nodeName', 'n1'],
     ['spec.serviceAccountName', 'sa'],

@@ -1,6 +1,7 @@
 // What a pod may learn about itself: the values behind fieldRef and resourceFieldRef, shared by environment variables
 // and downward API volumes so that both always say the same.
 import { KubeletError } from '../lib/errors.ts';
+import { entryOf } from './meta.ts';
 import { namespaceOf, type Container, type Pod, type ResourceFieldSelector, type ResourceList } from './pod.ts';
 import { quantity, toMilli, toUnits, type Quantity } from './quantity.ts';
 
@@ -14,7 +15,7 @@ export function fieldValue(pod: Pod, path: string, facts: DownwardFacts): string
   const subscripted = SUBSCRIPT.exec(path);
   if (subscripted !== null) {
     const [, map, key = ''] = subscripted;
-    return (map === 'metadata.labels' ? pod.metadata.labels : pod.metadata.annotations)?.[key] ?? '';
+    return entryOf(map === 'metadata.labels' ? pod.metadata.labels : pod.metadata.annotations, key) ?? '';
   }
   switch (path) {
     case 'metadata.name':

@@ -65,3 +65,7 @@ export type Status = {
   readonly details?: Readonly<Record<string, unknown>>;
   readonly code?: number;
 };
+
+/** What a map has under a key that people chose: `constructor` is one that every object seems to have. */
+export const entryOf = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
+  map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;

@@ -40,20 +40,71 @@ export const podLimits = (pod: Pod, options: AggregateOptions = {}): Resources =
   return total;
 };
 
+/**
+ * What a pod takes from others: what it asks for and, while it gives some of that back, what its status still shows. A limit
+ * that cannot be lowered yet, or a container that was not told yet, holds it.
+ */
+export function heldRequests(pod: Pod): Resources {
+  const { status } = pod;
+  const shown = new Map(
+    [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map((s) => [s.name, s]),
+  );
+  const heldBy = (c: Container): ResourceRequirements | undefined => {
+    const seen = isRunToCompletion(pod, c) ? undefined : shown.get(c.name);
+    if (seen?.resources === undefined) return c.resources;
+    return {
+      ...c.resources,
+      requests: largest(c.resources?.requests, seen.resources.requests, seen.allocatedResources),
+    };
+  };
+  const total = new Map(podRequests(withResources(pod, heldBy, pod.spec.resources)));
+  if (status?.resources === undefined) return total;
+  // With the overhead, as the status has them.
+  for (const name of RESIZABLE_RESOURCES)
+    if (pod.spec.resources?.requests?.[name] !== undefined)
+      for (const list of [status.resources.requests, status.allocatedResources])
+        raiseAll(total, new Map([[name, quantity(list?.[name])]]));
+  return total;
+}
+
+const isRunToCompletion = ({ spec }: Pod, container: Container): boolean =>
+  !isSidecar(container) && (spec.initContainers ?? []).includes(container);
+
+/** Of cpu and memory the largest of all lists; everything else is the first list's. */
+function largest(first: ResourceList = {}, ...others: readonly (ResourceList | undefined)[]): ResourceList {
+  const list: Record<string, string> = { ...first };
+  for (const name of RESIZABLE_RESOURCES)
+    for (const other of others) {
+      const text = other?.[name];
+      if (text !== undefined && quantity(text).nano > quantity(list[name]).nano) list[name] = text;
+    }
+  return list;
+}
+
 /** Resources that may be set for the pod as a whole. */
 export const isPodLevelResource = (name: string): boolean =>
   name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+
+/** Whether anything is set for the pod as a whole. */
+export const hasPodLevelResources = ({ spec: { resources } }: Pod): boolean =>
+  [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})].some(isPodLevelResource);
 
 /** Only these can be resized in place. */
 export const RESIZABLE_RESOURCES = ['memory', 'cpu'] as const;
 export type ResizableResource = (typeof RESIZABLE_RESOURCES)[number];
 
-/** A limit binds the pod as a whole only when the pod itself or every one of its containers has one. */
+/**
+ * A limit binds the pod as a whole only when the pod itself or every one of its containers has one. To upstream an init
+ * container has that of the sidecars before it, too.
+ */
 export function declaresLimit({ spec }: Pod, name: ResizableResource): boolean {
   const limited = (given: ResourceRequirements | undefined): boolean => quantity(given?.limits?.[name]).nano > 0n;
-  return (
-    limited(spec.resources) || [...(spec.initContainers ?? []), ...spec.containers].every((c) => limited(c.resources))
-  );
+  if (limited(spec.resources)) return true;
+  const init = spec.initContainers ?? [];
+  const firstLimited = init.findIndex((c) => isSidecar(c) && limited(c.resources));
+  const isCovered = (c: Container, i: number): boolean =>
+    (firstLimited >= 0 && i > firstLimited) || limited(c.resources);
+  return init.every(isCovered) && spec.containers.every((c) => limited(c.resources));
 }
 
 /** What is in force, as far as it was recorded. */

@@ -432,6 +432,7 @@ export type VolumeMountStatus = {
   readonly mountPath: string;
   readonly readOnly?: boolean;
   readonly recursiveReadOnly?: string;
+  readonly volumeStatus?: { readonly image?: { readonly imageRef: string } };
 };
 
 // ---- questions ----

@@ -1,5 +1,5 @@
 // Quality of service: decides a pod's place in the cgroup tree, its oom_score_adj and its turn in eviction.
-import { resourcesOf } from './pod-resources.ts';
+import { hasPodLevelResources, resourcesOf } from './pod-resources.ts';
 import type { Pod, QosClass, ResourceRequirements } from './pod.ts';
 import { compareQuantities } from './quantity.ts';
 
@@ -9,7 +9,7 @@ const COMPUTE = ['cpu', 'memory'] as const;
 export const qosClassOf = (pod: Pod): QosClass => pod.status?.qosClass ?? computeQosClass(pod);
 
 export function computeQosClass(pod: Pod): QosClass {
-  if (pod.spec.resources !== undefined) return classOf([pod.spec.resources]);
+  if (pod.spec.resources !== undefined && hasPodLevelResources(pod)) return classOf([pod.spec.resources]);
   return classOf([...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((c) => c.resources ?? {}));
 }
 

@@ -19,6 +19,7 @@ test('label selectors', () => {
     [{ matchExpressions: [{ key: 'gone', operator: 'NotIn', values: ['web'] }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'Exists' }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' }] }, false],
+    [{ matchExpressions: [{ key: 'constructor', operator: 'DoesNotExist' }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'Gt', values: ['0'] }] }, false],
     [{ matchLabels: { app: 'web' }, matchExpressions: [{ key: 'x', operator: 'Exists' }] }, false],
   ];
@@ -37,6 +38,7 @@ test('node selector terms', () => {
     [[{ matchExpressions: [{ key: 'cpu', operator: 'Lt', values: ['nine'] }] }], false],
     [[{ matchExpressions: [{ key: 'zone', operator: 'Gt', values: ['1'] }] }], false],
     [[{ matchExpressions: [{ key: 'zone', operator: 'Near', values: ['a'] }] }], false],
+    [[{ matchExpressions: [{ key: 'constructor', operator: 'Exists' }] }], false],
     [[{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }], true],
     [[{ matchFields: [{ key: 'metadata.name', operator: 'NotIn', values: ['n1'] }] }], false],
     [[{ matchFields: [{ key: 'spec.x', operator: 'In', values: ['n1'] }] }], false],

@@ -1,6 +1,6 @@
 // Label selectors, node selectors and taints: which objects, nodes and pods go together. Pure; shared by admission and
 // by whoever schedules. A selector with a requirement that is not valid matches nothing.
-import type { LabelSelector } from './meta.ts';
+import { entryOf, type LabelSelector } from './meta.ts';
 import type { Node, Taint } from './node.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration } from './pod.ts';
 
@@ -11,12 +11,12 @@ export function matchesLabelSelector(selector: LabelSelector | undefined, labels
   if (selector === undefined) return false;
   return (
     hasAllLabels(selector.matchLabels ?? {}, labels) &&
-    (selector.matchExpressions ?? []).every((r) => matchesRequirement(r, labels[r.key], SET_OPERATORS))
+    (selector.matchExpressions ?? []).every((r) => matchesRequirement(r, entryOf(labels, r.key), SET_OPERATORS))
   );
 }
 
 const hasAllLabels = (wanted: Labels, labels: Labels): boolean =>
-  Object.entries(wanted).every(([key, value]) => labels[key] === value);
+  Object.entries(wanted).every(([key, value]) => entryOf(labels, key) === value);
 
 /** `spec.nodeSelector` and the required node affinity, both. */
 export const matchesNode = (pod: Pod, node: Node): boolean => {
@@ -34,7 +34,7 @@ function matchesNodeTerm(term: NodeSelectorTerm, node: Node): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false;
   const labels = node.metadata.labels ?? {};
   return (
-    matchExpressions.every((r) => matchesRequirement(r, labels[r.key], NODE_OPERATORS)) &&
+    matchExpressions.every((r) => matchesRequirement(r, entryOf(labels, r.key), NODE_OPERATORS)) &&
     matchFields.every((r) => matchesField(r, node))
   );
 }

@@ -37,7 +37,14 @@ export type ObservedContainer = {
   readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
   /** As the API names it; absent where the runtime does not tell. */
   readonly stopSignal?: string;
-  readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
+  readonly mounts: readonly ObservedMount[];
+};
+
+export type ObservedMount = {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  /** What the runtime was told to mount there, of an image volume. */
+  readonly image?: string;
 };
 
 export type ObservedSandbox = {
@@ -73,7 +80,7 @@ export type PodSnapshot = {
 export type MadePod = { readonly sandbox: ObservedSandbox; readonly containerIds: readonly string[] };
 
 /** What whoever asks for a read has just done to the pod, when that says what is left to read. */
-export type JustDone = { readonly made: MadePod } | 'stopped';
+export type JustDone = { readonly made: MadePod } | 'containersStopped' | 'stopped';
 
 export const emptySnapshot = (uid: PodUid, name: string, namespace: string, version = 0): PodSnapshot => ({
   uid,

@@ -24,7 +24,7 @@ export const operationType = (verb: string): string =>
 export function losingSupport(registry: Registry): void {
   const gauge = registry.gauge(
     'kubelet_cri_losing_support',
-    'the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded.',
+    '[ALPHA] the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded.',
     ['version'],
   );
   gauge.set(1, { version: '1.37.0' });
@@ -34,17 +34,17 @@ export function criMetrics(clock: Clock, registry: Registry): CallInterceptor {
   const labels = ['operation_type'];
   const total = registry.counter(
     'kubelet_runtime_operations_total',
-    'Cumulative number of runtime operations by operation type.',
+    '[ALPHA] Cumulative number of runtime operations by operation type.',
     labels,
   );
   const errors = registry.counter(
     'kubelet_runtime_operations_errors_total',
-    'Cumulative number of runtime operation errors by operation type.',
+    '[ALPHA] Cumulative number of runtime operation errors by operation type.',
     labels,
   );
   const duration = registry.histogram(
     'kubelet_runtime_operations_duration_seconds',
-    'Duration in seconds of runtime operations. Broken down by operation type.',
+    '[ALPHA] Duration in seconds of runtime operations. Broken down by operation type.',
     labels,
     exponentialBuckets(0.005, 2.5, 14),
   );

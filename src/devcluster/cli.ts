@@ -70,9 +70,12 @@ async function runCommand(command: string, options: Options, paths: Paths, signa
       if (left.length === 0) tell(command === 'down' ? 'stopped' : 'removed');
       return left.length === 0 ? 0 : 1;
     }
-    default:
+    default: {
+      const isAsked = ['', '--help', '-h', 'help'].includes(command);
+      if (!isAsked) process.stderr.write(`kubelet-dev: there is no command ${JSON.stringify(command)}\n`);
       out(HELP);
-      return command === '' || command === '--help' || command === 'help' ? 0 : 2;
+      return isAsked ? 0 : 2;
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 // every start and makes only what is missing.
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from './api/auth/bootstrap-roles.ts';
 import { deleteObject } from './api/deletion.ts';
-import { keyOf, textAt, type Json } from './api/objects.ts';
+import { at, keyOf, sameJson, textAt, type Json } from './api/objects.ts';
 import type { Registry } from './api/registry.ts';
 import { resourceNamed } from './api/resources.ts';
 import { DEFAULT_CLASS } from './api/strategies/storage.ts';
@@ -15,18 +15,25 @@ export const systemContext = (): RequestContext => ({
   warnings: [],
 });
 
-const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+export const SYSTEM_NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+export const KUBERNETES_SERVICE = 'default/kubernetes';
 const RBAC = 'rbac.authorization.k8s.io';
 
 export type ServiceAddress = { readonly ip: string; readonly port: number };
 
-export function seedCluster(registry: Registry, caPem: string, service: ServiceAddress, targetPort: number): void {
+/** `service` is the address pods know the API by, `targetPort` and `endpoint` are where it listens for them. */
+export function seedCluster(
+  registry: Registry,
+  caPem: string,
+  service: ServiceAddress,
+  { targetPort, endpoint }: { readonly targetPort: number; readonly endpoint: string | undefined },
+): void {
   const ensure = (storage: string, namespace: string, body: Json): void => {
     const name = textAt(body, 'metadata', 'name');
     if (registry.store.get(storage, keyOf(namespace, name)) === undefined)
       registry.create(resourceNamed(storage), namespace, body, systemContext());
   };
-  for (const name of NAMESPACES) {
+  for (const name of SYSTEM_NAMESPACES) {
     ensure('namespaces', '', { metadata: { name } });
     ensureNamespaceContent(registry, name, caPem);
   }
@@ -37,15 +44,40 @@ export function seedCluster(registry: Registry, caPem: string, service: ServiceA
     ['system-cluster-critical', 2_000_000_000],
   ] as const)
     ensure('scheduling.k8s.io/priorityclasses', '', { metadata: { name }, value });
-  const spec = { clusterIP: service.ip, ports: [{ name: 'https', port: service.port, protocol: 'TCP', targetPort }] };
+  seedService(registry, service, targetPort);
+  if (endpoint !== undefined) seedEndpoints(registry, endpoint, targetPort);
+}
+
+function seedService(registry: Registry, service: ServiceAddress, targetPort: number): void {
   const type = resourceNamed('services');
-  const known = registry.store.get('services', 'default/kubernetes')?.object;
-  if (known !== undefined && textAt(known, 'spec', 'clusterIP') !== service.ip)
+  const spec = { clusterIP: service.ip, ports: [{ name: 'https', port: service.port, protocol: 'TCP', targetPort }] };
+  const known = registry.store.get('services', KUBERNETES_SERVICE)?.object;
+  if (known !== undefined) {
+    const isSame =
+      textAt(known, 'spec', 'clusterIP') === service.ip && sameJson(at(known, 'spec', 'ports'), spec.ports);
+    if (isSame) return;
     deleteObject(registry, type, 'default', 'kubernetes', {}, systemContext());
-  ensure('services', 'default', {
-    metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
-    spec,
-  });
+  }
+  const labels = { component: 'apiserver', provider: 'kubernetes' };
+  registry.create(type, 'default', { metadata: { name: 'kubernetes', labels }, spec }, systemContext());
+}
+
+/** The service has no selector: the server itself says where it is. */
+function seedEndpoints(registry: Registry, ip: string, port: number): void {
+  const ports = [{ name: 'https', port, protocol: 'TCP' }];
+  const write = (storage: string, metadata: Json, content: Json): void => {
+    const type = resourceNamed(storage);
+    const found = registry.store.get(storage, KUBERNETES_SERVICE)?.object;
+    if (found === undefined) registry.create(type, 'default', { metadata, ...content }, systemContext());
+    else if (!Object.entries(content).every(([field, value]) => sameJson(found[field], value)))
+      registry.modify(type, 'default', 'kubernetes', (draft) => ({ ...draft, ...content }), systemContext());
+  };
+  write('endpoints', { name: 'kubernetes' }, { subsets: [{ addresses: [{ ip }], ports }] });
+  write(
+    'discovery.k8s.io/endpointslices',
+    { name: 'kubernetes', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+    { addressType: 'IPv4', endpoints: [{ addresses: [ip], conditions: { ready: true } }], ports },
+  );
 }
 
 /** The storage class claims get when they name none, and what the kubelet needs to know of its driver. */

@@ -20,10 +20,8 @@ export type StartOptions = {
   readonly host?: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** More addresses to listen on, once the machine has them. */
+  /** More addresses to listen on, once the machine has them; the first is where the service of the API leads to. */
   readonly alsoListenOn?: readonly string[];
-  /** Where pods find the API; by default an address nobody answers on. */
-  readonly serviceAddress?: { readonly ip: string; readonly port: number };
   /** More names and addresses the server's certificate must carry. */
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
@@ -68,7 +66,7 @@ const OWN_NAMES = [
 const addressesOf = (options: StartOptions, host: string): string[] => [
   ...new Set([
     '127.0.0.1',
-    (options.serviceAddress ?? SERVICE).ip,
+    SERVICE.ip,
     ...(options.alsoListenOn ?? []),
     ...(host === '0.0.0.0' ? [] : [host]),
     ...(options.ipAddresses ?? []),
@@ -93,11 +91,12 @@ function startControllers(
   deps: ControllerDeps,
   pki: ClusterPki,
   { controllers, csiDrivers = [] }: StartOptions,
+  seed: () => void,
   signal: AbortSignal,
 ): Promise<void> {
   if (controllers === false) return Promise.resolve();
   const only = Array.isArray(controllers) ? { only: controllers as readonly ControllerName[] } : {};
-  return runAllControllers(deps, pki, { ...only, csiDrivers }, signal);
+  return runAllControllers(deps, pki, { ...only, csiDrivers, seed }, signal);
 }
 
 export async function startApiServer(options: StartOptions): Promise<RunningApiServer> {
@@ -122,7 +121,9 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   );
   await server.listen();
   for (const address of options.alsoListenOn ?? []) server.alsoListen(address);
-  seedCluster(server.registry, pki.caPem, options.serviceAddress ?? SERVICE, server.port);
+  const [endpoint] = options.alsoListenOn ?? [];
+  const seed = (): void => seedCluster(server.registry, pki.caPem, SERVICE, { targetPort: server.port, endpoint });
+  seed();
   const [driver] = options.csiDrivers ?? [];
   if (driver !== undefined) seedStorage(server.registry, driver.name);
   const url = `https://${host === '0.0.0.0' ? '127.0.0.1' : host}:${server.port}`;
@@ -135,7 +136,7 @@ export async function startApiServer(options: StartOptions): Promise<RunningApiS
   await writeFileAtomic(adminKubeconfigPath, make('kubernetes-admin', ['system:masters']), 0o600);
   const stopping = new AbortController();
   const parts: ControllerDeps = { registry: server.registry, clock, log };
-  const controllers = startControllers(parts, pki, options, stopping.signal);
+  const controllers = startControllers(parts, pki, options, seed, stopping.signal);
   return {
     url,
     port: server.port,

@@ -4,6 +4,7 @@ import type { Environment } from '../config/environment.ts';
 import type { PodUid } from '../core/ids.ts';
 import { uidOf, type Container, type Pod } from '../core/pod.ts';
 import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
+import { labelForPlugins } from '../host/selinux.ts';
 import type { MachineTopology } from '../host/topology/machine-topology.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -38,7 +39,6 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
   const { clock, registry } = env;
   const log = env.log.child({ component: 'devices' });
   const directory = join(env.flags.rootDir, 'device-plugins');
-  const numaNodes = deps.machine.nodes.map((node) => node.id);
   const plugins = new Plugins({
     clock,
     log,
@@ -61,12 +61,12 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
           return seen !== undefined && hasRunningContainers(seen);
         },
       },
-      numaNodes: () => numaNodes,
+      numaNodes: () => deps.machine.nodes.map((node) => node.id),
       onHealthChange: deps.wake,
       onAmounts: deps.nodeChanged,
       durations: registry.histogram(
         'kubelet_device_plugin_alloc_duration_seconds',
-        'Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.',
+        '[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.',
         ['resource_name'],
       ),
     },
@@ -76,9 +76,10 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
     {
       plugins,
       log,
+      label: (path) => labelForPlugins(path, log),
       registrations: registry.counter(
         'kubelet_device_plugin_registration_total',
-        'Cumulative number of device plugin registrations. Broken down by resource name.',
+        '[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.',
         ['resource_name'],
       ),
     },

@@ -296,6 +296,24 @@ describe('device manager', () => {
     assert.equal(node.held('1'), 'a');
   });
 
+  it('found in the plugin folder and gone from it: a container whose start it must prepare waits for it', async () => {
+    const { handler } = node.registration;
+    const fake = await plugin({ options: { preStartRequired: true } });
+    const info = { name: R, endpoint: fake.socketPath, versions: ['v1beta1'] };
+    const wanted = pod('1', [container('c', 1)]);
+    assert.equal(await node.admit(wanted), 'admitted');
+    handler.deregister(info);
+    assert.equal(node.amounts(), '0/2');
+    const start = (): Promise<unknown> => node.hook.preCreate(wanted, container('c', 1), signal);
+    await assert.rejects(start, { message: `endpoint ${R} has been stopped` });
+    await handler.register(info, signal);
+    await start();
+    assert.deepEqual(
+      fake.calls.map((c) => c.call),
+      ['Allocate', 'PreStartContainer'],
+    );
+  });
+
   it('found in the plugin folder: a new one takes over before the old socket goes', async () => {
     const { handler } = node.registration;
     const info = (fake: FakeDevicePlugin) => ({ name: R, endpoint: fake.socketPath, versions: ['v1beta1'] });
@@ -327,7 +345,7 @@ describe('device manager', () => {
   for (const [fault, text] of [
     ['die', /Allocate failed due to rpc error: code = Unavailable desc = /],
     ['refuse', /Allocate failed due to rpc error: code = Unknown desc = the card is on fire, which is unexpected/],
-    ['empty', /Allocate failed due to no containers return in allocation response /],
+    ['empty', /Allocate failed due to no containers return in allocation response , which is unexpected/],
   ] as const)
     it(`Allocate: ${fault}; nothing is lost`, async () => {
       const fake = await plugin();

@@ -89,6 +89,7 @@ export class PluginConnection {
 
   /** Resolves when nothing of it is left. No event comes any more. */
   async close(): Promise<void> {
+    this.#stopped = true;
     this.#scope.abort();
     await this.#streaming;
   }
@@ -105,8 +106,8 @@ export class PluginConnection {
       .unary(DevicePlugin.allocate, request, { signal, deadlineMs: CALL_MS })
       .catch(rethrown(''));
     const [response] = answer.containerResponses;
-    if (response === undefined)
-      throw new KubeletError('invalid', `no containers return in allocation response ${JSON.stringify(answer)}`);
+    // Upstream prints the answer behind it, of which there is nothing to print.
+    if (response === undefined) throw new KubeletError('invalid', 'no containers return in allocation response ');
     return response;
   }
 

@@ -48,10 +48,12 @@ export class Plugins {
     });
   }
 
-  /** The plugin is to be forgotten: its socket is gone. One that took its place meanwhile stays. */
+  /** The plugin's socket is gone: it is not called any more. One that took its place meanwhile stays. */
   disconnect(resource: string, socketPath: string): void {
-    if (this.#connections.get(resource)?.socketPath !== socketPath) return;
-    if (this.#drop(resource)) this.#deps.events.onStopped(resource);
+    const known = this.#connections.get(resource);
+    if (known === undefined || known.socketPath !== socketPath) return;
+    this.#end(known);
+    this.#deps.events.onStopped(resource);
   }
 
   async close(): Promise<void> {
@@ -60,12 +62,14 @@ export class Plugins {
     await Promise.all(this.#closing);
   }
 
-  #drop(resource: string): boolean {
+  #drop(resource: string): void {
     const old = this.#connections.get(resource);
-    if (old === undefined) return false;
     this.#connections.delete(resource);
-    const closed = old.close().finally(() => this.#closing.delete(closed));
+    if (old !== undefined) this.#end(old);
+  }
+
+  #end(connection: PluginConnection): void {
+    const closed = connection.close().finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
-    return true;
   }
 }

@@ -20,10 +20,12 @@ test('a plugin that sees its socket go never finds the one of the kubelet before
     if (name !== null && /^\d+\.sock$/.test(name)) answers.push(knock(kubelet));
   });
   const stop = new AbortController();
+  const labelled: string[] = [];
   const registration = new DeviceRegistration(
     {
       plugins: { connect: () => Promise.resolve(), disconnect: () => undefined },
       log: silentLogger,
+      label: async (path) => void labelled.push(path),
       registrations: new Registry().counter('registrations', 'of plugins', ['resource_name']),
     },
     { directory },
@@ -42,6 +44,7 @@ test('a plugin that sees its socket go never finds the one of the kubelet before
     [],
   );
   assert.equal(registration.failing(), undefined);
+  assert.deepEqual(labelled, [directory]);
   assert.equal(await knock(kubelet), 'connected');
   stop.abort();
   await running;

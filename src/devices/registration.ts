@@ -22,6 +22,8 @@ export type DeviceRegistrationDeps = {
     disconnect(resource: string, socketPath: string): void;
   };
   readonly log: Logger;
+  /** Lets plugins in containers reach what is in the directory. */
+  readonly label?: (directory: string) => Promise<void>;
   /** `kubelet_device_plugin_registration_total{resource_name}`. */
   readonly registrations: Counter;
 };
@@ -71,6 +73,7 @@ export class DeviceRegistration implements Runnable {
    */
   async #removeSockets(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: DIRECTORY_MODE });
+    await this.#deps.label?.(this.#directory);
     await rm(join(this.#directory, SOCKET), { force: true });
     for (const name of await readdir(this.#directory)) {
       const path = join(this.#directory, name);

@@ -251,6 +251,7 @@ describe('DRA manager', () => {
   it('prepares all claims of a pod in one call, once, and hands out their CDI devices', async () => {
     const main = container('m', [{ name: 'c' }]);
     const wanted = pod('1', ['c', 'd'], [main]);
+    assert.deepEqual(manager.claimsOf(wanted, main), [], 'not known yet');
     await manager.prepare(wanted, signal);
     await manager.prepare(wanted, signal);
     assert.deepEqual(driver.calls, ['v1 prepare c d']);

@@ -28,6 +28,19 @@ describe('health of devices', () => {
     assert.equal(health.of('x', 'p', 'd').health, 'Unknown');
   });
 
+  it('is as old as it is, whatever becomes of the clock', async () => {
+    const clock = new ManualClock();
+    const health = new HealthCache({ clock, log: silentLogger }, { file: '/nonexistent/file' });
+    const device = { poolName: 'p', deviceName: 'd' };
+    const told = { lastUpdatedTime: 0, healthCheckTimeoutSeconds: 10, message: '', health: 1, device };
+    health.update('x', [told]);
+    clock.jumpWall(3_600_000);
+    assert.equal(health.of('x', 'p', 'd').health, 'Healthy');
+    clock.jumpWall(-7_200_000);
+    await clock.advance(10_001);
+    assert.equal(health.of('x', 'p', 'd').health, 'Unknown');
+  });
+
   it('is written when something changed, not with every message', async (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'dra-health-'));
     t.after(() => rmSync(dir, { recursive: true }));

@@ -11,7 +11,10 @@ export type KnownHealth = { readonly health: Health; readonly message: string };
 type Told = KnownHealth & {
   readonly pool: string;
   readonly device: string;
+  /** Wall time, for the file. */
   readonly atMs: number;
+  /** Monotonic: until when that holds. */
+  readonly until: number;
   readonly timeoutMs: number;
 };
 
@@ -52,13 +55,15 @@ export class HealthCache {
       const { poolName = '', deviceName = '' } = device ?? {};
       const key = `${poolName}/${deviceName}`;
       reported.add(key);
+      const timeoutMs = healthCheckTimeoutSeconds > 0 ? healthCheckTimeoutSeconds * 1000 : DEFAULT_TIMEOUT_MS;
       const told: Told = {
         pool: poolName,
         device: deviceName,
         health: WORDS[health] ?? 'Unknown',
         message: shortened(message),
         atMs: this.#clock.now(),
-        timeoutMs: healthCheckTimeoutSeconds > 0 ? healthCheckTimeoutSeconds * 1000 : DEFAULT_TIMEOUT_MS,
+        until: this.#clock.monotonic() + timeoutMs,
+        timeoutMs,
       };
       if (differ(known.get(key), told, this.#current(known.get(key)))) changed = true;
       known.set(key, told);
@@ -89,7 +94,7 @@ export class HealthCache {
   }
 
   #current(told: Told | undefined): KnownHealth {
-    if (told === undefined || this.#clock.now() - told.atMs > told.timeoutMs) return UNKNOWN;
+    if (told === undefined || this.#clock.monotonic() > told.until) return UNKNOWN;
     return told;
   }
 
@@ -129,13 +134,17 @@ export class HealthCache {
         const atMs = Date.parse(String(entry.LastUpdated));
         const health = WORDS.find((word) => word === entry.Health);
         if (health === undefined || Number.isNaN(atMs)) continue;
+        const nanos = entry.HealthCheckTimeout;
+        const timeoutMs = typeof nanos === 'number' ? nanos / 1e6 : DEFAULT_TIMEOUT_MS;
         known.set(key, {
           pool: entry.PoolName,
           device: entry.DeviceName,
           health,
           message: typeof entry.Message === 'string' ? entry.Message : '',
           atMs,
-          timeoutMs: typeof entry.HealthCheckTimeout === 'number' ? entry.HealthCheckTimeout / 1e6 : DEFAULT_TIMEOUT_MS,
+          // A clock that was set back since makes it no younger than told now.
+          until: this.#clock.monotonic() + timeoutMs - Math.max(0, this.#clock.now() - atMs),
+          timeoutMs,
         });
       }
       this.#drivers.set(driver, known);

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
-import { cgroupPath, kubepodsName, parseCgroupName, type CgroupDriver } from '../host/cgroups/cgroup-names.ts';
+import { cgroupPath, kubepodsName, parseCgroupRoot, type CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { detectCgroups } from '../host/cgroups/layout.ts';
 import { watchMemoryUse } from '../host/cgroups/memory-crossing.ts';
 import { DiskLayouts, type DiskLayoutsDeps } from './disk-layout.ts';
@@ -42,7 +42,7 @@ async function memoryNotifier(
   const hierarchies = layout?.version === 1 ? layout.hierarchies : [];
   const root = hierarchies.find(({ controllers }) => controllers.includes('memory'))?.mountPoint;
   if (root === undefined) return undefined;
-  const pods = cgroupPath(kubepodsName(parseCgroupName(config.cgroupRoot || '/', driver)), driver);
+  const pods = cgroupPath(kubepodsName(parseCgroupRoot(config.cgroupRoot, driver)), driver);
   const dirs = { 'memory.available': root, 'allocatableMemory.available': join(root, pods) };
   return new MemoryNotifier({
     clock,
@@ -51,8 +51,12 @@ async function memoryNotifier(
   });
 }
 
-const evictionOptions = ({ config }: Pick<Environment, 'config'>): EvictionOptions => ({
-  thresholds: parseThresholds(config, config.enforceNodeAllocatable.includes('pods')),
+/** Where eviction is no part of what is kept from pods, they are not evicted for what they use in all either. */
+export const evictionOptions = ({ config, flags }: Pick<Environment, 'config' | 'flags'>): EvictionOptions => ({
+  thresholds: parseThresholds(
+    config,
+    config.enforceNodeAllocatable.includes('pods') && !flags.experimentalAllocatableIgnoreEviction,
+  ),
   transitionMs: config.evictionPressureTransitionPeriodMs,
   maxPodGraceSeconds: config.evictionMaxPodGracePeriod,
   localStorageLimits: config.localStorageCapacityIsolation,

@@ -1,16 +1,14 @@
-// The pure decisions of eviction, as tables: thresholds, pressures over time, ranking, storage limits, messages.
+// The pure decisions of eviction, as tables: thresholds, pressures over time, storage limits, messages.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { formatQuantity } from '../core/quantity.ts';
 import type { Pod } from '../core/pod.ts';
 import type { PodFigures } from './figures.ts';
-import { reclaimSteps } from './eviction-manager.ts';
 import { storageExcess } from './local-storage.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, type PressureState } from './pressure.ts';
-import { diskUse, memoryOf, rankPods } from './ranking.ts';
 import { observationsOf } from './signals.ts';
-import { asking, fs, memory, nodeFigures, pod, podFigures } from './testing.ts';
+import { fs, memory, nodeFigures, pod, podFigures } from './testing.ts';
 import { amountIn, metBy, parseThresholds, withContainerFs, type ThresholdConfig } from './thresholds.ts';
 
 const config = (more: Partial<ThresholdConfig>): ThresholdConfig => ({
@@ -208,6 +206,16 @@ describe('pressure over time', () => {
     );
   });
 
+  it('a clock that was set back stops nothing', () =>
+    assert.deepEqual(
+      walk([
+        [0, 50, 500, 7200],
+        [10, 50, 500, 3610],
+        [20, 50, 500, 3610],
+      ]).map(([, urgent]) => urgent),
+      ['memory.available', 'memory.available', ''],
+    ));
+
   it('a hard threshold leaves a second, a soft one what both allow', () => {
     const [hard, , soft] = thresholds;
     assert.ok(hard !== undefined && soft !== undefined);
@@ -215,147 +223,6 @@ describe('pressure over time', () => {
       [graceSecondsFor(hard, 60, 30), graceSecondsFor(soft, 60, 30), graceSecondsFor(soft, 5, 30)],
       [1, 30, 5],
     );
-  });
-});
-
-describe('ranking', () => {
-  const order = (
-    pods: readonly Pod[],
-    figures: readonly PodFigures[],
-    signal: Parameters<typeof rankPods>[1],
-    layout: Parameters<typeof rankPods>[2] = 'shared',
-  ): string[] =>
-    rankPods(pods, signal, layout, (p) => figures.find((f) => f.podRef.uid === p.metadata.uid)).map(
-      (p) => p.metadata.name,
-    );
-
-  it('memory: whoever uses more than asked for, then priority, then the excess; the unknown before all', () => {
-    const pods = [
-      pod('within', asking({ memory: '1Gi' })),
-      pod('over-important', { ...asking({ memory: '1Mi' }), priority: 100 }),
-      pod('over-little', asking({ memory: '99Mi' })),
-      pod('over-much', asking({ memory: '50Mi' })),
-      pod('unknown'),
-      pod('within-low', { ...asking({ memory: '1Gi' }), priority: -5 }),
-    ];
-    const figures = pods
-      .filter((p) => p.metadata.name !== 'unknown')
-      .map((p) => podFigures(p.metadata.name, { memory: memory(0, 100 * MI) }));
-    assert.deepEqual(order(pods, figures, 'memory.available'), [
-      'unknown',
-      'over-much',
-      'over-little',
-      'over-important',
-      'within-low',
-      'within',
-    ]);
-  });
-
-  it('process ids: priority, then how many', () => {
-    const pods = [pod('few'), pod('many'), pod('important', { priority: 10 })];
-    const counts: Record<string, number> = { few: 2, many: 50, important: 500 };
-    const figures = pods.map((p) =>
-      podFigures(p.metadata.name, { process_stats: { process_count: counts[p.metadata.name] ?? 0 } }),
-    );
-    assert.deepEqual(order(pods, figures, 'pid.available'), ['many', 'few', 'important']);
-  });
-
-  it('disk: what lies on the filesystem that runs low', () => {
-    const volumes = [
-      { name: 'v', emptyDir: {} },
-      { name: 'm', emptyDir: { medium: 'Memory' } },
-    ];
-    const pods = [
-      pod('layer', { volumes }),
-      pod('logs', { volumes }),
-      pod('volume', { volumes }),
-      pod('in-memory', { volumes }),
-    ];
-    const use = (rootfs: number, logs: number, v: number, m: number): Partial<PodFigures> => ({
-      containers: [
-        {
-          name: 'c',
-          memory: undefined,
-          rootfs: fs({ usedBytes: rootfs, inodesUsed: rootfs }),
-          logs: fs({ usedBytes: logs, inodesUsed: logs }),
-        },
-      ],
-      volume: [
-        { name: 'v', ...fs({ usedBytes: v, inodesUsed: v }) },
-        { name: 'm', ...fs({ usedBytes: m, inodesUsed: m }) },
-      ],
-    });
-    const figures = [
-      podFigures('layer', use(100, 0, 0, 0)),
-      podFigures('logs', use(0, 90, 0, 0)),
-      podFigures('volume', use(0, 0, 80, 0)),
-      podFigures('in-memory', use(1, 0, 0, 500)),
-    ];
-    for (const signal of ['nodefs.available', 'nodefs.inodesFree'] as const) {
-      assert.deepEqual(order(pods, figures, signal), ['layer', 'logs', 'volume', 'in-memory']);
-      assert.deepEqual(order(pods, figures, signal, 'dedicated').slice(0, 2), ['logs', 'volume']);
-      assert.deepEqual(order(pods, figures, signal, 'split').slice(0, 3), ['layer', 'logs', 'volume']);
-    }
-    assert.deepEqual(order(pods, figures, 'imagefs.available', 'dedicated').slice(0, 2), ['layer', 'in-memory']);
-  });
-
-  it('what is taken away before any pod', () => {
-    const both = ['unusedContainers', 'unusedImages'];
-    for (const [signal, layout, steps] of [
-      ['memory.available', 'shared', []],
-      ['pid.available', 'shared', []],
-      ['nodefs.available', 'shared', both],
-      ['imagefs.inodesFree', 'shared', both],
-      ['nodefs.available', 'dedicated', []],
-      ['imagefs.available', 'dedicated', both],
-      ['containerfs.available', 'dedicated', both],
-      ['imagefs.available', 'split', ['unusedImages']],
-      ['nodefs.available', 'split', ['unusedContainers']],
-      ['containerfs.inodesFree', 'split', ['unusedContainers']],
-    ] as const)
-      assert.deepEqual(reclaimSteps(signal, layout), steps, `${signal} ${layout}`);
-  });
-});
-
-describe('what a pod uses, as far as it is known', () => {
-  const container = (more: object) => ({ name: 'c', ...more }) as PodFigures['containers'][number];
-  it('memory: of the pod, else of its containers', () => {
-    assert.equal(memoryOf(podFigures('a', { memory: memory(0, 7) })), 7);
-    const figures = podFigures('a', { containers: [container({ memory: memory(0, 3) }), container({})] });
-    assert.equal(memoryOf(figures), 3);
-  });
-
-  it('disk: what is in the places that count', () => {
-    const volumes = [
-      { ...fs({ inodesUsed: 5 }), name: 'v' },
-      { ...fs({}), name: 'w' },
-      { ...fs({ inodesUsed: 9 }), name: 'x' },
-    ];
-    const figures = podFigures('a', {
-      volume: volumes,
-      containers: [container({ rootfs: fs({ inodesUsed: 1 }), logs: fs({ inodesUsed: 2 }) }), container({})],
-    });
-    const its = pod('a', {
-      volumes: [
-        { name: 'v', emptyDir: {} },
-        { name: 'w', hostPath: { path: '/' } },
-      ],
-    });
-    const all = { rootfs: true, logs: true, volumes: true };
-    assert.equal(diskUse(its, figures, all, 'inodesUsed'), 8);
-    assert.equal(diskUse(its, figures, { ...all, rootfs: false, volumes: false }, 'inodesUsed'), 2);
-    assert.equal(diskUse(its, podFigures('a'), all, 'usedBytes'), 0);
-  });
-
-  it('process ids and inodes nobody counted are none', () => {
-    const pods = [pod('a'), pod('b', { priority: 1 })];
-    const figures = (p: Pod) => podFigures(p.metadata.uid ?? '');
-    for (const signal of ['pid.available', 'nodefs.inodesFree', 'imagefs.available'] as const)
-      for (const layout of ['shared', 'dedicated', 'split'] as const)
-        assert.deepEqual(
-          rankPods(pods, signal, layout, figures).map((p) => p.metadata.name),
-          ['a', 'b'],
-        );
   });
 });
 

@@ -8,7 +8,7 @@ test('layouts by the devices that hold things', () => {
   const rows: [Devices, string][] = [
     [{ own: 1 }, 'shared'],
     [{ own: 1, images: 1 }, 'shared'],
-    [{ own: 1, images: 1, containers: 2 }, 'shared'],
+    [{ own: 1, images: 1, containers: 2 }, 'split'],
     [{ own: 1, images: 2 }, 'dedicated'],
     [{ own: 1, images: 2, containers: 2 }, 'dedicated'],
     [{ own: 1, images: 2, containers: 1 }, 'split'],

@@ -69,6 +69,6 @@ export class DiskLayouts {
 }
 
 export function layoutOf({ own, images = own, containers = images }: Devices): DiskLayout {
-  if (images === own) return 'shared';
-  return containers === images ? 'dedicated' : 'split';
+  if (containers !== images) return 'split';
+  return images === own ? 'shared' : 'dedicated';
 }

@@ -8,7 +8,7 @@ import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { EvictionManager, type EvictionOptions, type PodEviction } from './eviction-manager.ts';
 import type { DiskLayout, NodeFigures, PodFigures } from './figures.ts';
-import { fs, memory, pod, podFigures } from './testing.ts';
+import { asking, fs, memory, pod, podFigures } from './testing.ts';
 import { parseThresholds } from './thresholds.ts';
 
 const never = new AbortController().signal;
@@ -34,6 +34,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
     refusesToStop: false,
     stopsAfterMs: 0,
     podsRead: 0,
+    granted: new Map<string, Pod>(),
   };
   const done: string[] = [];
   const reasons: PodEviction[] = [];
@@ -46,6 +47,7 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
     {
       pods: {
         active: () => pods,
+        allocated: (wanted) => state.granted.get(wanted.metadata.name) ?? wanted,
         evict: async (victim, why) => {
           done.push(`evict ${victim.metadata.name}`);
           reasons.push(why);
@@ -128,6 +130,29 @@ describe('the eviction manager', () => {
     assert.equal(t.reasons[0]?.condition?.type, 'DisruptionTarget');
     assert.match(t.registry.render(), /kubelet_evictions\{eviction_signal="memory\.available"\} 1/);
     assert.deepEqual(t.manager.pressures(), ['MemoryPressure']);
+  });
+
+  it('counts what pods were granted, not what they ask for meanwhile', async () => {
+    const t = setup([pod('greedy', asking({ memory: '900' })), pod('modest', asking({ memory: '100' }))]);
+    t.state.granted.set('greedy', pod('greedy', asking({ memory: '10' })));
+    t.state.freeMemory = 50;
+    t.state.figures = [
+      podFigures('greedy', { containers: [{ name: 'c', memory: memory(0, 500) }], memory: memory(0, 500) }),
+      podFigures('modest', { memory: memory(0, 110) }),
+    ];
+    assert.equal((await t.look()).at(-1), 'evict greedy');
+    assert.match(t.reasons[0]?.message ?? '', /Container c was using 500, request is 10, /);
+  });
+
+  it('tells how old the figures of every threshold were when it chose, however long the pod takes to stop', async () => {
+    const t = setup([pod('a')]);
+    Object.assign(t.state, { freeMemory: 50, freeDisk: 50, stopsAfterMs: 15_000 });
+    await t.look();
+    const sums = t.registry.render().match(/^kubelet_eviction_stats_age_seconds_sum.*$/gm);
+    assert.deepEqual(sums?.sort(), [
+      'kubelet_eviction_stats_age_seconds_sum{eviction_signal="memory.available"} 0',
+      'kubelet_eviction_stats_age_seconds_sum{eviction_signal="nodefs.available"} 0',
+    ]);
   });
 
   it('spares the pods when taking away what nobody uses was enough', async () => {

@@ -12,7 +12,7 @@ import type { MemoryNotifier } from './memory-notifier.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, readingsOf, type PressureState, type SignalReading } from './pressure.ts';
 import { rankPods } from './ranking.ts';
-import { observationsOf, SIGNALS, type Pressure, type Signal } from './signals.ts';
+import { observationsOf, SIGNALS, type Observations, type Pressure, type Signal } from './signals.ts';
 import { metBy, withContainerFs, type Threshold } from './thresholds.ts';
 
 export type PodEviction = {
@@ -31,6 +31,8 @@ export type PodEviction = {
 /** The pods that may go, and the way to make one go. */
 export interface EvictablePods {
   active(): readonly Pod[];
+  /** The pod with the resources it was granted: what it only asks for protects nobody. */
+  allocated(pod: Pod): Pod;
   /** Resolves when it has stopped. */
   evict(pod: Pod, why: PodEviction, signal: AbortSignal): Promise<void>;
   /** Nothing of it uses the node any more. */
@@ -87,12 +89,14 @@ export class EvictionManager implements Runnable {
     this.#deps = deps;
     this.#o = options;
     const { registry } = deps.infra;
-    this.#evictions = registry.counter('kubelet_evictions', 'Cumulative number of pod evictions by eviction signal', [
-      'eviction_signal',
-    ]);
+    this.#evictions = registry.counter(
+      'kubelet_evictions',
+      '[ALPHA] Cumulative number of pod evictions by eviction signal',
+      ['eviction_signal'],
+    );
     this.#age = registry.histogram(
       'kubelet_eviction_stats_age_seconds',
-      'Time between when stats are collected, and when pod is evicted based on those stats by eviction signal',
+      '[ALPHA] Time between when stats are collected, and when pod is evicted based on those stats by eviction signal',
       ['eviction_signal'],
     );
   }
@@ -139,7 +143,7 @@ export class EvictionManager implements Runnable {
     this.#show(pressures);
     await this.#deps.notifier?.update(thresholds, figures);
     const [first] = urgent;
-    const isLimited = this.#o.localStorageLimits && this.#deps.pods.active().some(hasStorageLimit);
+    const isLimited = this.#o.localStorageLimits && this.#active().some(hasStorageLimit);
     if (first === undefined && !isLimited) return [];
     const byUid = new Map((await this.#deps.figures.pods(signal)).map((p) => [p.podRef.uid, p]));
     const figuresOf = (pod: Pod): PodFigures | undefined => byUid.get(uidOf(pod));
@@ -148,7 +152,8 @@ export class EvictionManager implements Runnable {
     const { resource } = SIGNALS[first.signal];
     this.#deps.events.node('Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`);
     if (await this.#reclaimed(first.signal, layout, thresholds, signal)) return [];
-    for (const pod of rankPods(this.#deps.pods.active(), first.signal, layout, figuresOf)) {
+    this.#showAges(urgent, observations);
+    for (const pod of rankPods(this.#active(), first.signal, layout, figuresOf)) {
       const { message, annotations } = explain(resource, pod, figuresOf(pod), urgent, observations);
       const why: PodEviction = {
         reason: 'Evicted',
@@ -161,14 +166,15 @@ export class EvictionManager implements Runnable {
           pod.spec.terminationGracePeriodSeconds ?? Infinity,
         ),
       };
-      if (!(await this.#evict(pod, why, first.signal, signal))) continue;
-      const seen = observations.get(first.signal);
-      if (seen !== undefined)
-        this.#age.observe(Math.max(0, clock.now() - seen.atMs) / 1000, { eviction_signal: first.signal });
-      return [pod];
+      if (await this.#evict(pod, why, first.signal, signal)) return [pod];
     }
     this.#deps.infra.log.error('no pod could be evicted', { resource });
     return [];
+  }
+
+  #active(): readonly Pod[] {
+    const { pods } = this.#deps;
+    return pods.active().map((pod) => pods.allocated(pod));
   }
 
   #layout: DiskLayout | undefined;
@@ -179,6 +185,15 @@ export class EvictionManager implements Runnable {
     if (layout !== this.#layout) this.#effective = withContainerFs(this.#o.thresholds, layout);
     this.#layout = layout;
     return this.#effective;
+  }
+
+  /** How old the figures are by which a pod is chosen: before it is stopped, which may take long. */
+  #showAges(thresholds: readonly Threshold[], observations: Observations): void {
+    const now = this.#deps.infra.clock.now();
+    for (const { signal } of thresholds) {
+      const seen = observations.get(signal);
+      if (seen !== undefined) this.#age.observe(Math.max(0, now - seen.atMs) / 1000, { eviction_signal: signal });
+    }
   }
 
   #show(pressures: readonly Pressure[]): void {
@@ -193,7 +208,7 @@ export class EvictionManager implements Runnable {
     figuresOf: (pod: Pod) => PodFigures | undefined,
     signal: AbortSignal,
   ): Promise<readonly Pod[]> {
-    const evicting = this.#deps.pods.active().map(async (pod) => {
+    const evicting = this.#active().map(async (pod) => {
       const figures = figuresOf(pod);
       const excess = figures === undefined ? undefined : storageExcess(pod, figures, layout);
       if (excess === undefined) return [];

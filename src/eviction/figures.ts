@@ -46,7 +46,7 @@ export type NodeFigures = {
 };
 
 /**
- * Where the runtime keeps images and writable layers: all on the kubelet's filesystem, both on one of their own, or
- * images on one of their own and writable layers on the kubelet's.
+ * Where the runtime keeps images and writable layers: all on the kubelet's filesystem, both on one of their own, or on two
+ * different ones.
  */
 export type DiskLayout = 'shared' | 'dedicated' | 'split';

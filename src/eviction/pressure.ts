@@ -47,10 +47,10 @@ export function look(
 /** Of the machine or of all pods together: either ends in kills by the kernel. */
 const isMemory = ({ signal }: Threshold): boolean => SIGNALS[signal].resource === 'memory';
 
-/** Nothing is decided twice on one measurement. */
+/** Nothing is decided twice on one measurement. One is new also where the machine's clock was set back before it. */
 function advanced({ signal }: Threshold, before: Observations, now: Observations): boolean {
   const [was, is] = [before.get(signal), now.get(signal)];
-  return was === undefined || (is !== undefined && is.atMs > was.atMs);
+  return was === undefined || (is !== undefined && is.atMs !== was.atMs);
 }
 
 /** A threshold and what was measured, for people. */

@@ -1,7 +1,7 @@
 // In which order pods have to go. Pure.
 import type { Pod } from '../core/pod.ts';
-import { podRequests } from '../core/pod-resources.ts';
-import { toNumber } from '../core/quantity.ts';
+import { hasPodLevelResources, podRequests, resourcesOf } from '../core/pod-resources.ts';
+import { quantity, toNumber } from '../core/quantity.ts';
 import type { ContainerFigures, DiskLayout, FsFigure, PodFigures } from './figures.ts';
 import { SIGNALS, type Signal } from './signals.ts';
 
@@ -19,12 +19,12 @@ export function rankPods(
   figuresOf: FiguresOf,
 ): readonly Pod[] {
   const excess = new Map(pods.map((pod) => [pod, excessOf(pod, signal, layout, figuresOf(pod))]));
-  const of = (pod: Pod): number => excess.get(pod) ?? Infinity;
+  const of = (pod: Pod): Excess => excess.get(pod) ?? UNKNOWN;
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
-  const exceeds = (pod: Pod): number => Number(of(pod) > 0);
+  const exceeds = (pod: Pod): number => Number(of(pod).exceeds);
   const byPriority = (a: Pod, b: Pod): number => priority(a) - priority(b);
-  const byExcess = (a: Pod, b: Pod): number => (of(a) === of(b) ? 0 : of(b) - of(a));
-  const unknown = (pod: Pod): number => Number(of(pod) === Infinity);
+  const byExcess = (a: Pod, b: Pod): number => (of(a).amount === of(b).amount ? 0 : of(b).amount - of(a).amount);
+  const unknown = (pod: Pod): number => Number(of(pod) === UNKNOWN);
   const byUnknown = (a: Pod, b: Pod): number => unknown(b) - unknown(a);
   const byWhetherExceeds = (a: Pod, b: Pod): number => exceeds(b) - exceeds(a);
   const pids = signal === 'pid.available';
@@ -33,16 +33,32 @@ export function rankPods(
   );
 }
 
-/** Use beyond the request; a pod nobody has figures of counts as using everything. */
-function excessOf(pod: Pod, signal: Signal, layout: DiskLayout, figures: PodFigures | undefined): number {
-  if (figures === undefined) return Infinity;
+type Excess = { readonly exceeds: boolean; readonly amount: number };
+
+/** A pod nobody has figures of counts as using everything. */
+const UNKNOWN: Excess = { exceeds: true, amount: Infinity };
+
+/** Use beyond the request. Nobody can ask for inodes: there upstream takes the bytes of storage asked for off their count. */
+function excessOf(pod: Pod, signal: Signal, layout: DiskLayout, figures: PodFigures | undefined): Excess {
+  if (figures === undefined) return UNKNOWN;
   const { resource } = SIGNALS[signal];
-  if (resource === 'pids') return figures.process_stats?.process_count ?? 0;
-  const request = podRequests(pod).get(resource);
-  const asked = request === undefined ? 0 : toNumber(request);
-  if (resource === 'memory') return memoryOf(figures) - asked;
-  const measure = resource === 'inodes' ? 'inodesUsed' : 'usedBytes';
-  return diskUse(pod, figures, placesFor(signal, layout), measure) - asked;
+  if (resource === 'pids') return { exceeds: true, amount: figures.process_stats?.process_count ?? 0 };
+  const asked = requestOf(pod, resource === 'memory' ? 'memory' : 'ephemeral-storage');
+  const isInodes = resource === 'inodes';
+  const measure = isInodes ? 'inodesUsed' : 'usedBytes';
+  const use = resource === 'memory' ? memoryOf(figures) : diskUse(pod, figures, placesFor(signal, layout), measure);
+  return { exceeds: use > (isInodes ? 0 : asked), amount: use - asked };
+}
+
+/**
+ * What eviction leaves a pod, as upstream reckons: where the pod as a whole asks for something, its containers' requests do
+ * not count, and overhead only adds to a request.
+ */
+function requestOf(pod: Pod, resource: string): number {
+  const podLevel = hasPodLevelResources(pod) ? pod.spec.resources?.requests : undefined;
+  const list = hasPodLevelResources(pod) ? resourcesOf(podLevel) : podRequests(pod, { withoutOverhead: true });
+  const own = toNumber(list.get(resource) ?? quantity('0'));
+  return own === 0 ? 0 : own + toNumber(quantity(pod.spec.overhead?.[resource]));
 }
 
 export const memoryOf = (figures: PodFigures): number =>
@@ -81,7 +97,7 @@ const localVolumesOf = (pod: Pod): ReadonlySet<string> =>
         (v) =>
           v.hostPath !== undefined ||
           v.configMap !== undefined ||
-          (v.emptyDir !== undefined && v.emptyDir.medium !== 'Memory'),
+          (v.emptyDir !== undefined && (v.emptyDir.medium ?? '') === ''),
       )
       .map((v) => v.name),
   );

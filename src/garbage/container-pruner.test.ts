@@ -54,6 +54,12 @@ for (const [what, keep, removable, uid, events, did] of rows)
     assert.deepEqual(await t.end(), did);
   });
 
+test('an evicted pod that has stopped keeps none', async () => {
+  const t = setup(1, true);
+  t.pruner.evicted(podUid('a'));
+  assert.deepEqual(await t.end(), ['remove a']);
+});
+
 test('what cannot be removed is left for later', async () => {
   const t = setup(1, false, true);
   t.pruner.observed(podUid('a'), died);

@@ -1,5 +1,5 @@
-// A container that died makes one of its older instances superfluous; a deleted pod needs none of them. Woken by deaths,
-// one pod at a time.
+// A container that died makes one of its older instances superfluous; a deleted or evicted pod needs none of them.
+// Woken by deaths, and when an evicted pod has stopped, one pod at a time.
 import type { PodUid } from '../core/ids.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { aborted } from '../lib/abort.ts';
@@ -39,6 +39,11 @@ export class ContainerPruner implements Runnable {
 
   observed(uid: PodUid, events: readonly Death[]): void {
     if (events.some((e) => e.type === 'ContainerDied' && e.containerName !== undefined)) this.#runner.wake(uid);
+  }
+
+  /** An evicted pod has stopped, and its status tells how: what it takes from the disk is needed. */
+  evicted(uid: PodUid): void {
+    this.#runner.wake(uid);
   }
 
   async #prune(uid: PodUid): Promise<void> {

@@ -21,6 +21,8 @@ const SIGNATURES = {
   eventfd: { arguments: ['u32', 'i32'], return: 'i32' },
   ioctl: { arguments: ['i32', 'u64', 'buffer'], return: 'i32' },
   syscall: { arguments: ['i64', 'i64', 'i64', 'i64', 'buffer'], return: 'i64' },
+  getxattr: { arguments: ['buffer', 'buffer', 'buffer', 'u64'], return: 'i64' },
+  setxattr: { arguments: ['buffer', 'buffer', 'buffer', 'u64', 'i32'], return: 'i32' },
   madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
   __errno_location: { arguments: [], return: 'pointer' },
 } as const;
@@ -182,6 +184,28 @@ export function openFileLimit(): { soft: bigint; hard: bigint } {
   call('prlimit', 0, RLIMIT_NOFILE, null, value);
   return { soft: value.readBigUInt64LE(0), hard: value.readBigUInt64LE(8) };
 }
+
+const MAX_LABEL_BYTES = 4096;
+
+/** The SELinux label of a file; undefined where it has none. Throws where the filesystem has no labels. */
+export function fileLabel(path: string): string | undefined {
+  const value = Buffer.alloc(MAX_LABEL_BYTES);
+  try {
+    const length = call('getxattr', cString(path), cString(SELINUX), value, BigInt(value.length));
+    return value.toString('utf8', 0, length).replace(/\0$/, '');
+  } catch (err) {
+    if (err instanceof KubeletError && err.detail['errno'] === 'ENODATA') return undefined;
+    throw err;
+  }
+}
+
+/** Labels a file for SELinux, which needs its permission, or CAP_SYS_ADMIN. */
+export function setFileLabel(path: string, label: string): void {
+  const value = Buffer.from(label);
+  call('setxattr', cString(path), cString(SELINUX), value, BigInt(value.length), 0);
+}
+
+const SELINUX = 'security.selinux';
 
 const MADV_DONTNEED = 4;
 

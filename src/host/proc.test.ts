@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { nextTurn } from '../lib/clock.ts';
 import {
   descriptorsOf,
   interfacesOf,
@@ -91,9 +96,9 @@ test('processors: cores and sockets, and a machine that names neither', () => {
   const cpu = (n: number, socket: number, core: number): string =>
     `processor\t: ${n}\nphysical id\t: ${socket}\ncore id\t\t: ${core}\n`;
   const hyperThreaded = [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, 1, 0)].join('\n');
-  assert.deepEqual(parseTopology(hyperThreaded), { cores: 2, sockets: 2, books: 1, drawers: 1 });
-  assert.deepEqual(parseTopology('processor\t: 0\n\nprocessor\t: 1\n'), { cores: 2, sockets: 1, books: 1, drawers: 1 });
-  assert.deepEqual(parseTopology(''), { cores: 1, sockets: 1, books: 1, drawers: 1 });
+  assert.deepEqual(parseTopology(hyperThreaded), { cores: 2, sockets: 2 });
+  assert.deepEqual(parseTopology('processor\t: 0\n\nprocessor\t: 1\n'), { cores: 2, sockets: 1 });
+  assert.deepEqual(parseTopology(''), { cores: 1, sockets: 1 });
 });
 
 test('this process, and one that is gone', async () => {
@@ -113,6 +118,34 @@ test('a socket is a descriptor of its own kind', async () => {
   const { files, sockets } = await descriptorsOf([process.pid], new AbortController().signal);
   server.close();
   assert.ok(sockets >= 1 && files > sockets, `${sockets} of ${files}`);
+});
+
+test('many descriptors are counted while others have their turn', async (t) => {
+  const own = Array.from({ length: 2000 }, () => openSync('/dev/null', 'r'));
+  t.after(() => own.forEach((fd) => closeSync(fd)));
+  let turns = 0;
+  let counting = true;
+  const others = (async () => {
+    for (; counting; turns++) await nextTurn();
+  })();
+  const { files } = await descriptorsOf([process.pid], new AbortController().signal);
+  counting = false;
+  await others;
+  assert.ok(files > 2000 && turns >= 7, `${files} files in ${turns} turns`);
+});
+
+test('descriptors are counted also while all file threads are taken', async (t) => {
+  const dir = mkdtempSync('/tmp/kts-proc-');
+  const fifo = join(dir, 'nobody-writes');
+  execFileSync('mkfifo', [fifo]);
+  const threads = Array.from({ length: 4 }, () => open(fifo, 'r'));
+  t.after(async () => {
+    const writer = openSync(fifo, 'r+');
+    for (const thread of threads) await (await thread).close();
+    closeSync(writer);
+    rmSync(dir, { recursive: true });
+  });
+  assert.ok((await descriptorsOf([process.pid], new AbortController().signal)).files > 3);
 });
 
 test('a process that is gone has nothing open and no limits', async () => {

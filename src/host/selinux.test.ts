@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { containerFileContext, isSelinuxEnabled } from './selinux.ts';
+import { fileLabel } from './libc.ts';
+import { containerFileContext, isSelinuxEnabled, labelForPlugins } from './selinux.ts';
 
 const dir = mkdtempSync('/tmp/kts-selinux-');
 after(() => rmSync(dir, { recursive: true }));
@@ -50,4 +51,23 @@ test('files of containers have the label of the policy in use', async () => {
   ];
   for (const [index, [files, wanted]] of cases.entries())
     assert.equal(await containerFileContext(machine(`f${index}`, files)), wanted, JSON.stringify(files));
+});
+
+test("plugins' directories get the label of containers' files, where there are labels", async () => {
+  const warned: unknown[] = [];
+  const log = { warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void warned.push(fields?.['path']) };
+  const path = join(dir, 'plugins');
+  mkdirSync(path);
+  await labelForPlugins(path, log, machine('off', {}));
+  assert.notEqual(fileLabel(path), 'system_u:object_r:container_file_t:s0');
+  const on = machine('on', {
+    'sys/fs/selinux/enforce': '1',
+    'proc/self/attr/current': 'system_u:system_r:kubelet_t:s0',
+  });
+  await labelForPlugins(path, log, on);
+  // Who may not set labels says so, and goes on.
+  if (warned.length > 0) return assert.notEqual(process.getuid?.(), 0);
+  assert.equal(fileLabel(path), 'system_u:object_r:container_file_t:s0');
+  await labelForPlugins(join(dir, 'absent'), log, on);
+  assert.deepEqual(warned, [join(dir, 'absent')]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { accessOf, grants, mergeAccess, mustVerify } from './access.ts';
+import { accessOf, grants, mayRecord, mergeAccess, mustVerify } from './access.ts';
 import type { Credential } from './keyring.ts';
 
 const secret = (name: string, password: string): Credential => ({
@@ -53,10 +53,20 @@ describe('image access', () => {
     });
   });
 
-  it('of more than a hundred secrets is not remembered', () => {
+  it('of more than a hundred secrets is remembered for those that pulled only', () => {
     let access = accessOf(secret('0', '0'));
-    for (let i = 1; i < 150; i++) access = mergeAccess(access, accessOf(secret(`${i}`, `${i}`)));
-    assert.equal(access.kubernetesSecrets?.length, 100);
+    for (let i = 1; i < 150; i++) {
+      assert.equal(mayRecord(access), i < 100);
+      access = mergeAccess(access, accessOf(secret(`${i}`, `${i}`)));
+    }
+    assert.ok(grants(access, [secret('149', '149')]));
+  });
+
+  it('is told apart by the hash that the Go kubelet makes of a login', () => {
+    const login = { username: 'ada', password: 'smash', email: 'ada@example.com' };
+    const { kubernetesSecrets } = accessOf({ ...secret('a', ''), ...login });
+    const hash = '353258b53f5e9a57b059eab3f05312fc35bbeb874f08ce101e7bf0bf46977423';
+    assert.equal(kubernetesSecrets?.[0]?.credentialHash, hash);
   });
 
   it('never keeps a password', () => {

@@ -1,6 +1,7 @@
 // Who may use an image that is already on the node: only pods that show credentials with which it was pulled, where the
 // policy demands it. Pure.
 import { createHash } from 'node:crypto';
+import { goJson } from '../core/go-json.ts';
 import type { Credential } from './keyring.ts';
 
 export type VerificationPolicy =
@@ -23,7 +24,7 @@ export type ImageAccess = {
   readonly nodePodsAccessible?: boolean;
 };
 
-/** Access by image repository, of one pulled image. */
+/** Access by name, as pods write it but without tag and digest, of one pulled image. */
 export type AccessMap = Readonly<Record<string, ImageAccess>>;
 
 export type AccessResult = 'credentialPolicyAllowed' | 'credentialRecordFound' | 'mustAuthenticate';
@@ -37,12 +38,18 @@ export function accessOf(credential: Credential | undefined): ImageAccess {
     : { kubernetesServiceAccounts: [{ uid, namespace, name }] };
 }
 
-const hashLogin = ({ username, password }: Credential): string =>
-  createHash('sha256')
-    .update(`${JSON.stringify({ username, password })}\n`)
+/** Of what the Go kubelet makes it of, so that either knows the records of the other. */
+const hashLogin = ({ username, password, email = '' }: Credential): string => {
+  const fields = Object.entries({ username, password, email }).filter(([, text]) => text !== '');
+  return createHash('sha256')
+    .update(goJson(Object.fromEntries(fields)))
     .digest('hex');
+};
 
-const MAX_SECRETS = 100;
+const MAX_RECORDED = 100;
+
+/** Whether a secret that a pod showed for an image that is here is recorded as well; one that it was pulled with always is. */
+export const mayRecord = ({ kubernetesSecrets = [] }: ImageAccess): boolean => kubernetesSecrets.length < MAX_RECORDED;
 
 const sameObject = (a: ServiceAccountAccess, b: ServiceAccountAccess): boolean =>
   a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
@@ -55,7 +62,7 @@ export function mergeAccess(known: ImageAccess | undefined, added: ImageAccess):
   for (const secret of added.kubernetesSecrets ?? []) {
     const at = secrets.findIndex((s) => sameObject(s, secret));
     if (at >= 0) secrets[at] = secret;
-    else if (secrets.length < MAX_SECRETS) secrets.push(secret);
+    else secrets.push(secret);
   }
   const accounts = [...(known.kubernetesServiceAccounts ?? [])];
   for (const account of added.kubernetesServiceAccounts ?? [])
@@ -66,11 +73,11 @@ export function mergeAccess(known: ImageAccess | undefined, added: ImageAccess):
   };
 }
 
-/** `preloaded`: the kubelet has no record of pulling it. */
+/** `image`: as the pod wrote it, without tag and digest; `preloaded`: the kubelet has no record of pulling it. */
 export function mustVerify(
   policy: VerificationPolicy,
   allowlist: readonly string[],
-  repository: string,
+  image: string,
   preloaded: boolean,
 ): boolean {
   switch (policy) {
@@ -79,14 +86,14 @@ export function mustVerify(
     case 'NeverVerifyPreloadedImages':
       return !preloaded;
     case 'NeverVerifyAllowlistedImages':
-      return !(preloaded && allowlist.some((pattern) => inAllowlist(pattern, repository)));
+      return !(preloaded && allowlist.some((pattern) => inAllowlist(pattern, image)));
     case 'AlwaysVerify':
       return true;
   }
 }
 
-const inAllowlist = (pattern: string, repository: string): boolean =>
-  pattern.endsWith('/*') ? repository.startsWith(pattern.slice(0, -1)) : pattern === repository;
+const inAllowlist = (pattern: string, image: string): boolean =>
+  pattern.endsWith('/*') ? image.startsWith(pattern.slice(0, -1)) : pattern === image;
 
 /** Whether one of the pod's credentials is among those the image was pulled with. */
 export function grants(access: ImageAccess | undefined, credentials: readonly Credential[]): boolean {

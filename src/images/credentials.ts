@@ -41,7 +41,11 @@ export class Credentials {
     const { providersHash } = options;
     if (providersHash !== undefined)
       deps.registry
-        .gauge('kubelet_credential_provider_config_info', 'Hash of the credential provider configuration.', ['hash'])
+        .gauge(
+          'kubelet_credential_provider_config_info',
+          '[ALPHA] Information about the last applied credential provider configuration with hash as label',
+          ['hash'],
+        )
         .set(1, { hash: providersHash });
     const metrics = pluginMetrics(deps.registry);
     this.#plugins = options.providers.map(
@@ -64,7 +68,6 @@ export class Credentials {
   /** Throws `invalid` for a pull secret that cannot be read; a plugin that fails only offers nothing. */
   async forImage(
     pod: Pod,
-    image: string,
     repository: string,
     pullSecrets: readonly Secret[],
     signal: AbortSignal,
@@ -73,20 +76,19 @@ export class Credentials {
     for (const secret of pullSecrets) addSecret(secrets, secret);
     const node = new Keyring();
     await this.#files.addTo(node);
-    const found = [...secrets.lookup(repository), ...node.lookup(repository)];
-    for (const plugin of this.#plugins) {
-      if (plugin.covers(repository)) found.push(...(await this.#ask(plugin, pod, image, repository, signal)));
-    }
-    return found;
+    const provided = new Keyring();
+    for (const plugin of this.#plugins)
+      if (plugin.covers(repository)) await this.#ask(plugin, pod, repository, provided, signal);
+    return [secrets, node, provided].flatMap((keyring) => keyring.lookup(repository));
   }
 
   async #ask(
     plugin: ProviderPlugin,
     pod: Pod,
-    image: string,
     repository: string,
+    keyring: Keyring,
     signal: AbortSignal,
-  ): Promise<readonly Credential[]> {
+  ): Promise<void> {
     try {
       const wantsAccount = plugin.config.tokenAttributes !== undefined;
       const account = wantsAccount ? await this.#deps.serviceAccountOf(pod, signal) : undefined;
@@ -94,13 +96,11 @@ export class Credentials {
         account === undefined
           ? { from: 'node' }
           : { from: 'serviceAccount', uid: account.uid, namespace: account.namespace, name: account.name };
-      const keyring = new Keyring();
-      for (const [registry, login] of await plugin.logins(image, account, signal)) keyring.add(registry, login, source);
-      return keyring.lookup(repository);
+      for (const [registry, login] of await plugin.logins(repository, account, signal))
+        keyring.add(registry, login, source);
     } catch (err) {
       signal.throwIfAborted();
-      this.#deps.log.error('credential provider plugin failed', { plugin: plugin.config.name, image, err });
-      return [];
+      this.#deps.log.error('credential provider plugin failed', { plugin: plugin.config.name, image: repository, err });
     }
   }
 }
@@ -108,12 +108,12 @@ export class Credentials {
 const pluginMetrics = (registry: Registry): PluginMetrics => ({
   errors: registry.counter(
     'kubelet_credential_provider_plugin_errors_total',
-    'Number of errors from credential provider plugin',
+    '[ALPHA] Number of errors from credential provider plugin',
     ['plugin_name'],
   ),
   duration: registry.histogram(
     'kubelet_credential_provider_plugin_duration',
-    'Duration of execution in seconds for credential provider plugin',
+    '[ALPHA] Duration of execution in seconds for credential provider plugin',
     ['plugin_name'],
   ),
 });

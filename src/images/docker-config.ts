@@ -25,23 +25,30 @@ export function parseDockerConfig(text: string, format: 'json' | 'cfg'): Logins 
 }
 
 function parseLogin(entry: unknown): RegistryLogin {
+  const address = fieldOf(entry, 'email');
+  const email = typeof address === 'string' && address !== '' ? { email: address } : {};
   const auth = fieldOf(entry, 'auth');
   if (typeof auth === 'string' && auth !== '') {
     const text = Buffer.from(auth, 'base64').toString('utf8');
     const colon = text.indexOf(':');
     if (colon < 0)
       throw new KubeletError('invalid', 'unable to parse auth field, must be formatted as base64(user:password)');
-    return { username: text.slice(0, colon), password: text.slice(colon + 1).replaceAll('\0', '') };
+    return { username: text.slice(0, colon), password: text.slice(colon + 1).replaceAll('\0', ''), ...email };
   }
   const [username, password] = [fieldOf(entry, 'username'), fieldOf(entry, 'password')];
   return {
     username: typeof username === 'string' ? username : '',
     password: typeof password === 'string' ? password : '',
+    ...email,
   };
 }
 
-const fieldOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+/** Tools write `Username` as well: any case will do, the right one first. */
+function fieldOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const entries = Object.entries(value);
+  return (entries.find(([key]) => key === name) ?? entries.find(([key]) => key.toLowerCase() === name))?.[1];
+}
 
 const SECRET_KEYS: readonly (readonly [type: string, key: string, format: 'json' | 'cfg'])[] = [
   ['kubernetes.io/dockerconfigjson', '.dockerconfigjson', 'json'],

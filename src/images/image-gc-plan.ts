@@ -4,9 +4,9 @@ export type SeenImage = {
   readonly id: string;
   readonly sizeBytes: number;
   readonly pinned: boolean;
-  /** Wall milliseconds; 0 for images that were there before we looked for the first time. */
+  /** Monotonic milliseconds at which we first saw it: how old it was then is not known, so that it counts as new. */
   readonly firstDetectedMs: number;
-  /** Wall milliseconds of the last look at which something used it; 0 when never. */
+  /** Monotonic milliseconds of the last look at which something used it; 0 when never. */
   readonly lastUsedMs: number;
   readonly inUse: boolean;
 };

@@ -21,6 +21,7 @@ function setup(options: Partial<ImageGcOptions> = {}) {
   const state = { disk: { capacityBytes: 1000, availableBytes: 500 }, ready: true, used: [] as string[], broken: '' };
   const pods: Pod[] = [];
   const removed: string[] = [];
+  const pruned: string[][] = [];
   const events: string[] = [];
   const container = (image: string): ObservedContainer => ({ image, imageId: '', imageRef: '' }) as ObservedContainer;
   const gc = new ImageGc(
@@ -45,7 +46,7 @@ function setup(options: Partial<ImageGcOptions> = {}) {
         all: () => [{ ...emptySnapshot(podUid('u'), 'p', 'n'), containers: state.used.map(container) }],
       },
       desired: { all: () => pods },
-      records: { prune: async () => undefined },
+      records: { prune: async (present) => void pruned.push([...present]) },
       disk: async () => state.disk,
       events: { pod: () => undefined, node: (type, reason, message) => events.push(`${type} ${reason} ${message}`) },
       infra: { clock, log: silentLogger, registry: new Registry() },
@@ -62,7 +63,12 @@ function setup(options: Partial<ImageGcOptions> = {}) {
       pinned: false,
       ...more,
     });
-  return { clock, images, state, pods, removed, events, gc, add };
+  /** What is there has been known for long enough to be removed. */
+  const known = async (): Promise<void> => {
+    await gc.collect(forever);
+    await clock.advance(2 * MINUTE);
+  };
+  return { clock, images, state, pods, removed, pruned, events, gc, add, known };
 }
 
 describe('image garbage collection', () => {
@@ -111,29 +117,83 @@ describe('image garbage collection', () => {
         spec: { containers: [{ name: 'c', image: 'static' }] },
       },
     );
+    await t.known();
     t.state.disk = { capacityBytes: 1000, availableBytes: 0 };
     await assert.rejects(t.gc.collect(forever), { kind: 'exhausted' });
     assert.deepEqual(t.removed, ['unused']);
   });
 
-  it('spares young images, and those that were there before it looked count as old', async () => {
+  it('spares young images, and those it sees for the first time count as young', async () => {
     const t = setup();
     t.add('before', 60);
-    await t.gc.collect(forever);
-    t.add('fresh', 60);
-    await t.gc.collect(forever);
-    await t.clock.advance(MINUTE);
     t.state.disk = { capacityBytes: 1000, availableBytes: 0 };
+    await assert.rejects(t.gc.collect(forever), { kind: 'exhausted' });
+    assert.equal(await t.gc.deleteUnused(forever), 0);
+    await t.clock.advance(MINUTE);
+    t.add('fresh', 60);
+    await assert.rejects(t.gc.collect(forever));
+    assert.deepEqual(t.removed, []);
+    await t.clock.advance(MINUTE);
     await assert.rejects(t.gc.collect(forever));
     assert.deepEqual(t.removed, ['before']);
     await t.clock.advance(MINUTE);
     assert.equal(await t.gc.deleteUnused(forever), 60);
     assert.deepEqual(t.removed, ['before', 'fresh']);
+    assert.deepEqual(t.pruned.at(-1), [], 'their records are forgotten as well');
+  });
+
+  it('without a minimum age, also removes what it sees for the first time, however long the look takes', async () => {
+    const t = setup({ minAgeMs: 0 });
+    const now = t.clock.monotonic.bind(t.clock);
+    let asked = 0;
+    t.clock.monotonic = () => now() + asked++;
+    t.add('new', 60);
+    t.state.disk = { capacityBytes: 1000, availableBytes: 140 };
+    await t.gc.collect(forever);
+    t.add('newer', 60);
+    assert.equal(await t.gc.deleteUnused(forever), 60);
+    assert.deepEqual(t.removed, ['new', 'newer']);
+  });
+
+  it('an image grows neither younger nor older by a step of the clock', async () => {
+    const back = setup();
+    back.add('a', 60);
+    await back.known();
+    back.clock.jumpWall(-60 * MINUTE);
+    assert.equal(await back.gc.deleteUnused(forever), 60);
+
+    const ahead = setup({ maxAgeMs: 60 * MINUTE });
+    ahead.add('a', 60);
+    const stop = new AbortController();
+    const running = ahead.gc.run(stop.signal);
+    await ahead.clock.advance(MINUTE);
+    ahead.clock.jumpWall(120 * MINUTE);
+    await ahead.clock.advance(10 * MINUTE);
+    stop.abort();
+    await running;
+    assert.deepEqual(ahead.removed, []);
+  });
+
+  it('collects soon after the start, as soon as it is known what runs', async () => {
+    const t = setup({ minAgeMs: 0 });
+    t.add('a', 60);
+    t.state.disk = { capacityBytes: 1000, availableBytes: 145 };
+    t.state.ready = false;
+    const stop = new AbortController();
+    const running = t.gc.run(stop.signal);
+    await t.clock.advance(15_000);
+    assert.deepEqual(t.removed, []);
+    t.state.ready = true;
+    await t.clock.advance(10_000);
+    assert.deepEqual(t.removed, ['a']);
+    stop.abort();
+    await running;
   });
 
   it('says that it could not free enough', async () => {
     const t = setup();
     t.add('a', 10);
+    await t.known();
     t.state.disk = { capacityBytes: 10 * 2 ** 30, availableBytes: 2 ** 30 };
     await assert.rejects(t.gc.collect(forever));
     const text =
@@ -145,6 +205,7 @@ describe('image garbage collection', () => {
     const t = setup();
     for (const id of ['a', 'b']) t.add(id, 60);
     t.state.broken = 'a';
+    await t.known();
     t.state.disk = { capacityBytes: 1000, availableBytes: 140 };
     await t.gc.collect(forever);
     assert.deepEqual(t.removed, ['b']);

@@ -52,6 +52,8 @@ export type ImageGcOptions = {
 
 const GC_EVERY_MS = 5 * 60_000;
 const LIST_EVERY_MS = 30_000;
+/** The first collection comes soon after the start, once it is known what runs. */
+const FIRST_GC_MS = 10_000;
 
 export class ImageGc implements Runnable {
   readonly name = 'image-gc';
@@ -61,7 +63,6 @@ export class ImageGc implements Runnable {
   readonly #seen = new Map<string, { firstDetectedMs: number; lastUsedMs: number }>();
   readonly #wake = new Wake();
   #list: readonly Image[] = [];
-  #detectedOnce = false;
   #beganMs: number | undefined;
   #failedBefore = false;
 
@@ -70,7 +71,7 @@ export class ImageGc implements Runnable {
     this.#o = options;
     this.#collected = deps.infra.registry.counter(
       'kubelet_image_garbage_collected_total',
-      'Total number of images garbage collected by the kubelet, whether through disk usage or image age.',
+      '[ALPHA] Total number of images garbage collected by the kubelet, whether through disk usage or image age.',
       ['reason'],
     );
   }
@@ -89,7 +90,7 @@ export class ImageGc implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps.infra;
-    this.#beganMs = clock.now();
+    this.#beganMs = clock.monotonic();
     await Promise.all([
       runEvery(
         clock,
@@ -102,7 +103,7 @@ export class ImageGc implements Runnable {
         clock,
         log,
         { name: 'image-detect', everyMs: GC_EVERY_MS },
-        async (s) => void (await this.#detect(s)),
+        async (s) => void (await this.#detect(clock.monotonic(), s)),
         signal,
       ),
       this.#collectLoop(signal),
@@ -117,9 +118,8 @@ export class ImageGc implements Runnable {
   /** One collection: first what is too old, then for space. Throws when space could not be freed. */
   async collect(signal: AbortSignal): Promise<void> {
     if (!this.#deps.observed.ready) return;
-    const { clock } = this.#deps.infra;
-    const nowMs = clock.now();
-    let candidates = evictionOrder(await this.#detect(signal));
+    const nowMs = this.#deps.infra.clock.monotonic();
+    let candidates = evictionOrder(await this.#detect(nowMs, signal));
     candidates = await this.#collectOld(candidates, nowMs, signal);
     const disk = await this.#deps.disk(signal);
     if (disk.capacityBytes === 0) {
@@ -140,14 +140,16 @@ export class ImageGc implements Runnable {
   /** For eviction: all unused images go, young ones excepted. Says how much that freed. */
   async deleteUnused(signal: AbortSignal): Promise<number> {
     if (!this.#deps.observed.ready) return 0;
-    const candidates = evictionOrder(await this.#detect(signal));
-    const nowMs = this.#deps.infra.clock.now();
-    return this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
+    const nowMs = this.#deps.infra.clock.monotonic();
+    const candidates = evictionOrder(await this.#detect(nowMs, signal));
+    const freed = await this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
+    await this.#pruneRecords(signal);
+    return freed;
   }
 
   async #collectLoop(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await this.#wake.rest(this.#deps.infra.clock, GC_EVERY_MS, signal);
+    for (let pauseMs = FIRST_GC_MS; ; pauseMs = this.#deps.observed.ready ? GC_EVERY_MS : FIRST_GC_MS) {
+      await this.#wake.rest(this.#deps.infra.clock, pauseMs, signal);
       if (signal.aborted) return;
       const off = this.#o.highThresholdPercent === 100 && this.#o.maxAgeMs === 0;
       if (!off) await this.#tick(signal);
@@ -173,22 +175,20 @@ export class ImageGc implements Runnable {
     return this.#list;
   }
 
-  /** Looks which images there are and which are used, and remembers when. */
-  async #detect(signal: AbortSignal): Promise<readonly SeenImage[]> {
-    const nowMs = this.#deps.infra.clock.now();
+  /** Looks which images there are and which are used, and remembers when. Ages are told from the same `nowMs`. */
+  async #detect(nowMs: number, signal: AbortSignal): Promise<readonly SeenImage[]> {
     const list = await this.#refreshList(signal);
     const used = this.#namesInUse();
     const present = new Set(list.map((i) => i.id));
     for (const id of this.#seen.keys()) if (!present.has(id)) this.#seen.delete(id);
     const seen = list.map((image): SeenImage => {
-      const times = this.#seen.get(image.id) ?? { firstDetectedMs: this.#detectedOnce ? nowMs : 0, lastUsedMs: 0 };
+      const times = this.#seen.get(image.id) ?? { firstDetectedMs: nowMs, lastUsedMs: 0 };
       this.#seen.set(image.id, times);
       const found = this.#seenImage(image, used);
       if (!found.inUse) return found;
       times.lastUsedMs = nowMs;
       return { ...found, lastUsedMs: nowMs };
     });
-    this.#detectedOnce = true;
     return seen;
   }
 
@@ -254,6 +254,7 @@ export class ImageGc implements Runnable {
   }
 
   async #pruneRecords(signal: AbortSignal): Promise<void> {
+    // Records outlive the agent, so they have wall times.
     const listedAtMs = this.#deps.infra.clock.now();
     const list = await this.#refreshList(signal);
     await this.#deps.records.prune(new Set(list.map((i) => i.id)), listedAtMs);

@@ -30,34 +30,40 @@ export type ImageMetrics = {
 export function imageMetrics(registry: Registry, records: { intents: number; records: number }): ImageMetrics {
   registry.collected(
     'kubelet_imagemanager_ondisk_pullintents',
-    'Number of ImagePullIntents stored on disk.',
+    '[ALPHA] Number of ImagePullIntents stored on disk.',
     'gauge',
     () => [[{}, records.intents]],
   );
   registry.collected(
     'kubelet_imagemanager_ondisk_pulledrecords',
-    'Number of ImagePulledRecords stored on disk.',
+    '[ALPHA] Number of ImagePulledRecords stored on disk.',
     'gauge',
     () => [[{}, records.records]],
   );
   // All records are held in memory, without a limit to come near to.
-  for (const kind of ['pullintents', 'pulledrecords'])
-    registry.gauge(`kubelet_imagemanager_inmemory_${kind}_usage_percent`, `Usage of the in-memory cache of ${kind}.`);
+  registry.gauge(
+    'kubelet_imagemanager_inmemory_pullintents_usage_percent',
+    '[ALPHA] The ImagePullIntents in-memory cache usage in percent.',
+  );
+  registry.gauge(
+    'kubelet_imagemanager_inmemory_pulledrecords_usage_percent',
+    '[ALPHA] The ImagePulledRecords in-memory cache usage in percent.',
+  );
   return {
     pullDuration: registry.histogram(
       'kubelet_image_pull_duration_seconds',
-      'Duration in seconds to pull an image.',
+      '[ALPHA] Duration in seconds to pull an image.',
       ['image_size_in_bytes'],
       PULL_BUCKETS,
     ),
     ensureRequests: registry.counter(
       'kubelet_image_manager_ensure_image_requests_total',
-      'Number of ensure-image requests processed by the kubelet.',
+      '[ALPHA] Number of ensure-image requests processed by the kubelet.',
       ['present_locally', 'pull_policy', 'pull_required'],
     ),
     mustPullChecks: registry.counter(
       'kubelet_imagemanager_image_mustpull_checks_total',
-      'Counter of how often a check whether an image must be pulled was made.',
+      '[ALPHA] Counter for how many times kubelet checked whether credentials need to be re-verified to access an image',
       ['result'],
     ),
   };

@@ -84,6 +84,7 @@ async function setup(options: Setup = {}) {
       void logged.push(`${message}: ${String(fields?.['why'])}`),
   };
   const records = new PullRecords({ clock, log }, root);
+  const registry = new Registry();
   const puller = new ImagePuller(
     {
       images,
@@ -95,7 +96,7 @@ async function setup(options: Setup = {}) {
       },
       clock,
       log,
-      registry: new Registry(),
+      registry,
     },
     {
       serialize: options.serialize ?? true,
@@ -128,7 +129,7 @@ async function setup(options: Setup = {}) {
     await clock.advance(0);
   };
   const said = (): string[] => events.splice(0).map((e) => e.replace(' spec.containers{c}', ''));
-  return { root, clock, store, pulls, logged, control, credentials, records, puller, ensure, reached, said };
+  return { root, clock, store, pulls, logged, control, credentials, records, registry, puller, ensure, reached, said };
 }
 
 const unknown = (text: string): GrpcError => new GrpcError(GrpcCode.Unknown, text);
@@ -161,6 +162,21 @@ describe('ImagePuller', () => {
     const [request] = t.pulls;
     assert.deepEqual(request?.image, { image: 'reg.io/a:latest', annotations: { note: 'x' }, runtimeHandler: '' });
     assert.equal(request?.auth, undefined);
+  });
+
+  it('counts the wait for its turn as part of a pull, and what was asked for', async () => {
+    const t = await setup();
+    t.control.pull = () => t.clock.sleep(1_000, forever);
+    const both = Promise.all([t.ensure('reg.io/a', 'Always'), t.ensure('reg.io/b', 'IfNotPresent')]);
+    for (const count of [1, 2]) {
+      await t.reached(count);
+      await t.clock.advance(1_000);
+    }
+    await both;
+    await assert.rejects(t.ensure('reg.io/c', 'Never'));
+    const shown = t.registry.render();
+    assert.match(shown, /kubelet_image_pull_duration_seconds_sum\{[^}]*\} 3\n/);
+    assert.match(shown, /present_locally="false",pull_policy="never",pull_required="unknown"\} 1/);
   });
 
   it('tells before it asks a registry, not for a look at what is here nor in a back-off', async () => {
@@ -205,8 +221,9 @@ describe('ImagePuller', () => {
     t.control.pull = () => Promise.reject(unknown('no such host'));
     const uid = podUid('u');
     for (const waitMs of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
-      const retryAt = t.clock.now() + waitMs;
-      await assert.rejects(t.ensure('a:1', 'Always'), { reason: 'ErrImagePull', message: 'no such host', retryAt });
+      const begun = t.clock.now();
+      const failed = { reason: 'ErrImagePull', message: 'no such host', retryAt: begun + 5000 };
+      await assert.rejects(t.ensure('a:1', 'Always'), failed, 'looked at again to say that it is backed off');
       assert.deepEqual(t.said(), [
         'Normal Pulling: Pulling image "a:1"',
         'Warning Failed: Failed to pull image "a:1": no such host',
@@ -214,7 +231,7 @@ describe('ImagePuller', () => {
       assert.equal(t.puller.nextRetryAt(uid), t.clock.monotonic() + waitMs);
       await t.clock.advance(waitMs - 1);
       const message = 'Back-off pulling image "a:1": ErrImagePull: no such host';
-      await assert.rejects(t.ensure('a:1', 'Always'), { reason: 'ImagePullBackOff', message, retryAt });
+      await assert.rejects(t.ensure('a:1', 'Always'), { reason: 'ImagePullBackOff', message, retryAt: begun + waitMs });
       assert.deepEqual(t.said(), ['Normal BackOff: Back-off pulling image "a:1"']);
       await t.clock.advance(1);
       assert.equal(t.puller.nextRetryAt(uid), undefined);
@@ -428,6 +445,16 @@ describe('pull records', () => {
     assert.equal(t.pulls.length, 1, 'the record is found');
     t.credentials.list = [];
     await assert.rejects(t.ensure('reg.io/a:1', 'Never', 'stranger'), { reason: 'ErrImageNeverPull' });
+  });
+
+  it('know an image by the name in the pod, as the Go kubelet does, and by its full name, as older records do', async () => {
+    const t = await setup();
+    await t.ensure('busybox', 'IfNotPresent');
+    assert.deepEqual(Object.keys(t.records.recordOf('sha256:0')?.credentialMapping ?? {}), ['busybox']);
+    await t.ensure('busybox', 'Never', 'v');
+    t.store.set('sha256:f', imageOf('sha256:f', 'app:1'));
+    await t.records.allow('sha256:f', 'docker.io/library/app', { nodePodsAccessible: true });
+    await t.ensure('app:1', 'Never');
   });
 
   it('forbid Never without the secret, and do not tell that the image is here', async () => {

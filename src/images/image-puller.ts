@@ -14,7 +14,7 @@ import type { Logger } from '../lib/logger.ts';
 import { Lru } from '../lib/lru.ts';
 import type { Registry } from '../lib/metrics.ts';
 import type { Partially } from '../lib/proto/codec.ts';
-import { accessOf, grants, mustVerify, type AccessResult, type VerificationPolicy } from './access.ts';
+import { accessOf, grants, mayRecord, mustVerify, type AccessResult, type VerificationPolicy } from './access.ts';
 import { imageMetrics, sizeLabel, type ImageMetrics } from './image-metrics.ts';
 import type { Credential } from './keyring.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -24,7 +24,7 @@ import type { PullMeter } from './pull-meter.ts';
 import type { PullView } from './pull-progress.ts';
 import type { PullRecords } from './pull-records.ts';
 import { reportPull, type PullReportDeps, type PullReportOptions } from './pull-reports.ts';
-import { parseImageName, withDefaultTag } from './reference.ts';
+import { parseImageName, withDefaultTag, withoutTag } from './reference.ts';
 
 export type ImageRequest = {
   readonly pod: Pod;
@@ -45,7 +45,6 @@ export type EnsuredImage = { readonly imageRef: string; readonly image: Image | 
 export interface CredentialFinder {
   forImage(
     pod: Pod,
-    image: string,
     repository: string,
     pullSecrets: readonly Secret[],
     signal: AbortSignal,
@@ -80,6 +79,8 @@ export type ImagePullerOptions = PullQueueOptions & {
 type Ensuring = ImageRequest & {
   readonly uid: PodUid;
   readonly name: string;
+  /** As the pod's author wrote it, without tag and digest: records and lists of images know it by that. */
+  readonly written: string;
   readonly repository: string;
   readonly spec: Partially<ImageSpec>;
 };
@@ -89,6 +90,8 @@ type PullAnswer = { readonly imageRef: string; readonly image: Image | undefined
 
 /** Of how many repositories the size of an image is remembered. */
 const SIZES = 500;
+/** So long a failed pull is shown as such, then as one that is backed off. */
+const FAILURE_SHOWN_MS = 5000;
 
 export class ImagePuller {
   readonly #deps: ImagePullerDeps;
@@ -114,7 +117,7 @@ export class ImagePuller {
     const { images, log, records } = this.#deps;
     await records.load(async (image) => {
       try {
-        return (await images.imageStatus({ image: { image } }, signal)).image?.id;
+        return (await images.imageStatus({ image: { image: withDefaultTag(image) } }, signal)).image?.id;
       } catch (err) {
         log.warn('image of an interrupted pull cannot be looked up', { image, err });
         return undefined;
@@ -131,7 +134,8 @@ export class ImagePuller {
     this.#metrics.ensureRequests.inc({
       present_locally: policy === 'Always' ? 'unknown' : String(present !== undefined),
       pull_policy: policy.toLowerCase(),
-      pull_required: String(!usable),
+      // Nobody asks whether it would have to be pulled where it must not be.
+      pull_required: policy === 'Never' && present === undefined ? 'unknown' : String(!usable),
     });
     if (present !== undefined && usable) {
       const access = this.#verifyAccess ? ' and can be accessed by the pod' : '';
@@ -170,7 +174,8 @@ export class ImagePuller {
       const annotations = request.pod.metadata.annotations ?? {};
       const runtimeHandler = this.#o.sendRuntimeHandler ? request.runtimeHandler : '';
       const spec = { image: name, annotations, runtimeHandler };
-      return { ...request, uid: uidOf(request.pod), name, repository: parseImageName(name).repository, spec };
+      const [written, { repository }] = [withoutTag(request.image), parseImageName(name)];
+      return { ...request, uid: uidOf(request.pod), name, written, repository, spec };
     } catch (err) {
       const message = `Failed to apply default image tag ${quote(request.image)}: ${messageOf(err)}`;
       this.#event(request, 'Warning', 'InspectFailed', message);
@@ -203,28 +208,29 @@ export class ImagePuller {
   async #mayUse(ensuring: Ensuring, imageRef: string, signal: AbortSignal): Promise<boolean> {
     if (!this.#verifyAccess) return true;
     const { records } = this.#deps;
-    const { name, repository } = ensuring;
+    const { image, written, repository } = ensuring;
     const check = (result: AccessResult): boolean => {
       this.#metrics.mustPullChecks.inc({ result });
       return result !== 'mustAuthenticate';
     };
-    const preloaded = !records.ours(name, imageRef);
-    if (!mustVerify(this.#o.verification, this.#o.allowlist, repository, preloaded))
+    const preloaded = !records.ours(image, imageRef);
+    if (!mustVerify(this.#o.verification, this.#o.allowlist, written, preloaded))
       return check('credentialPolicyAllowed');
-    const access = records.recordOf(imageRef)?.credentialMapping[repository];
+    const known = records.recordOf(imageRef)?.credentialMapping ?? {};
+    const access = known[written] ?? known[repository];
     if (access?.nodePodsAccessible === true) return check('credentialRecordFound');
     if (access === undefined) return check('mustAuthenticate');
     const credentials = await this.#credentials(ensuring, signal);
     const shown = credentials.find((c) => grants(access, [c]));
     if (shown === undefined) return check('mustAuthenticate');
-    await this.#remember(() => records.allow(imageRef, repository, accessOf(shown)));
+    if (mayRecord(access)) await this.#remember(() => records.allow(imageRef, written, accessOf(shown)));
     return check('credentialRecordFound');
   }
 
   async #credentials(ensuring: Ensuring, signal: AbortSignal): Promise<readonly Credential[]> {
-    const { pod, name, repository, pullSecrets } = ensuring;
+    const { pod, repository, pullSecrets } = ensuring;
     try {
-      return await this.#deps.credentials.forImage(pod, name, repository, pullSecrets, signal);
+      return await this.#deps.credentials.forImage(pod, repository, pullSecrets, signal);
     } catch (err) {
       signal.throwIfAborted();
       throw this.#failed(ensuring, messageOf(err), err);
@@ -248,14 +254,15 @@ export class ImagePuller {
     const { value, tookMs } = await this.#queued(ensuring, credentials, signal);
     const size = value.image?.size ?? 0;
     this.#sizes.set(ensuring.repository, size);
-    const [took, total] = [tookMs, clock.monotonic() - begun].map((ms) => formatDurationMs(Math.floor(ms)));
+    const totalMs = Math.floor(clock.monotonic() - begun);
+    const [took, total] = [Math.floor(tookMs), totalMs].map(formatDurationMs);
     this.#event(
       ensuring,
       'Normal',
       'Pulled',
       `Successfully pulled image ${quote(image)} in ${took} (${total} including waiting). Image size: ${size} bytes.`,
     );
-    this.#metrics.pullDuration.observe(tookMs / 1000, { image_size_in_bytes: sizeLabel(size) });
+    this.#metrics.pullDuration.observe(totalMs / 1000, { image_size_in_bytes: sizeLabel(size) });
     this.#backoff.prune(clock.monotonic());
     return value;
   }
@@ -304,8 +311,8 @@ export class ImagePuller {
     signal: AbortSignal,
   ): Promise<PullAnswer> {
     const { images, records } = this.#deps;
-    const { name, repository } = ensuring;
-    await records.begin(name);
+    const { image: asked, written } = ensuring;
+    await records.begin(asked);
     try {
       const { imageRef, used } = await this.#tryEach(ensuring, credentials, signal);
       let image: Image | undefined;
@@ -313,11 +320,11 @@ export class ImagePuller {
         ({ image } = await images.imageStatus({ image: { ...ensuring.spec, image: imageRef } }, signal));
       } finally {
         // Some runtimes answer a pull with a digest; a present image is always known by its id.
-        await this.#remember(() => records.succeeded(name, image?.id ?? imageRef, repository, accessOf(used)));
+        await this.#remember(() => records.succeeded(asked, image?.id ?? imageRef, written, accessOf(used)));
       }
       return { imageRef, image };
     } catch (err) {
-      await this.#remember(() => records.failed(name));
+      await this.#remember(() => records.failed(asked));
       throw err;
     }
   }
@@ -351,7 +358,7 @@ export class ImagePuller {
     const now = clock.monotonic();
     this.#backoff.failed(uid, name, now, `${reason}: ${message}`);
     const until = this.#backoff.waiting(uid, name, now)?.untilMs ?? now;
-    return new ImageError(reason, message, clock.now() + (until - now), cause);
+    return new ImageError(reason, message, clock.now() + Math.min(until - now, FAILURE_SHOWN_MS), cause);
   }
 
   /** A record that cannot be written costs a later pull its shortcut, not this pod its image. */

@@ -48,14 +48,30 @@ describe('Keyring', () => {
 describe('docker configuration', () => {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   it('reads both formats, auth before plain fields', () => {
-    const auths = { 'reg.io': { auth: base64('u:p:w'), username: 'x' }, 'b.io': { username: 'b', password: 'c' } };
+    const auths = {
+      'reg.io': { auth: base64('u:p:w'), username: 'x' },
+      'b.io': { username: 'b', password: 'c', email: 'e' },
+    };
     const expected = [
       ['reg.io', { username: 'u', password: 'p:w' }],
-      ['b.io', { username: 'b', password: 'c' }],
+      ['b.io', { username: 'b', password: 'c', email: 'e' }],
     ];
     assert.deepEqual(parseDockerConfig(JSON.stringify({ auths }), 'json'), expected);
     assert.deepEqual(parseDockerConfig(JSON.stringify(auths), 'cfg'), expected);
     assert.deepEqual(parseDockerConfig('{}', 'json'), []);
+  });
+
+  it('reads fields in any case, as tools write them, the right one first', () => {
+    const auths = {
+      'a.io': { Username: 'u', PassWord: 'p' },
+      'b.io': { Auth: base64('u:p') },
+      'c.io': { Username: 'no', username: 'u', password: 'p' },
+    };
+    const logins = parseDockerConfig(JSON.stringify({ Auths: auths }), 'json').map(([, login]) => login);
+    assert.deepEqual(
+      logins,
+      [1, 2, 3].map(() => ({ username: 'u', password: 'p' })),
+    );
   });
 
   it('takes secrets of the two types and ignores others', () => {

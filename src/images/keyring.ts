@@ -7,7 +7,12 @@ export type CredentialSource =
   | { readonly from: 'secret'; readonly uid: string; readonly namespace: string; readonly name: string }
   | { readonly from: 'serviceAccount'; readonly uid: string; readonly namespace: string; readonly name: string };
 
-export type RegistryLogin = { readonly username: string; readonly password: string };
+export type RegistryLogin = {
+  readonly username: string;
+  readonly password: string;
+  /** No registry asks for it, but it is part of what tells logins apart. */
+  readonly email?: string;
+};
 export type Credential = RegistryLogin & { readonly source: CredentialSource };
 
 type Key = { readonly host: string; readonly port: string; readonly path: string; readonly text: string };

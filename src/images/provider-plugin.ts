@@ -55,7 +55,7 @@ export class ProviderPlugin {
     return this.config.matchImages.some((pattern) => patternMatches(pattern, repository));
   }
 
-  /** Logins by registry pattern for this image. `image` is as given to the runtime, with its tag. */
+  /** Logins by registry pattern for this image. `image` is fully qualified and has neither tag nor digest. */
   async logins(
     image: string,
     account: ServiceAccountIdentity | undefined,

@@ -19,6 +19,7 @@ import { Registry } from '../lib/metrics.ts';
 import { Credentials } from './credentials.ts';
 import { hashProviderConfigs, loadProviderConfigs, parseProviderConfig } from './provider-config.ts';
 import type { ServiceAccountIdentity } from './provider-plugin.ts';
+import { parseImageName } from './reference.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kts-provider-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -144,7 +145,7 @@ function plugin(answer: object | string, more: object = {}, account?: ServiceAcc
     { rootDir: dir, workingDir: dir, homeDir: undefined, providers, providerBinDir: dir },
   );
   const find = async (image: string) =>
-    (await credentials.forImage(POD, image, image.replace(/:[^/]*$/, ''), [], forever)).map((c) => c.username);
+    (await credentials.forImage(POD, parseImageName(image).repository, [], forever)).map((c) => c.username);
   const questions = (): Record<string, unknown>[] => {
     try {
       return readFileSync(asked, 'utf8')
@@ -171,11 +172,20 @@ describe('credential provider plugin', () => {
     const t = plugin(answer());
     assert.deepEqual(await t.find('other.io/a:1'), []);
     assert.deepEqual(await t.find('x.reg.io/a:1'), ['u']);
-    assert.deepEqual(t.questions(), [{ kind: 'CredentialProviderRequest', apiVersion: V1, image: 'x.reg.io/a:1' }]);
+    assert.deepEqual(t.questions(), [{ kind: 'CredentialProviderRequest', apiVersion: V1, image: 'x.reg.io/a' }]);
+  });
+
+  it('is asked for the full name of an image, whatever the pod calls it', async () => {
+    const t = plugin(answer({ auth: { 'docker.io': { username: 'u', password: 'p' } } }), {
+      matchImages: ['docker.io'],
+    });
+    assert.deepEqual(await t.find('busybox:1'), ['u']);
+    assert.equal(t.questions()[0]?.['image'], 'docker.io/library/busybox');
   });
 
   for (const [type, again, asked] of [
     ['Image', 'x.reg.io/a:1', 1],
+    ['Image', 'x.reg.io/a:2', 1],
     ['Image', 'x.reg.io/b:1', 2],
     ['Registry', 'x.reg.io/b:1', 1],
     ['Registry', 'y.reg.io/b:1', 2],
@@ -203,8 +213,7 @@ describe('credential provider plugin', () => {
 
   it('ends when nobody waits for its answer any more', async () => {
     const t = plugin('echo $$ > "$0.pid"; exec sleep 1000');
-    const ask = (signal: AbortSignal): Promise<unknown> =>
-      t.credentials.forImage(POD, 'x.reg.io/a:1', 'x.reg.io/a', [], signal);
+    const ask = (signal: AbortSignal): Promise<unknown> => t.credentials.forImage(POD, 'x.reg.io/a', [], signal);
     const [one, two] = [new AbortController(), new AbortController()];
     const asked = [one, two].map(({ signal }) => assert.rejects(ask(signal)));
     const pid = await until('it was asked', () => Number(readFileSync(join(t.dir, 'plug.pid'), 'utf8')) || undefined);
@@ -247,7 +256,7 @@ describe('credential provider plugin', () => {
       token: async (audience: string) => `token-for-${audience}`,
     };
     const t = plugin(answer(), { tokenAttributes }, account);
-    const [found] = await t.credentials.forImage(POD, 'x.reg.io/a:1', 'x.reg.io/a', [], forever);
+    const [found] = await t.credentials.forImage(POD, 'x.reg.io/a', [], forever);
     assert.deepEqual(found?.source, { from: 'serviceAccount', uid: 'sa-uid', namespace: 'n', name: 'sa' });
     const [question] = t.questions();
     assert.equal(question?.['serviceAccountToken'], 'token-for-aud');

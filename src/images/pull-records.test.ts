@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { PullRecords } from './pull-records.ts';
 
 const SECRET = { uid: 'u', namespace: 'default', name: 'one', credentialHash: 'h' };
@@ -78,6 +79,21 @@ describe('a pull record on disk', () => {
     assert.equal(readdirSync(pulled).length, 1);
     await records.prune(new Set(), Infinity);
     assert.deepEqual(readdirSync(pulled), []);
+    assert.ok(!records.ours('reg.io/a:1', 'sha256:a'));
+  });
+
+  it('stays when it was written after the images were listed, though its stamp has whole seconds', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'kts-records-'));
+    made.push(root);
+    const clock = new ManualClock(1_000_000_500);
+    const records = new PullRecords({ clock, log: silentLogger }, root);
+    await records.load(async () => undefined);
+    const listedAtMs = clock.now();
+    await clock.advance(400);
+    await records.allow('sha256:a', 'reg.io/a', { kubernetesSecrets: [SECRET] });
+    await records.prune(new Set(), listedAtMs);
+    assert.ok(records.ours('reg.io/a:1', 'sha256:a'), 'the image is no preloaded one, which everybody may use');
+    await records.prune(new Set(), listedAtMs + 1000);
     assert.ok(!records.ours('reg.io/a:1', 'sha256:a'));
   });
 

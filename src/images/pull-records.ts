@@ -17,6 +17,8 @@ export type PulledRecord = {
 };
 
 const API_VERSION = 'kubelet.config.k8s.io/v1beta1';
+/** Stamps have whole seconds. */
+const STAMP_MS = 1000;
 const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
 
 const fileName = (key: string): string => `sha256-${createHash('sha256').update(key).digest('hex')}`;
@@ -107,7 +109,7 @@ export class PullRecords {
   /** Forgets images that are gone, unless their record is younger than the list of images. */
   async prune(presentRefs: ReadonlySet<string>, listedAtMs: number): Promise<void> {
     for (const { imageRef, lastUpdatedTime } of this.#records.values()) {
-      if (presentRefs.has(imageRef) || Date.parse(lastUpdatedTime) >= listedAtMs) continue;
+      if (presentRefs.has(imageRef) || Date.parse(lastUpdatedTime) + STAMP_MS > listedAtMs) continue;
       await rm(join(this.#pulled, fileName(imageRef)), { force: true });
       this.#records.delete(imageRef);
     }

@@ -47,3 +47,13 @@ test('a mistake of ours is no missing secret', async () => {
   const events = { pod: () => undefined, node: () => undefined };
   await assert.rejects(pullSecretsOf({ secret, events }, podWith('a'), new AbortController().signal), TypeError);
 });
+
+test('of a pod that is called off while its secrets are read nothing is told', async () => {
+  const stop = new AbortController();
+  const secret = (): Promise<never> => {
+    stop.abort(new KubeletError('cancelled', 'the pod is being stopped'));
+    return Promise.reject(new KubeletError('cancelled', 'called off'));
+  };
+  const events = { pod: () => assert.fail('nothing is missing'), node: () => undefined };
+  await assert.rejects(pullSecretsOf({ secret, events }, podWith('a'), stop.signal), { kind: 'cancelled' });
+});

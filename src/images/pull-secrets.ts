@@ -21,6 +21,7 @@ export async function pullSecretsOf(
     try {
       found.push(await secret(namespaceOf(pod), name, signal));
     } catch (err) {
+      signal.throwIfAborted();
       if (!isFault(err)) throw err;
       missing.push(name);
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseImageName, withDefaultTag } from './reference.ts';
+import { parseImageName, withDefaultTag, withoutTag } from './reference.ts';
 
 const HEX = 'a'.repeat(64);
 
@@ -16,6 +16,17 @@ describe('withDefaultTag', () => {
     ['a__b/c-d.e', 'a__b/c-d.e:latest'],
   ];
   for (const [given, expected] of rows) it(given, () => assert.equal(withDefaultTag(given), expected));
+});
+
+describe('withoutTag', () => {
+  for (const [given, expected] of [
+    ['busybox', 'busybox'],
+    ['busybox:1.36', 'busybox'],
+    ['127.0.0.1:5000/a', '127.0.0.1:5000/a'],
+    [`reg.io/a@sha256:${HEX}`, 'reg.io/a'],
+    [`reg.io:5000/a:v1@sha256:${HEX}`, 'reg.io:5000/a'],
+  ] as const)
+    it(given, () => assert.equal(withoutTag(given), expected));
 });
 
 describe('parseImageName', () => {

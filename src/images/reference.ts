@@ -62,6 +62,15 @@ function splitDomain(image: string): { domain: string; rest: string } {
   return { domain, rest };
 }
 
+/** The name as written, without tag and digest. Throws as `parseImageName` does. */
+export function withoutTag(image: string): string {
+  const { tag, digest } = parseImageName(image);
+  return image.slice(0, image.length - suffixLength('@', digest) - suffixLength(':', tag));
+}
+
+const suffixLength = (mark: string, text: string | undefined): number =>
+  text === undefined ? 0 : mark.length + text.length;
+
 /** The name as written, with `:latest` when it has neither tag nor digest. Throws as `parseImageName` does. */
 export function withDefaultTag(image: string): string {
   const { tag, digest } = parseImageName(image);

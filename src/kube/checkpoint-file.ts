@@ -10,6 +10,8 @@ export type CheckpointFileOptions<T> = {
   nodeName: string;
   /** Two items with the same text are the same: nothing needs to be written for the second. */
   versionOf: (item: T) => string;
+  /** Whether what was read can be one: everybody believes the type. */
+  isItem: (item: object) => boolean;
   /** What of an item is worth writing. */
   toStored?: (item: T) => object;
   onChange: () => void;
@@ -79,7 +81,11 @@ export class CheckpointFile<T extends object> {
         throw new KubeletError('invalid', 'it is of another node or version');
       if (!Array.isArray(content.items) || !content.items.every(isEntry))
         throw new KubeletError('invalid', 'its content is not what it should be');
-      this.#items = new Map(content.items as [string, T][]);
+      const items = content.items as [string, T][];
+      const damaged = items.filter(([, item]) => !this.#o.isItem(item)).map(([key]) => key);
+      if (damaged.length > 0)
+        this.#log.warn('items of a checkpoint file cannot be used, leaving them out', { path, items: damaged.join() });
+      this.#items = new Map(items.filter(([key]) => !damaged.includes(key)));
       this.#isKnown = true;
     } catch (err) {
       // The text of a parse error quotes the file.

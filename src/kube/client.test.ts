@@ -13,6 +13,7 @@ import { stringify } from 'yaml';
 import { systemClock } from '../lib/clock.ts';
 import { isFault } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
@@ -229,6 +230,23 @@ describe('KubeClient', () => {
     await ended;
   });
 
+  it('a refusal of a watch that never comes to its end is not waited for', async () => {
+    const { transport } = open();
+    const manual = new ManualClock();
+    const client = new KubeClient({ clock: manual, transport, limiter: new TokenBucket(manual, 0, 0) });
+    const answered = Promise.withResolvers<void>();
+    handler = (_req, res) => {
+      res.writeHead(503);
+      res.write('{', () => answered.resolve());
+    };
+    const watch = client.watch(PODS, {}, 60_000, signal);
+    const refused = assert.rejects(watch.next(), (err) => isFault(err, 'deadline'));
+    await answered.promise;
+    await manual.advance(60_000);
+    await refused;
+    transport.resetConnections();
+  });
+
   it('reads a token file again when the server refuses its token', async () => {
     const tokenFile = join(dir, 'token');
     await writeFile(tokenFile, 'old\n');
@@ -256,6 +274,7 @@ describe('KubeClient', () => {
       exec: {
         apiVersion: 'client.authentication.k8s.io/v1',
         command: './plugin.sh',
+        interactiveMode: 'Never',
         env: [{ name: 'EXTRA', value: 'e' }],
       },
     };
@@ -324,11 +343,41 @@ describe('resolveKubeconfig', () => {
     });
   });
 
+  const V1 = 'client.authentication.k8s.io/v1';
+  const plugin = (exec: object): object => ({ users: [{ name: 'u', user: { exec } }] });
   const bad: [string, object, RegExp][] = [
     ['no context', { 'current-context': '' }, /no current-context/],
     ['an unknown context', { 'current-context': 'x' }, /context "x" does not exist/],
     ['an unknown user', { users: [] }, /user "u" does not exist/],
     ['no server', { clusters: [{ name: 'k', cluster: {} }] }, /no valid server/],
+    [
+      'a certificate without a key',
+      { users: [{ name: 'u', user: { 'client-certificate': '/c' } }] },
+      /client-key must be/,
+    ],
+    ['a plugin without a command', plugin({ apiVersion: V1 }), /command must be specified for u to use exec/],
+    ['a plugin of no version', plugin({ command: 'p' }), /apiVersion must be specified for u to use exec/],
+    [
+      'a plugin of another version',
+      plugin({ command: 'p', apiVersion: 'x/v1alpha1' }),
+      /invalid apiVersion "x\/v1alpha1"/,
+    ],
+    ['a plugin that does not say how it asks', plugin({ command: 'p', apiVersion: V1 }), /interactiveMode must be/],
+    [
+      'a plugin that asks in no known way',
+      plugin({ command: 'p', apiVersion: V1, interactiveMode: 'Maybe' }),
+      /"Maybe"/,
+    ],
+    ['a plugin that needs a terminal', plugin({ command: 'p', apiVersion: V1, interactiveMode: 'Always' }), /terminal/],
+    [
+      'a CA that would not be looked at',
+      {
+        clusters: [
+          { name: 'k', cluster: { server: 'h', 'certificate-authority': 'c', 'insecure-skip-tls-verify': true } },
+        ],
+      },
+      /specifying a root certificates file with the insecure flag is not allowed/,
+    ],
     [
       'a SOCKS proxy',
       { clusters: [{ name: 'k', cluster: { server: 'https://h', 'proxy-url': 'socks5://p' } }] },
@@ -338,5 +387,30 @@ describe('resolveKubeconfig', () => {
   for (const [name, more, message] of bad) {
     it(`refuses ${name}`, async () => assert.rejects(resolveKubeconfig(text(more), '/x'), message));
   }
+  const hosts: [object, object, string][] = [
+    [{ server: 'h:6443' }, {}, 'http://h:6443'],
+    [{ server: 'h:6443', 'insecure-skip-tls-verify': true }, {}, 'https://h:6443'],
+    [{ server: '10.0.0.1' }, { 'client-certificate': 'c', 'client-key': 'k' }, 'https://10.0.0.1'],
+    [{ server: 'http://h:1' }, { 'client-certificate': 'c', 'client-key': 'k' }, 'http://h:1'],
+  ];
+  for (const [cluster, user, server] of hosts)
+    it(`reaches ${server} by ${JSON.stringify({ ...cluster, ...user })}`, async () => {
+      const more = { clusters: [{ name: 'k', cluster }], users: [{ name: 'u', user }] };
+      assert.equal((await resolveKubeconfig(text(more), '/x')).server, server);
+    });
+  it('a plugin is told what the cluster says to plugins', async () => {
+    const exec = { command: 'p', apiVersion: V1, interactiveMode: 'Never', provideClusterInfo: true };
+    const extensions = [
+      { name: 'somebody.else', extension: { x: 1 } },
+      { name: 'client.authentication.k8s.io/exec', extension: { audience: 'a' } },
+    ];
+    const clusters = [{ name: 'k', cluster: { server: 'https://h', extensions } }];
+    const { auth } = await resolveKubeconfig(text({ ...plugin(exec), clusters }), '/x');
+    assert.deepEqual(auth.exec?.clusterConfig, { audience: 'a' });
+  });
+  it('a plugin of v1beta1 need not say that it asks nobody', async () => {
+    const exec = { command: 'p', apiVersion: 'client.authentication.k8s.io/v1beta1' };
+    assert.equal((await resolveKubeconfig(text(plugin(exec)), '/x')).auth.exec?.command, 'p');
+  });
   it('refuses what is no YAML', async () => assert.rejects(resolveKubeconfig('a: [', '/x'), /kubeconfig \/x/));
 });

@@ -15,22 +15,33 @@ import { readWatch, type WatchEvent } from './watch.ts';
 
 export type DeleteOptions = { readonly gracePeriodSeconds?: number; readonly preconditions?: { readonly uid: string } };
 
-/** A finished exchange, or a watch that began. */
-export type FinishedCall = {
+/** One exchange, or a watch that began or failed to. */
+export type Attempt = {
   readonly method: string;
   /** `<error>` without an answer. */
   readonly code: string;
   readonly host: string;
-  /** Not of a watch: it has neither an end nor a size. */
+  /** It was made before, and the server asked to come back. */
+  readonly isRepeat: boolean;
+  /** Not of a watch, which spends nothing of the budget and sends nothing. */
   readonly exchange?: {
-    readonly ms: number;
-    /** For its turn, before that. */
+    /** For its turn, before it. */
     readonly waitedMs: number;
     readonly sentBytes: number;
-    readonly receivedBytes: number;
   };
 };
-export type RequestObserver = (call: FinishedCall) => void;
+/** A request with all its attempts and waits. A watch has no end that would say anything. */
+export type FinishedRequest = {
+  readonly method: string;
+  readonly host: string;
+  readonly ms: number;
+  /** The last answer's, where there was one to read. */
+  readonly receivedBytes?: number;
+};
+export interface RequestObserver {
+  attempt(attempt: Attempt): void;
+  request(request: FinishedRequest): void;
+}
 
 /** Told when an exchange begins; the answer is called when it is over. */
 export type CallObserver = (call: string) => (ok: boolean) => void;
@@ -41,6 +52,8 @@ export type ClientDeps = {
   limiter: TokenBucket;
   observe?: RequestObserver;
   begin?: CallObserver;
+  /** Told when a call had to wait for its turn. */
+  waited?: (ms: number, verb: string, path: string) => void;
 };
 export type ClientOptions = {
   /** Deadline of one exchange, watches excepted. */
@@ -62,6 +75,8 @@ const MAX_RETRY_AFTER_MS = 30_000;
 const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
 type Named = Where & { readonly name: string };
+/** What is learned of the last answer on the way. */
+type Answer = { receivedBytes?: number };
 
 export class KubeClient {
   readonly #deps: ClientDeps;
@@ -111,7 +126,8 @@ export class KubeClient {
 
   /**
    * One watch. Ends when the server ends it, throws when it breaks, is silent for `idleMs`, or `signal` aborts. The first
-   * `next()` sends the request.
+   * `next()` sends the request. It spends nothing of the budget: whoever watches waits between tries already, and a crowd of
+   * pods with objects of their own would hold up its own status updates.
    */
   async *watch<T>(
     resource: Resource<T>,
@@ -119,10 +135,9 @@ export class KubeClient {
     idleMs: number,
     signal: AbortSignal,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const { clock, limiter, transport } = this.#deps;
+    const { clock, transport } = this.#deps;
     const target = targetOf(resource, { ...where, query: { ...where.query, watch: true } });
-    await limiter.take(signal);
-    // The deadline covers only the response's head, so the signal of the exchange itself is ours.
+    // The deadline covers the response's head, or a whole refusal, so the signal of the exchange itself is ours.
     const own = new AbortController();
     const up = (): void => own.abort(signal.reason);
     signal.addEventListener('abort', up, { once: true });
@@ -132,16 +147,26 @@ export class KubeClient {
     try {
       signal.throwIfAborted();
       const stream = this.#o.optionalWatches === true ? 'optional' : 'required';
-      const reply = await transport.send({ method: 'GET', target, stream }, own.signal);
-      head.cancel();
-      this.#seen('GET', reply.status);
+      const reply = await this.#opened(transport.send({ method: 'GET', target, stream }, own.signal), signal);
       if (reply.status === 401) transport.refused();
       await requireSuccess('GET', target, reply, own.signal);
+      head.cancel();
       yield* readWatch<T>(clock, reply.body, resource.plural, idleMs, own.signal);
     } finally {
       head.cancel();
       signal.removeEventListener('abort', up);
       own.abort(new KubeletError('cancelled', 'the watch is over'));
+    }
+  }
+
+  async #opened(sent: Promise<Reply>, signal: AbortSignal): Promise<Reply> {
+    try {
+      const reply = await sent;
+      this.#tried('GET', reply.status);
+      return reply;
+    } catch (err) {
+      if (!signal.aborted) this.#tried('GET', undefined);
+      throw err;
     }
   }
 
@@ -162,12 +187,26 @@ export class KubeClient {
   }
 
   async #exchange(request: HttpRequest, verb: string, signal: AbortSignal): Promise<Buffer> {
+    const { clock, observe, transport } = this.#deps;
+    const from = clock.monotonic();
+    const answer: Answer = {};
+    try {
+      return await this.#attempts(request, verb, answer, signal);
+    } finally {
+      observe?.request({ method: request.method, host: transport.host, ms: clock.monotonic() - from, ...answer });
+    }
+  }
+
+  async #attempts(request: HttpRequest, verb: string, answer: Answer, signal: AbortSignal): Promise<Buffer> {
     const { clock, limiter, transport } = this.#deps;
     const timeoutMs = this.#o.timeoutMs ?? TIMEOUT_MS;
     for (let attempt = 0; ; attempt++) {
       const waitedMs = await limiter.take(signal);
+      if (waitedMs > 0) this.#deps.waited?.(waitedMs, verb, pathOf(request));
       try {
-        return await withDeadline(clock, signal, timeoutMs, (s) => this.#once(request, verb, waitedMs, s));
+        return await withDeadline(clock, signal, timeoutMs, (s) =>
+          this.#once(request, verb, { waitedMs, isRepeat: attempt > 0, answer }, s),
+        );
       } catch (err) {
         if (signal.aborted) throw err;
         const unauthorized = isFault(err, 'denied') && err.detail['status'] === 401;
@@ -181,31 +220,34 @@ export class KubeClient {
     }
   }
 
-  async #once(request: HttpRequest, verb: string, waitedMs: number, signal: AbortSignal): Promise<Buffer> {
-    const { clock } = this.#deps;
-    const from = clock.monotonic();
+  async #once(
+    request: HttpRequest,
+    verb: string,
+    { waitedMs, isRepeat, answer }: { readonly waitedMs: number; readonly isRepeat: boolean; readonly answer: Answer },
+    signal: AbortSignal,
+  ): Promise<Buffer> {
     const end = this.#deps.begin?.(`${verb} ${pathOf(request)}`);
     let code: number | undefined;
-    let receivedBytes = 0;
+    delete answer.receivedBytes;
     try {
       const { lane } = this.#o;
       const reply = await this.#deps.transport.send(lane === undefined ? request : { ...request, lane }, signal);
       code = reply.status;
-      await requireSuccess(request.method, request.target, reply, signal);
+      await requireSuccess(request.method, request.target, reply, signal, answer);
       const body = await bodyOf(request, reply.body, MAX_BODY_BYTES, signal);
-      receivedBytes = body.length;
+      answer.receivedBytes = body.length;
       return body;
     } finally {
       end?.(code !== undefined && code < 500);
       const sentBytes = Buffer.byteLength(request.body ?? '');
-      this.#seen(request.method, code, { ms: clock.monotonic() - from, waitedMs, sentBytes, receivedBytes });
+      this.#tried(request.method, code, { exchange: { waitedMs, sentBytes }, isRepeat });
     }
   }
 
-  #seen(method: string, code: number | undefined, exchange?: FinishedCall['exchange']): void {
+  #tried(method: string, status: number | undefined, more: Partial<Pick<Attempt, 'exchange' | 'isRepeat'>> = {}): void {
     const { observe, transport } = this.#deps;
-    const call = { method, code: code === undefined ? '<error>' : String(code), host: transport.host };
-    observe?.(exchange === undefined ? call : { ...call, exchange });
+    const code = status === undefined ? '<error>' : String(status);
+    observe?.attempt({ method, code, host: transport.host, isRepeat: false, ...more });
   }
 }
 
@@ -216,10 +258,13 @@ async function requireSuccess(
   target: string,
   reply: Reply,
   signal: AbortSignal,
+  answer: Answer = {},
 ): Promise<void> {
   const { status, body } = reply;
   if (status >= 200 && status < 300) return;
-  const text = (await bodyOf({ method, target }, body, MAX_ERROR_BYTES, signal)).toString('utf8');
+  const said = await bodyOf({ method, target }, body, MAX_ERROR_BYTES, signal);
+  if (said.length > 0) answer.receivedBytes = said.length;
+  const text = said.toString('utf8');
   const after = Number(reply.header('retry-after'));
   const repeatable = (status === 429 || status >= 500) && Number.isFinite(after) && after >= 0;
   throw replyError(`${method} ${pathOf({ method, target })}`, status, text, repeatable ? after : undefined);

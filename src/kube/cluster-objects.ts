@@ -182,7 +182,7 @@ function issueCertificates(
   );
   deps.registry.collected(
     'kubelet_podcertificate_states',
-    'Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.',
+    '[ALPHA] Gauge vector reporting the number of pod certificate projected volume sources, faceted by signer_name and state.',
     'gauge',
     () => certificates.counts(),
   );

@@ -1,10 +1,12 @@
 // Who we are, asked before every request. Files are re-read, plugins re-run when their answer expires or is refused, and
 // a certificate that rotated shows as a new identity, on which the transport opens new connections.
 import { readFile } from 'node:fs/promises';
+import { abortable } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { runExecPlugin, type ExecAnswer } from './exec-credential.ts';
+import type { ExecMetrics, ProgramError } from './exec-metrics.ts';
 import type { AuthConfig, ClusterAccess, ExecConfig, TlsIdentity } from './kubeconfig.ts';
 
 export type Identity = { readonly authorization?: string; readonly tls?: TlsIdentity };
@@ -16,7 +18,7 @@ export interface Credentials {
   refused(): boolean;
 }
 
-export type CredentialsDeps = { clock: Clock; log: Logger };
+export type CredentialsDeps = { clock: Clock; log: Logger; execMetrics?: ExecMetrics };
 
 export function credentialsFor(access: ClusterAccess, deps: CredentialsDeps): Credentials {
   if (access.auth.exec !== undefined) return new ExecCredentials(deps, access, access.auth.exec);
@@ -86,7 +88,7 @@ class ConfiguredCredentials implements Credentials {
       const cert = certData ?? (certFile === undefined ? undefined : await readFile(certFile, 'utf8'));
       const key = keyData ?? (keyFile === undefined ? undefined : await readFile(keyFile, 'utf8'));
       if (cert === undefined || key === undefined) return undefined;
-      return before !== undefined && before.cert === cert && before.key === key ? before : { cert, key };
+      return before !== undefined && sameTls(before, { cert, key }) ? before : { cert, key };
     } catch (err) {
       if (before === undefined) {
         throw new KubeletError('denied', `client certificate is unreadable: ${messageOf(err)}`, { cause: err });
@@ -97,13 +99,21 @@ class ConfiguredCredentials implements Credentials {
   }
 }
 
+const sameTls = (a: TlsIdentity | undefined, b: TlsIdentity | undefined): boolean =>
+  a?.cert === b?.cert && a?.key === b?.key;
+
+/** Everybody who needs credentials waits for the same run: it goes on for as long as somebody does. */
+type PluginRun = { readonly identity: Promise<Identity>; readonly stop: AbortController; waiting: number };
+
 /** Answers of an exec plugin, kept until they expire or the server refuses them. */
 class ExecCredentials implements Credentials {
   readonly #deps: CredentialsDeps;
   readonly #access: ClusterAccess;
   readonly #exec: ExecConfig;
   #answer: { identity: Identity; expiresAt: number } | undefined;
-  #running: Promise<Identity> | undefined;
+  /** As last given: the same certificate again is no reason for new connections. */
+  #tls: TlsIdentity | undefined;
+  #running: PluginRun | undefined;
 
   constructor(deps: CredentialsDeps, access: ClusterAccess, exec: ExecConfig) {
     this.#deps = deps;
@@ -113,8 +123,26 @@ class ExecCredentials implements Credentials {
 
   async current(signal: AbortSignal): Promise<Identity> {
     if (this.#answer !== undefined && this.#deps.clock.now() < this.#answer.expiresAt) return this.#answer.identity;
-    this.#running ??= this.#ask(signal).finally(() => (this.#running = undefined));
-    return await this.#running;
+    const run = (this.#running ??= this.#start());
+    run.waiting++;
+    try {
+      return await abortable(signal, run.identity);
+    } finally {
+      if (--run.waiting === 0) this.#end(run);
+    }
+  }
+
+  #start(): PluginRun {
+    const stop = new AbortController();
+    const identity = this.#ask(stop.signal);
+    identity.catch(() => undefined); // those who wait hear of it
+    return { identity, stop, waiting: 0 };
+  }
+
+  /** The answer is there, or nobody waits for it any more. */
+  #end(run: PluginRun): void {
+    if (this.#running === run) this.#running = undefined;
+    run.stop.abort(new KubeletError('cancelled', 'nobody waits for the credentials'));
   }
 
   refused(): boolean {
@@ -124,10 +152,14 @@ class ExecCredentials implements Credentials {
   }
 
   async #ask(signal: AbortSignal): Promise<Identity> {
-    const answer: ExecAnswer = await runExecPlugin(this.#deps.clock, this.#exec, this.#access, signal);
+    const { clock, execMetrics } = this.#deps;
+    const called = (err: ProgramError | null): void => execMetrics?.called(err);
+    const answer: ExecAnswer = await runExecPlugin({ clock, called }, this.#exec, this.#access, signal);
+    execMetrics?.uses(this, answer.tls);
+    if (!sameTls(this.#tls, answer.tls)) this.#tls = answer.tls;
     const identity: Identity = {
       ...(answer.token === undefined ? {} : { authorization: `Bearer ${answer.token}` }),
-      ...(answer.tls === undefined ? {} : { tls: answer.tls }),
+      ...(this.#tls === undefined ? {} : { tls: this.#tls }),
     };
     this.#answer = { identity, expiresAt: answer.expiresAt };
     return identity;

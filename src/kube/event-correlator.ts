@@ -11,6 +11,8 @@ const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
 const SPAM_BURST = 25;
 const SPAM_REFILL_MS = 300_000;
+/** Of longer ones no text is remembered. */
+const LONG_MESSAGE = 256;
 const COMBINED = '(combined from similar events): ';
 
 /** A handful of texts at most: a list is smaller than a set, and there are thousands of these. */
@@ -20,10 +22,14 @@ type Bucket = { tokens: number; atMs: number };
 /** What was last sent (or queued) under a key. */
 export type Sent = { readonly name: string; readonly count: number; readonly firstTimestamp: string };
 
-export type CorrelationResult =
-  | { readonly do: 'drop' }
-  /** `previous` is set when the event only raises the count of an earlier one. */
-  | { readonly do: 'send'; readonly key: string; readonly message: string; readonly previous?: Sent };
+export type CorrelationResult = {
+  /** Too much was told of its object: it is counted, and not sent. */
+  readonly isSpam: boolean;
+  readonly key: string;
+  readonly message: string;
+  /** Set when the event only raises the count of an earlier one. */
+  readonly previous?: Sent;
+};
 
 export class EventCorrelator {
   readonly #similar = new Lru<string, Similar>(EVENTS);
@@ -32,14 +38,18 @@ export class EventCorrelator {
 
   judge(event: KubeEvent, nowMs: number): CorrelationResult {
     const { key, message } = this.#aggregate(event, nowMs);
-    if (this.#isSpam(event, nowMs)) return { do: 'drop' };
     const previous = this.#sent.get(key);
-    return { do: 'send', key, message, ...(previous === undefined ? {} : { previous }) };
+    return { isSpam: this.#isSpam(event, nowMs), key, message, ...(previous === undefined ? {} : { previous }) };
   }
 
   /** Remembers what goes by `key` from now on. */
   remember(key: string, sent: Sent): void {
     this.#sent.set(key, sent);
+  }
+
+  /** What goes by `key` has another name now; what happened since is not forgotten. */
+  rename(key: string, { name, count, firstTimestamp }: Sent): void {
+    this.#sent.set(key, { name, count: Math.max(count, this.#sent.get(key)?.count ?? 0), firstTimestamp });
   }
 
   forget(key: string): void {
@@ -50,12 +60,13 @@ export class EventCorrelator {
   #aggregate(event: KubeEvent, nowMs: number): { key: string; message: string } {
     const group = groupKey(event);
     const message = event.message ?? '';
+    const known = message.length > LONG_MESSAGE ? hash('sha1', message, 'base64') : message;
     let similar = this.#similar.get(group);
     if (similar === undefined || nowMs - similar.lastMs > SIMILAR_WINDOW_MS) {
       similar = { messages: [], lastMs: nowMs };
       this.#similar.set(group, similar);
     }
-    if (!similar.messages.includes(message)) similar.messages.push(message);
+    if (!similar.messages.includes(known)) similar.messages.push(known);
     similar.lastMs = nowMs;
     if (similar.messages.length < MAX_SIMILAR) return { key: eventKey(event), message };
     similar.messages.shift();

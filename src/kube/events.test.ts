@@ -55,12 +55,50 @@ describe('ApiEventRecorder', () => {
   it('long messages are cut between two characters', async () => {
     const { recorder, client, clock, stop } = open();
     recorder.node('Warning', 'Long', `${'€'.repeat(400)}`);
+    recorder.node('Warning', 'Longer', `${'€'.repeat(9000)}`);
     await clock.advance(0);
-    const { message } = client.body<{ message: string }>(0);
-    assert.ok(Buffer.byteLength(message) <= 1024);
-    assert.equal(message, `${'€'.repeat(340)} ...`);
-    assert.equal(shortened('x'.repeat(1024)), 'x'.repeat(1024));
+    assert.equal(client.body<{ message: string }>(0).message, '€'.repeat(400), 'as upstream sends it');
+    const { message } = client.body<{ message: string }>(1);
+    assert.ok(Buffer.byteLength(message) <= 16_384);
+    assert.match(message, /^€+ \.\.\.$/);
+    assert.equal(recorder.ring.ringOf('')[0]?.message, `${'€'.repeat(340)} ...`);
+    assert.equal(shortened('x'.repeat(1024), 1024), 'x'.repeat(1024));
     await stop();
+  });
+
+  it('an event of an object with a long name has a name of its own', async () => {
+    const { recorder, client, clock, stop } = open();
+    const name = 'a'.repeat(250);
+    recorder.pod({ ...pod, metadata: { ...pod.metadata, name } }, 'Normal', 'R', 'm');
+    await clock.advance(0);
+    const body = client.body<{ metadata: { name: string }; involvedObject: { name: string } }>(0);
+    assert.match(body.metadata.name, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    assert.equal(body.involvedObject.name, name);
+    await stop();
+  });
+
+  it('counts what the spam filter keeps back', async () => {
+    const t = open();
+    for (let i = 0; i < 30; i++) {
+      t.recorder.pod(pod, 'Warning', 'BackOff', 'again');
+      await t.clock.advance(10);
+    }
+    assert.equal(t.client.calls.length, 25);
+    await t.clock.advance(300_000);
+    t.recorder.pod(pod, 'Warning', 'BackOff', 'again');
+    await t.clock.advance(0);
+    assert.equal(t.client.body<{ count: number }>(25).count, 31);
+    await t.stop();
+  });
+
+  it('counts what happens while the first of its kind is being sent', async () => {
+    const t = open();
+    for (let i = 0; i < 3; i++) t.recorder.pod(pod, 'Warning', 'BackOff', 'again');
+    await t.clock.advance(0);
+    t.recorder.pod(pod, 'Warning', 'BackOff', 'again');
+    await t.clock.advance(0);
+    assert.equal(t.client.body<{ count: number }>(t.client.calls.length - 1).count, 4);
+    await t.stop();
   });
 
   it('node events are in namespace default and name nothing but the node', async () => {
@@ -70,6 +108,22 @@ describe('ApiEventRecorder', () => {
     assert.equal(t.client.calls[0]?.target, '/api/v1/namespaces/default/events');
     const { involvedObject } = t.client.body<{ involvedObject: object }>(0);
     assert.deepEqual(involvedObject, { kind: 'Node', name: 'n1', apiVersion: 'v1' });
+    await t.stop();
+  });
+
+  it('events of persistent volumes are in namespace default', async () => {
+    const t = open();
+    const volume = { metadata: { name: 'pv', uid: 'U', resourceVersion: '7' } };
+    t.recorder.volume(volume, 'Warning', 'FailedMountOnFilesystemMismatch', 'why');
+    await t.clock.advance(0);
+    assert.equal(t.client.calls[0]?.target, '/api/v1/namespaces/default/events');
+    assert.deepEqual(t.client.body<{ involvedObject: object }>(0).involvedObject, {
+      kind: 'PersistentVolume',
+      name: 'pv',
+      uid: 'U',
+      apiVersion: 'v1',
+      resourceVersion: '7',
+    });
     await t.stop();
   });
 

@@ -1,9 +1,11 @@
 // The event recorder: never throws, never blocks. Events go into the local ring at once and, where there is an API
 // server, through correlation into a queue that one sender empties in order. An outage keeps the queue, not the callers.
 // While pods queue up to start, good news of them can wait a little: the starts come first.
+import { hash } from 'node:crypto';
 import type { EventRecorder, EventType } from '../core/events.ts';
 import type { KubeEvent } from '../core/node.ts';
 import type { KubeObject } from '../core/meta.ts';
+import { dns1123Subdomain } from '../core/names.ts';
 import type { Pod } from '../core/pod.ts';
 import { apiTime } from '../core/time.ts';
 import { Backoff } from '../lib/backoff.ts';
@@ -101,6 +103,12 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
     this.#record(about, { type, reason, message, namespace });
   }
 
+  volume(volume: KubeObject, type: EventType, reason: string, message: string): void {
+    const { name, uid = '', resourceVersion = '' } = volume.metadata;
+    const about = { kind: 'PersistentVolume', name, uid, apiVersion: 'v1', resourceVersion };
+    this.#record(about, { type, reason, message, namespace: 'default' });
+  }
+
   node(type: EventType, reason: string, message: string): void {
     const about = { kind: 'Node', name: this.#nodeName, apiVersion: 'v1' };
     this.#record(about, { type, reason, message, namespace: 'default' });
@@ -156,7 +164,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       kind: 'Event',
       apiVersion: 'v1',
       metadata: {
-        name: `${involvedObject.name ?? ''}.${this.#stamp()}`,
+        name: eventName(involvedObject.name ?? '', this.#stamp()),
         namespace: what.namespace,
         ...(annotations === undefined ? {} : { annotations }),
       },
@@ -172,20 +180,16 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       reportingComponent: 'kubelet',
       reportingInstance: this.#nodeName,
     };
-    this.ring.add(event);
-    this.#deps.onEvent?.(event);
+    const short = { ...event, message: shortened(message, MAX_KEPT_BYTES) };
+    this.ring.add(short);
+    this.#deps.onEvent?.(short);
     const { type, reason } = what;
     this.#deps.log.debug('event', { about: involvedObject.name, type, reason, message });
     if (this.#deps.client !== undefined) this.#enqueue(event);
   }
 
   #enqueue(event: KubeEvent): void {
-    const verdict = this.#correlator.judge(event, this.#deps.clock.monotonic());
-    if (verdict.do === 'drop') {
-      this.#dropped++;
-      return;
-    }
-    const { key, message, previous } = verdict;
+    const { isSpam, key, message, previous } = this.#correlator.judge(event, this.#deps.clock.monotonic());
     const count = (previous?.count ?? 0) + 1;
     const sent = {
       name: previous?.name ?? event.metadata.name,
@@ -193,6 +197,10 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       firstTimestamp: previous?.firstTimestamp ?? event.firstTimestamp ?? '',
     };
     this.#correlator.remember(key, sent);
+    if (isSpam) {
+      this.#dropped++;
+      return;
+    }
     const full: KubeEvent = { ...event, message: shortened(message), count, firstTimestamp: sent.firstTimestamp };
     const entry: Queued = { key, event: full, atMs: this.#deps.clock.monotonic() };
     // An earlier one still waiting behind the head takes the new count along: one request instead of two.
@@ -242,7 +250,7 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
   #renamed(key: string, event: KubeEvent): void {
     const { name } = event.metadata;
     const firstTimestamp = event.firstTimestamp ?? '';
-    this.#correlator.remember(key, { name, count: event.count ?? 1, firstTimestamp });
+    this.#correlator.rename(key, { name, count: event.count ?? 1, firstTimestamp });
     for (let i = 1; i < this.#queue.length; i++) {
       const queued = this.#queue[i];
       if (queued?.key === key && queued.previous !== undefined) {
@@ -271,17 +279,26 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
   }
 }
 
+/** Named after its object, unless no object may be named so. */
+function eventName(objectName: string, stamp: string): string {
+  const name = `${objectName}.${stamp}`;
+  if (dns1123Subdomain(name).length === 0) return name;
+  return hash('sha256', name).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+}
+
 const isTransient = (err: unknown): boolean =>
   isFault(err, 'unavailable', 'deadline', 'exhausted', 'cancelled') || !isFault(err);
 
-/** What the API takes for an event's note, in bytes. */
-const MAX_MESSAGE_BYTES = 1024;
+/** More than any probe prints. */
+const MAX_MESSAGE_BYTES = 16 * 1024;
+/** Of every event on this node. */
+const MAX_KEPT_BYTES = 1024;
 const CUT = ' ...';
 
 /** Texts of runtimes and registries may be of any length. Cut between two characters. */
-export function shortened(message: string): string {
-  if (Buffer.byteLength(message) <= MAX_MESSAGE_BYTES) return message;
-  const bytes = Buffer.from(message).subarray(0, MAX_MESSAGE_BYTES - CUT.length);
+export function shortened(message: string, maxBytes = MAX_MESSAGE_BYTES): string {
+  if (Buffer.byteLength(message) <= maxBytes) return message;
+  const bytes = Buffer.from(message).subarray(0, maxBytes - CUT.length);
   // As of a stream that goes on: the beginning of a character that is cut is left out.
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true }) + CUT;
 }

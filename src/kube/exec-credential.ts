@@ -4,6 +4,7 @@ import { pluginEnvironment } from '../lib/child-environment.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
+import type { ProgramError } from './exec-metrics.ts';
 import type { ClusterAccess, ExecConfig, TlsIdentity } from './kubeconfig.ts';
 
 export type ExecAnswer = {
@@ -13,22 +14,24 @@ export type ExecAnswer = {
   readonly expiresAt: number;
 };
 
-const VERSIONS = new Set(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']);
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT = 1024 * 1024;
 
+export type ExecDeps = {
+  readonly clock: Clock;
+  /** Told how every run of the program ended; null: well. */
+  readonly called?: (err: ProgramError | null) => void;
+};
+
 export async function runExecPlugin(
-  clock: Clock,
+  { clock, called }: ExecDeps,
   exec: ExecConfig,
   access: ClusterAccess,
   signal: AbortSignal,
 ): Promise<ExecAnswer> {
-  if (!VERSIONS.has(exec.apiVersion)) {
-    throw new KubeletError('invalid', `exec plugin: invalid apiVersion "${exec.apiVersion}"`);
-  }
   const env: NodeJS.ProcessEnv = { ...pluginEnvironment(), KUBERNETES_EXEC_INFO: requestOf(exec, access) };
   for (const { name, value } of exec.env) env[name] = value;
-  const stdout = await withDeadline(clock, signal, TIMEOUT_MS, (s) => output(exec, env, s));
+  const stdout = await withDeadline(clock, signal, TIMEOUT_MS, (s) => output(exec, env, called, s));
   return answerOf(exec, stdout);
 }
 
@@ -41,6 +44,7 @@ function requestOf(exec: ExecConfig, access: ClusterAccess): string {
       ? {}
       : { 'certificate-authority-data': Buffer.from(access.ca, 'utf8').toString('base64') }),
     ...(access.proxyUrl === undefined ? {} : { 'proxy-url': access.proxyUrl }),
+    ...(exec.clusterConfig === undefined ? {} : { config: exec.clusterConfig }),
   };
   return JSON.stringify({
     kind: 'ExecCredential',
@@ -49,10 +53,16 @@ function requestOf(exec: ExecConfig, access: ClusterAccess): string {
   });
 }
 
-const output = (exec: ExecConfig, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<string> =>
+const output = (
+  exec: ExecConfig,
+  env: NodeJS.ProcessEnv,
+  called: ExecDeps['called'],
+  signal: AbortSignal,
+): Promise<string> =>
   new Promise((resolve, reject) => {
     const options = { signal, maxBuffer: MAX_OUTPUT, encoding: 'utf8' as const };
     execFile(exec.command, [...exec.args], { ...options, env }, (err, stdout) => {
+      called?.(err);
       if (err === null) return resolve(stdout);
       const hint = err.code === 'ENOENT' && exec.installHint !== '' ? `\n${exec.installHint}` : '';
       reject(new KubeletError('denied', `exec plugin ${exec.command} failed: ${shortly(err)}${hint}`, { cause: err }));
@@ -73,23 +83,22 @@ function answerOf(exec: ExecConfig, stdout: string): ExecAnswer {
   if (answer['apiVersion'] !== exec.apiVersion) {
     throw new KubeletError('invalid', `exec plugin ${exec.command}: answer has another apiVersion than asked for`);
   }
-  const {
-    token,
-    clientCertificateData: cert,
-    clientKeyData: key,
-    expirationTimestamp: until,
-  } = recordOf(answer['status']);
-  const tls = typeof cert === 'string' && typeof key === 'string' ? { cert, key } : undefined;
-  if (typeof token !== 'string' && tls === undefined) {
+  const status = recordOf(answer['status']);
+  const [token, cert, key] = ['token', 'clientCertificateData', 'clientKeyData'].map((name) => textOf(status[name]));
+  if (token === undefined && cert === undefined && key === undefined)
     throw new KubeletError('denied', `exec plugin ${exec.command} returned neither token nor certificate`);
-  }
+  if ((cert === undefined) !== (key === undefined))
+    throw new KubeletError('denied', `exec plugin ${exec.command} returned only certificate or key, not both`);
+  const { expirationTimestamp: until } = status;
   const expiresAt = typeof until === 'string' ? Date.parse(until) : Infinity;
   return {
-    ...(typeof token === 'string' ? { token } : {}),
-    ...(tls === undefined ? {} : { tls }),
+    ...(token === undefined ? {} : { token }),
+    ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
     expiresAt: Number.isNaN(expiresAt) ? Infinity : expiresAt,
   };
 }
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Anything else is as good as empty. */
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>

@@ -14,6 +14,8 @@ export type ExecConfig = {
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly provideClusterInfo: boolean;
   readonly installHint: string;
+  /** What the cluster's entry says to plugins. */
+  readonly clusterConfig?: unknown;
 };
 
 export type AuthConfig = {
@@ -33,7 +35,7 @@ export type ClusterAccess = {
   readonly server: string;
   /** PEM text; absent means the system's certificate authorities. */
   readonly ca?: string;
-  /** Where that text was read, unless it is part of the kubeconfig. */
+  /** Where that text was read, and is read again; absent where it is part of the kubeconfig. */
   readonly caFile?: string;
   readonly insecure: boolean;
   readonly tlsServerName?: string;
@@ -44,6 +46,8 @@ export type ClusterAccess = {
 
 type Entry = Readonly<Record<string, unknown>>;
 
+const EXEC_V1 = 'client.authentication.k8s.io/v1';
+const EXEC_VERSIONS: readonly unknown[] = [EXEC_V1, 'client.authentication.k8s.io/v1beta1'];
 const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
 
 export async function loadKubeconfig(path: string): Promise<ClusterAccess> {
@@ -66,7 +70,9 @@ export async function resolveKubeconfig(text: string, path: string): Promise<Clu
   const cluster = named(config, 'clusters', str(context['cluster']) ?? '', 'cluster', path);
   const userName = str(context['user']);
   const user = userName === undefined ? {} : named(config, 'users', userName, 'user', path);
-  const server = str(cluster['server']);
+  const problem = userProblem(userName ?? '', user) ?? clusterProblem(cluster);
+  if (problem !== undefined) throw invalid(path, problem);
+  const server = serverUrl(cluster, user);
   if (server === undefined || !URL.canParse(server)) throw invalid(path, `cluster has no valid server address`);
   const base = dirname(path);
   const ca = await pem(cluster, 'certificate-authority', base);
@@ -82,11 +88,11 @@ export async function resolveKubeconfig(text: string, path: string): Promise<Clu
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
     ...(proxyUrl === undefined ? {} : { proxyUrl: validProxy(proxyUrl, path) }),
     ...(namespace === undefined ? {} : { namespace }),
-    auth: authOf(user, base),
+    auth: authOf(user, cluster, base),
   };
 }
 
-function authOf(user: Entry, base: string): AuthConfig {
+function authOf(user: Entry, cluster: Entry, base: string): AuthConfig {
   const token = str(user['token']);
   const tokenFile = filePath(user['tokenFile'], base);
   const certData = decoded(user['client-certificate-data']);
@@ -94,7 +100,8 @@ function authOf(user: Entry, base: string): AuthConfig {
   const certFile = filePath(user['client-certificate'], base);
   const keyFile = filePath(user['client-key'], base);
   const username = str(user['username']);
-  const exec = user['exec'] === undefined || user['exec'] === null ? undefined : execOf(record(user['exec']), base);
+  const exec =
+    user['exec'] === undefined || user['exec'] === null ? undefined : execOf(record(user['exec']), cluster, base);
   return {
     ...(token === undefined ? {} : { token }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
@@ -107,9 +114,14 @@ function authOf(user: Entry, base: string): AuthConfig {
   };
 }
 
-function execOf(exec: Entry, base: string): ExecConfig {
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
+
+function execOf(exec: Entry, cluster: Entry, base: string): ExecConfig {
   const command = str(exec['command']) ?? '';
   const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+  const extension = list(cluster['extensions'])
+    .map(record)
+    .find(({ name }) => name === EXEC_EXTENSION)?.['extension'];
   return {
     apiVersion: str(exec['apiVersion']) ?? '',
     command: command.includes('/') && !isAbsolute(command) ? join(base, command) : command,
@@ -120,8 +132,47 @@ function execOf(exec: Entry, base: string): ExecConfig {
     })),
     provideClusterInfo: exec['provideClusterInfo'] === true,
     installHint: str(exec['installHint']) ?? '',
+    ...(extension === undefined ? {} : { clusterConfig: extension }),
   };
 }
+
+/** A host without a scheme is spoken to by TLS as soon as anything in the kubeconfig is about TLS. */
+function serverUrl(cluster: Entry, user: Entry): string | undefined {
+  const server = str(cluster['server']);
+  if (server === undefined || server.includes('://')) return server;
+  const { 'certificate-authority': ca, 'certificate-authority-data': caData } = cluster;
+  const { 'client-certificate': cert, 'client-certificate-data': certData } = user;
+  const isTls = cluster['insecure-skip-tls-verify'] === true || Boolean(ca || caData || cert || certData);
+  return `${isTls ? 'https' : 'http'}://${server}`;
+}
+
+const INTERACTIVE_MODES: readonly unknown[] = ['Never', 'IfAvailable', 'Always'];
+
+/** What a user must not leave out, in the words of kubectl and the Go kubelet. */
+function userProblem(name: string, user: Entry): string | undefined {
+  const has = (key: string): boolean => str(user[key]) !== undefined;
+  if ((has('client-certificate') || has('client-certificate-data')) && !has('client-key') && !has('client-key-data'))
+    return `client-key-data or client-key must be specified for ${name} to use the clientCert authentication method.`;
+  if (user['exec'] === undefined || user['exec'] === null) return undefined;
+  const { command, apiVersion, interactiveMode: mode } = record(user['exec']);
+  const needs = 'to use exec authentication plugin';
+  if (str(command) === undefined) return `command must be specified for ${name} ${needs}`;
+  if (str(apiVersion) === undefined) return `apiVersion must be specified for ${name} ${needs}`;
+  if (!EXEC_VERSIONS.includes(apiVersion)) return `exec plugin: invalid apiVersion ${JSON.stringify(apiVersion)}`;
+  if (str(mode) === undefined)
+    return apiVersion === EXEC_V1 ? `interactiveMode must be specified for ${name} ${needs}` : undefined;
+  if (!INTERACTIVE_MODES.includes(mode)) return `invalid interactiveMode for ${name}: ${JSON.stringify(mode)}`;
+  // Nobody sits in front of a kubelet.
+  return mode === 'Always'
+    ? 'exec plugin cannot support interactive mode: standard input is not a terminal'
+    : undefined;
+}
+
+const clusterProblem = (cluster: Entry): string | undefined =>
+  cluster['insecure-skip-tls-verify'] === true &&
+  (str(cluster['certificate-authority']) ?? str(cluster['certificate-authority-data'])) !== undefined
+    ? 'specifying a root certificates file with the insecure flag is not allowed'
+    : undefined;
 
 /** `X-data` (base64) wins over the file `X`. */
 async function pem(entry: Entry, key: string, base: string): Promise<string | undefined> {

@@ -52,10 +52,10 @@ const rows: Row[] = [
     patch: { status: { conditions: [condition('Ready', 'True')] } },
   },
   {
-    name: 'a keyed list that is gone',
+    name: 'a keyed list that is gone: what others have added to it since stays',
     before: { status: { conditions: [condition('PodScheduled', 'True')] } },
     after: { status: {} },
-    patch: { status: { conditions: null } },
+    patch: { status: { conditions: [{ $patch: 'delete', type: 'PodScheduled' }] } },
   },
   {
     name: 'conditions that turn True lose reason and message (recorded body)',

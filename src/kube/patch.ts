@@ -5,11 +5,14 @@ export type Json = string | number | boolean | null | JsonObject | readonly Json
 export type JsonObject = { readonly [key: string]: Json };
 
 /** Path of a keyed list (`status.conditions`) → its merge key. Every other list is replaced as a whole. */
-export type MergeKeys = Readonly<Record<string, string>>;
+export type MergeKeys = Readonly<Record<string, string | SharedList>>;
+
+/** Others write to it too, and the patch does not say of which version it speaks: what this copy does not show stays. */
+type SharedList = { readonly sharedBy: string };
 
 export const POD_MERGE_KEYS: MergeKeys = {
   'metadata.ownerReferences': 'uid',
-  'status.conditions': 'type',
+  'status.conditions': { sharedBy: 'type' },
   'status.podIPs': 'ip',
   'status.hostIPs': 'ip',
   'status.resourceClaimStatuses': 'name',
@@ -70,13 +73,16 @@ function diffField(
   keys: MergeKeys,
   at: string,
 ): JsonObject | undefined {
+  const list = keys[at];
+  const mergeKey = typeof list === 'object' ? list.sharedBy : list;
+  if (is === undefined && isList(was) && typeof list === 'object')
+    return diffKeyed(key, was, [], list.sharedBy, keys, at);
   if (is === undefined) return { [key]: null };
   if (was === undefined) return { [key]: plain(is) };
   if (isObject(was) && isObject(is)) {
     const inner = diffObjects(was, is, keys, at);
     return Object.keys(inner).length > 0 ? { [key]: inner } : undefined;
   }
-  const mergeKey = keys[at];
   if (isList(was) && isList(is) && mergeKey !== undefined) return diffKeyed(key, was, is, mergeKey, keys, at);
   return sameJson(was, is) ? undefined : { [key]: plain(is) };
 }
@@ -117,7 +123,7 @@ function diffKeyed(
   const oldOrder = olds.map(keyOf).filter((k) => kept.has(k));
   if (changes.length === 0 && sameJson(order, oldOrder)) return undefined;
   return {
-    [`$setElementOrder/${field}`]: order.map((k) => ({ [mergeKey]: k })),
+    ...(order.length === 0 ? {} : { [`$setElementOrder/${field}`]: order.map((k) => ({ [mergeKey]: k })) }),
     ...(changes.length === 0 ? {} : { [field]: changes }),
   };
 }

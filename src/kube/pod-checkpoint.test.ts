@@ -181,6 +181,44 @@ it('names a damaged file without showing it, and goes on with the others', async
   assert.ok(!lines.join().includes('aGlkZGVu'));
 });
 
+it('leaves out an item that is none, and is told of the others as ever', async () => {
+  const dir = newDir();
+  const first = await open(dir);
+  await write(first, () => {
+    first.podsChanged([pod('a', using('pull')), pod('b')]);
+    first.nodeChanged({ metadata: { name: 'n1' } });
+    first.secrets.set('ns/pull', secret('pull'));
+    first.tokens.set('key', token('a'));
+  });
+  const spoil = async (file: string, key: string, item: unknown): Promise<void> => {
+    const path = join(dir, file);
+    const content = JSON.parse(await readFile(path, 'utf8')) as { items: [string, unknown][] };
+    content.items = [...content.items.filter(([other]) => other !== key), [key, item]];
+    await writeFile(path, JSON.stringify(content));
+  };
+  await spoil('pods.json', 'b', { spec: {} });
+  await spoil('node.json', 'n1', { metadata: null });
+  await spoil('secrets.json', 'ns/pull', [1]);
+  await spoil('tokens.json', 'key', { token: 1 });
+  const lines: string[] = [];
+  const sink = { write: (line: Line) => void lines.push(formatText(line, 1)) };
+  const next = await open(dir, 'n1', new LeveledLogger(clock, sink, () => 4));
+  assert.deepEqual(
+    next.pods?.map(({ metadata }) => metadata.name),
+    ['a'],
+  );
+  assert.equal(lines.length, 4);
+  await write(next, () => {
+    next.podsChanged([pod('a', using('pull')), pod('b')]);
+    next.nodeChanged({ metadata: { name: 'n1' } });
+    next.secrets.set('ns/pull', secret('pull'));
+    next.tokens.set('key', token('a'));
+  });
+  const last = await open(dir);
+  assert.deepEqual([last.pods?.length, last.node?.metadata.name], [2, 'n1']);
+  assert.deepEqual([last.secrets.values().length, last.tokens.values().length], [1, 1]);
+});
+
 it('goes on where there is no place for it', async () => {
   const dir = newDir();
   await mkdir(dirname(dir), { recursive: true });

@@ -63,7 +63,7 @@ export class PodCheckpoint implements Runnable {
     this.#deps = deps;
     this.#o = options;
     const objects = <T extends KubeObject>(name: string): CheckpointFile<T> =>
-      this.#file<T>(name, { versionOf: objectVersion, toStored: slim });
+      this.#file<T>(name, { versionOf: objectVersion, isItem: isObject, toStored: slim });
     this.#pods = objects('pods');
     this.#node = objects('node');
     this.#services = objects('services');
@@ -72,7 +72,7 @@ export class PodCheckpoint implements Runnable {
     this.secrets = objects('secrets');
     this.serviceAccounts = objects('service-accounts');
     this.runtimeClasses = objects('runtime-classes');
-    this.tokens = this.#file('tokens', { versionOf: ({ token }) => token });
+    this.tokens = this.#file('tokens', { versionOf: ({ token }) => token, isItem: isToken });
   }
 
   /** Before anything is told to it. */
@@ -176,7 +176,7 @@ export class PodCheckpoint implements Runnable {
 
   #file<T extends object>(
     name: string,
-    kind: Pick<CheckpointFileOptions<T>, 'versionOf' | 'toStored'>,
+    kind: Pick<CheckpointFileOptions<T>, 'versionOf' | 'isItem' | 'toStored'>,
   ): CheckpointFile<T> {
     const { dir, nodeName } = this.#o;
     const path = join(dir, `${name}.json`);
@@ -188,6 +188,12 @@ export class PodCheckpoint implements Runnable {
 const objectVersion = ({ metadata }: KubeObject): string => `${metadata.uid} ${metadata.resourceVersion}`;
 const byName = <T extends KubeObject>(objects: Iterable<T>): (readonly [string, T])[] =>
   [...objects].map((o) => [`${o.metadata.namespace ?? ''}/${o.metadata.name}`, o]);
+
+/** The pods among them are looked at further, as those of the API server are. */
+const isObject = ({ metadata }: Partial<KubeObject>): boolean =>
+  typeof (metadata as Partial<KubeObject['metadata']> | null | undefined)?.name === 'string';
+const isToken = (item: { readonly [K in keyof IssuedToken]?: unknown }): boolean =>
+  [item.token, item.expirationTimestamp, item.podUid].every((value) => typeof value === 'string');
 
 const slim = (object: KubeObject): KubeObject => {
   const { managedFields: _, ...metadata } = object.metadata;

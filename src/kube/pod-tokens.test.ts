@@ -43,5 +43,6 @@ test('an identity for credential providers', async () => {
   const identity = await t.tokens.identityOf(pod('sa'), never);
   assert.deepEqual([identity?.uid, identity?.name, identity?.annotations], ['sa-uid', 'sa', { a: 'b' }]);
   assert.equal(await identity?.token('registry', never), 't');
-  assert.deepEqual(t.asked, [{ namespace: 'n', serviceAccount: 'sa', audiences: ['registry'], pod: bound }]);
+  const account = { serviceAccount: 'sa', serviceAccountUid: 'sa-uid' };
+  assert.deepEqual(t.asked, [{ namespace: 'n', ...account, audiences: ['registry'], pod: bound }]);
 });

@@ -50,13 +50,14 @@ export class PodTokens {
     if (name === '' || isStaticPod(pod)) return undefined;
     const namespace = namespaceOf(pod);
     const { metadata } = await accounts.get(namespace, name, signal);
+    const uid = metadata.uid ?? '';
+    const ask = { namespace, serviceAccount: name, serviceAccountUid: uid, pod: boundTo(pod) };
     return {
-      uid: metadata.uid ?? '',
+      uid,
       namespace,
       name,
       annotations: metadata.annotations ?? {},
-      token: async (audience, own) =>
-        (await tokens.get({ namespace, serviceAccount: name, audiences: [audience], pod: boundTo(pod) }, own)).token,
+      token: async (audience, own) => (await tokens.get({ ...ask, audiences: [audience] }, own)).token,
     };
   }
 }

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeList, KubeObject } from '../core/meta.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { statusError, tooLargeVersion } from './api-error.ts';
+import { replyError, statusError, tooLargeVersion } from './api-error.ts';
 import type { ListWatchClient } from './reflector.ts';
 import { Reflector } from './reflector.ts';
 import type { Resource, Where } from './resources.ts';
@@ -74,4 +75,83 @@ describe('a server that lags behind', () => {
         const most = scout ? 500 : 100;
         assert.ok(client.requests - before <= most, `${client.requests - before} requests in the ten minutes after it`);
       });
+});
+
+/** Answers every watch the same way; there is always a list. */
+class Failing implements ListWatchClient {
+  readonly askedAt: number[] = [];
+  readonly #clock: ManualClock;
+  readonly #watch: () => AsyncGenerator<WatchEvent<KubeObject>, void, undefined>;
+
+  constructor(clock: ManualClock, watch: () => AsyncGenerator<WatchEvent<KubeObject>, void, undefined>) {
+    this.#clock = clock;
+    this.#watch = watch;
+  }
+
+  list<T>(): Promise<KubeList<T>> {
+    this.askedAt.push(this.#clock.monotonic());
+    return Promise.resolve({ items: [], metadata: { resourceVersion: '9' } });
+  }
+
+  watch<T>(): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    this.askedAt.push(this.#clock.monotonic());
+    return this.#watch() as AsyncGenerator<WatchEvent<T>, void, undefined>;
+  }
+}
+
+/** When it asks in ten minutes. */
+async function asks(
+  watch: () => AsyncGenerator<WatchEvent<KubeObject>, void, undefined>,
+  scout: boolean,
+): Promise<readonly number[]> {
+  const clock = new ManualClock(0, () => 1);
+  const client = new Failing(clock, watch);
+  const reflector = new Reflector({ client, clock, log: silentLogger }, { name: 'things', resource: things, scout });
+  const stop = new AbortController();
+  const running = reflector.run(stop.signal);
+  await clock.advance(10 * MINUTE);
+  stop.abort();
+  await running;
+  return client.askedAt;
+}
+
+const busy = (retryAfterSeconds: number) =>
+  async function* (): AsyncGenerator<WatchEvent<KubeObject>, void, undefined> {
+    yield* [];
+    throw replyError('GET /things', 429, '', retryAfterSeconds);
+  };
+
+describe('a server that names a time to come back', () => {
+  for (const scout of [true, false]) {
+    const who = scout ? 'the scout' : 'another watch';
+    it(`is not asked without pauses because it says at once (${who})`, async () => {
+      const { length } = await asks(busy(0), scout);
+      assert.ok(length <= 150, `${length} requests`);
+    });
+
+    it(`is asked again before long, however far the time is (${who})`, async () => {
+      const { length } = await asks(busy(86_400), scout);
+      assert.ok(length >= 15, `${length} requests`);
+    });
+
+    it(`is given the time it asks for (${who})`, async () => {
+      const at = await asks(busy(10), scout);
+      for (const [i, ms] of at.entries())
+        assert.ok(i === 0 || ms === at[i - 1] || ms - (at[i - 1] ?? 0) >= 10_000, at.join());
+    });
+  }
+});
+
+describe('a watch that breaks as soon as it stands', () => {
+  const added = { metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '10' } };
+  async function* breaking(): AsyncGenerator<WatchEvent<KubeObject>, void, undefined> {
+    yield await Promise.resolve({ type: 'ADDED', object: added } as const);
+    throw new KubeletError('unavailable', 'watch things: a line is broken');
+  }
+  for (const scout of [true, false])
+    it(`is not opened without end (${scout ? 'the scout' : 'another watch'})`, async () => {
+      const at = await asks(breaking, scout);
+      assert.ok(at.length <= (scout ? 250 : 100), `${at.length} requests`);
+      assert.ok((at[1] ?? Infinity) <= 100, 'the first time it comes back at once');
+    });
 });

@@ -63,6 +63,8 @@ const INITIAL_SILENCE_MS = 10_000;
 const SHORT_WATCH_MS = 1000;
 const MAX_SHORT_PAUSE_MS = 5000;
 const FAILURES_BEFORE_LIST = 3;
+/** As often in a row a scout comes back at once to a server whose watches break as soon as they stand. */
+const QUICK_RETURNS = 10;
 
 export class Reflector<T extends KubeObject> implements Runnable {
   readonly name: string;
@@ -80,6 +82,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #connected = false;
   #streamingList = true;
   #failures = 0;
+  /** That broke before they had lasted. */
+  #shortWatches = 0;
   /** When a list was last read without a pause before it. */
   #relistedMs = -Infinity;
   #lastError: unknown;
@@ -288,7 +292,10 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #pauseAfter(failure: unknown, lastedMs: number, stood: boolean): number {
     const { clock, log } = this.#deps;
     const now = clock.monotonic();
-    if (stood && lastedMs >= SHORT_WATCH_MS) this.#backoff.succeeded();
+    if (stood && lastedMs >= SHORT_WATCH_MS) {
+      this.#backoff.succeeded();
+      this.#shortWatches = 0;
+    }
     if (failure === undefined) {
       // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
       if (lastedMs >= SHORT_WATCH_MS) return 0;
@@ -300,8 +307,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
     if (isUnreachable(failure) || isFault(failure, 'cancelled')) {
       const pauseMs = this.#backoff.failed(now);
       if (this.#o.scout !== true) return this.#jittered(pauseMs);
-      // A watch that stood and broke shows nothing about the next one.
-      return retryInMs(failure) ?? this.#jittered(stood ? BACKOFF.baseMs : pauseMs);
+      return retryInMs(failure) ?? this.#jittered(stood ? this.#pauseAfterBreak(pauseMs) : pauseMs);
     }
     this.#failures++;
     if (isGone(failure) || isTooLargeVersion(failure)) {
@@ -311,7 +317,14 @@ export class Reflector<T extends KubeObject> implements Runnable {
       return this.#jittered(this.#o.scout === true ? Math.min(pauseMs, MAX_SHORT_PAUSE_MS) : pauseMs);
     }
     if (this.#failures >= FAILURES_BEFORE_LIST) this.#version = '';
-    return retryAfterMs(failure) ?? this.#jittered(this.#backoff.failed(now));
+    // `Retry-After: 0` is no invitation to a loop, and a day is longer than a node can go without its pods.
+    const askedMs = Math.min(retryAfterMs(failure) ?? 0, BACKOFF.maxMs);
+    return Math.max(askedMs, this.#jittered(this.#backoff.failed(now)));
+  }
+
+  /** A watch that stood and broke shows nothing about the next one, unless that happens again and again. */
+  #pauseAfterBreak(pauseMs: number): number {
+    return ++this.#shortWatches <= QUICK_RETURNS ? BACKOFF.baseMs : Math.min(pauseMs, MAX_SHORT_PAUSE_MS);
   }
 
   /** A list that is needed is read at once, but not again and again: after it, a server that lags refuses the watch. */

@@ -56,6 +56,15 @@ describe('TokenManager', () => {
     assert.equal((await t.tokens.get({ ...ask, audiences: ['x'] }, signal)).token, 't2');
   });
 
+  it('asks for one account and no other of its name, and keeps their tokens apart', async () => {
+    const t = open();
+    const of = async (uid: string): Promise<string> =>
+      (await t.tokens.get({ ...ask, serviceAccountUid: uid }, signal)).token;
+    assert.deepEqual([await of('one'), await of('two'), await of('one')], ['t1', 't2', 't1']);
+    const bodies = t.client.calls.map(({ body }) => (body as { metadata?: unknown }).metadata);
+    assert.deepEqual(bodies, [{ uid: 'one' }, { uid: 'two' }]);
+  });
+
   it('refreshes with a fifth left, keeps the old one while the server is away, fails after its end', async () => {
     const t = open();
     const first = await t.tokens.get({ ...ask, expirationSeconds: 3600 }, signal);

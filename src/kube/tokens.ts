@@ -18,6 +18,8 @@ export type TokenDeps = { client: TokenClient; clock: Clock; log: Logger; issued
 export type TokenAsk = {
   readonly namespace: string;
   readonly serviceAccount: string;
+  /** For no other account of that name: it may have been made anew since somebody looked. */
+  readonly serviceAccountUid?: string;
   readonly audiences: readonly string[];
   readonly expirationSeconds?: number;
   readonly pod?: { readonly name: string; readonly uid: string };
@@ -109,9 +111,11 @@ export class TokenManager implements Runnable {
 
   async #request(key: string, ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
     const expirationSeconds = ask.expirationSeconds ?? DEFAULT_SECONDS;
-    const body: Omit<TokenRequest, 'metadata'> = {
+    const uid = ask.serviceAccountUid ?? '';
+    const body: Omit<TokenRequest, 'metadata'> & { readonly metadata?: { readonly uid: string } } = {
       kind: 'TokenRequest',
       apiVersion: 'authentication.k8s.io/v1',
+      ...(uid === '' ? {} : { metadata: { uid } }),
       spec: {
         audiences: ask.audiences.length === 0 ? null : ask.audiences,
         expirationSeconds,
@@ -153,4 +157,12 @@ const notFetched = (err: unknown): KubeletError =>
   });
 
 const keyOf = (ask: TokenAsk): string =>
-  JSON.stringify([ask.namespace, ask.serviceAccount, ask.audiences, ask.expirationSeconds ?? null, ask.pod ?? null]);
+  JSON.stringify([
+    ask.namespace,
+    ask.serviceAccount,
+    ask.audiences,
+    ask.expirationSeconds ?? null,
+    ask.pod ?? null,
+    // Keys are on disk as well, where an account's id is no part of them.
+    ...(ask.serviceAccountUid === undefined ? [] : [ask.serviceAccountUid]),
+  ]);

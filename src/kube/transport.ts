@@ -28,7 +28,12 @@ export type HttpRequest = {
   readonly lane?: Lane;
 };
 
-export type TransportDeps = { clock: Clock; credentials: Credentials };
+export type TransportDeps = {
+  clock: Clock;
+  credentials: Credentials;
+  /** Asked for every connection; the `ca` of the access otherwise. */
+  authority?: { current(): Promise<string | undefined> };
+};
 export type TransportOptions = { userAgent: string; connectTimeoutMs?: number; env?: Environment };
 
 type Pool = {
@@ -148,11 +153,18 @@ export class Transport {
   }
 
   #dial(pool: Pool, lane: Lane, protocols: readonly string[], signal: AbortSignal): Promise<Http2Connection | Socket> {
-    const { clock } = this.#deps;
+    const { clock, authority } = this.#deps;
     const proxy = proxyFor(this.#base, this.#access.proxyUrl, this.#o.env ?? process.env);
     const timeoutMs = this.#o.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-    const options = { server: this.#base, access: this.#access, proxy, tls: pool.tls, protocols, timeoutMs };
+    const { insecure, tlsServerName } = this.#access;
     const open = async (): Promise<Http2Connection | Socket> => {
+      const ca = authority === undefined ? this.#access.ca : await authority.current();
+      const access = {
+        insecure,
+        ...(ca === undefined ? {} : { ca }),
+        ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      };
+      const options = { server: this.#base, access, proxy, tls: pool.tls, protocols, timeoutMs };
       const { socket, protocol } = await dial(clock, options, signal);
       if (protocol !== 'h2') return socket;
       return await Http2Connection.open(clock, socket, this.#base.host, { timeoutMs }, signal);

@@ -72,6 +72,31 @@ describe('a file that follows a value', () => {
     assert.deepEqual(written, [1, 2]);
   });
 
+  it('loses no change, whatever moment of the end of a rest it comes at', async () => {
+    for (let moment = 0; moment < 12; moment++) {
+      const path = join(root, `moment-${moment}`);
+      const due: (() => void)[] = [];
+      const timers = (_ms: number, fn: () => void) => {
+        due.push(fn);
+        return { cancel: () => undefined };
+      };
+      const clock = Object.assign(new ManualClock(), { after: timers });
+      let value = 1;
+      const file = new LatestFile({ clock, log: silentLogger }, { path, content: () => String(value) });
+      file.changed();
+      for (let tries = 0; due.length === 0; tries++) {
+        assert.ok(tries < 500, 'the write does not end');
+        await sleep(10);
+      }
+      due.shift()?.();
+      for (let i = 0; i < moment; i++) await Promise.resolve();
+      value = 2;
+      file.changed();
+      await file.flush();
+      assert.equal(readFileSync(path, 'utf8'), '2', `moment ${moment}`);
+    }
+  });
+
   it('tells of a write that fails once, and tries again until it succeeds', async () => {
     const folder = join(root, 'missing');
     const { clock, errors, written, file, change } = setup(join(folder, 'file'));

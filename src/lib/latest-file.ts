@@ -47,7 +47,11 @@ export class LatestFile {
 
   changed(): void {
     this.#dirty = true;
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+      // A change that came between the last look and here.
+      if (this.#dirty) this.changed();
+    });
   }
 
   /** Resolves when everything changed so far is on disk, or one more write of it has failed. */

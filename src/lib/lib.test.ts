@@ -9,6 +9,7 @@ import { writeFileAtomic } from './atomic-file.ts';
 import { systemClock, WallStamps } from './clock.ts';
 import { grpcTimeout } from './grpc/call-headers.ts';
 import { ManualClock } from './manual-clock.ts';
+import { Registry } from './metrics.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'lib-'));
@@ -112,4 +113,13 @@ describe('abortable', () => {
       process.off('unhandledRejection', listen);
     }
   });
+});
+
+it('bounds of buckets are written as Go does', () => {
+  const registry = new Registry();
+  registry.histogram('h', 'help', [], [0, 0.00001, 0.0001, 0.5, 60, 604_800, 1_000_000, 2_592_000, 16_777_216, 1e12]);
+  assert.deepEqual(
+    [...registry.render().matchAll(/le="([^"]+)"/g)].map(([, bound]) => bound),
+    ['0', '1e-05', '0.0001', '0.5', '60', '604800', '1e+06', '2.592e+06', '1.6777216e+07', '1e+12', '+Inf'],
+  );
 });

@@ -48,6 +48,11 @@ export class Registry {
     });
   }
 
+  /** Every family that is registered here, whether or not it has a sample. */
+  heads(): Iterable<Pick<Family, 'name' | 'help'>> {
+    return this.#families.values();
+  }
+
   /** Families without a sample are left out, as upstream does. */
   render(): string {
     let text = '';
@@ -83,6 +88,13 @@ export function formatNumber(value: number): string {
   if (value === -Infinity) return '-Inf';
   if (Number.isNaN(value)) return 'NaN';
   return Math.abs(value) >= 1e21 ? value.toExponential() : String(value);
+}
+
+/** The bound of a bucket is part of a series' name: it is written as Go does, `1.048576e+06`. */
+function formatBound(bound: number): string {
+  const size = Math.abs(bound);
+  if (size === 0 || (size >= 1e-4 && size < 1e6)) return formatNumber(bound);
+  return bound.toExponential().replace(/(?<=e[+-])(?=\d$)/, '0');
 }
 
 const seriesKey = (labelNames: readonly string[], labels: Labels): string =>
@@ -156,8 +168,12 @@ export class Gauge extends Scalar {
 
 export const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export const exponentialBuckets = (start: number, factor: number, count: number): number[] =>
-  Array.from({ length: count }, (_, i) => start * factor ** i);
+/** Each bound is made from the one before, as upstream's are: they are part of the names of series, to the last digit. */
+export function exponentialBuckets(start: number, factor: number, count: number): number[] {
+  const bounds: number[] = [];
+  for (let bound = start; bounds.length < count; bound *= factor) bounds.push(bound);
+  return bounds;
+}
 
 type HistogramSeries = { labels: Labels; counts: Float64Array; sum: number; count: number };
 
@@ -185,6 +201,11 @@ export class Histogram implements Family {
     if (i >= 0) entry.counts[i] = (entry.counts[i] ?? 0) + 1;
   }
 
+  /** A series is there from now on, also if nothing is ever observed. */
+  show(labels: Labels): void {
+    this.#seriesOf(labels);
+  }
+
   remove(labels: Labels): void {
     this.#series.delete(seriesKey(this.#labelNames, labels));
   }
@@ -194,7 +215,7 @@ export class Histogram implements Family {
       let cumulative = 0;
       for (const [i, bound] of this.#buckets.entries()) {
         cumulative += counts[i] ?? 0;
-        yield sample(`${this.name}_bucket`, { ...labels, le: formatNumber(bound) }, cumulative);
+        yield sample(`${this.name}_bucket`, { ...labels, le: formatBound(bound) }, cumulative);
       }
       yield sample(`${this.name}_bucket`, { ...labels, le: '+Inf' }, count);
       yield sample(`${this.name}_sum`, labels, sum);

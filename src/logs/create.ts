@@ -3,6 +3,7 @@ import type { Environment } from '../config/environment.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { quantity, toNumber } from '../core/quantity.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
+import { QueueMetrics } from './queue-metrics.ts';
 import { LogRotation } from './rotation.ts';
 import { runningLogs } from './running-logs.ts';
 
@@ -12,13 +13,14 @@ export type LogRotationParts = {
 };
 
 export const createLogRotation = (
-  { clock, config, log, updates }: Environment,
+  { clock, config, log, registry, updates }: Environment,
   { runtime, observed }: LogRotationParts,
 ): LogRotation =>
   new LogRotation(
     {
       clock,
       log: log.child({ component: 'log-rotation' }),
+      queue: new QueueMetrics(clock, registry),
       runningLogs: () => runningLogs(observed.all()),
       reopen: async (containerId, signal) => void (await runtime.reopenContainerLog({ containerId }, signal)),
     },

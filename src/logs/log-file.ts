@@ -60,20 +60,16 @@ export class LogFile {
     return this.#splitter.remainder();
   }
 
-  /** Where the last `count` lines begin, or the last `maxBytes` if that is later. */
+  /** Where the last `count` lines begin, or the last `maxBytes` if that is later. A line without its newline is not yet one. */
   async tailStart(count: number, maxBytes = Infinity): Promise<number> {
     const size = await this.size();
-    if (count <= 0) return size;
     let left = count;
     const floor = Math.max(0, size - maxBytes);
     const block = Buffer.allocUnsafe(TAIL_BLOCK_BYTES);
     for (let end = size; end > floor;) {
       const start = Math.max(floor, end - TAIL_BLOCK_BYTES);
       const { bytesRead } = await this.#handle.read(block, 0, end - start, start);
-      for (let i = bytesRead - 1; i >= 0; i--) {
-        // The newline that ends the file ends the last line; it does not begin one.
-        if (block[i] === NEWLINE && start + i !== size - 1 && --left === 0) return start + i + 1;
-      }
+      for (let i = bytesRead - 1; i >= 0; i--) if (block[i] === NEWLINE && left-- === 0) return start + i + 1;
       end = start;
     }
     return floor;

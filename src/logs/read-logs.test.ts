@@ -75,7 +75,10 @@ describe('reading', () => {
     ['the last two', THREE, { tailLines: 2 }, 'two\nthree\n'],
     ['the last none', THREE, { tailLines: 0 }, ''],
     ['more than there is', THREE, { tailLines: 9 }, 'one\ntwo\nthree\n'],
-    ['a last line without an end', `${THREE}${cri(4, 'four').trimEnd()}`, { tailLines: 2 }, 'three\nfour'],
+    ['a last line without an end', `${THREE}${cri(4, 'four').trimEnd()}`, {}, 'one\ntwo\nthree\nfour'],
+    ['a tail does not count it', `${THREE}${cri(4, 'four').trimEnd()}`, { tailLines: 2 }, 'two\nthree\n'],
+    ['but where lines are missing', `${THREE}${cri(4, 'four').trimEnd()}`, { tailLines: 4 }, 'one\ntwo\nthree\nfour'],
+    ['no line, and it is there', `${THREE}${cri(4, 'four').trimEnd()}`, { tailLines: 0 }, ''],
     ['limit', THREE, { limitBytes: 6 }, 'one\ntw'],
     ['limit with stamps', THREE, { limitBytes: 33, timestamps: true }, '2026-11-15T03:13:01.500000000Z on'],
     ['since', THREE, { sinceNanos: nanosOf(at(2)) }, 'two\nthree\n'],
@@ -100,6 +103,18 @@ describe('reading', () => {
     const parts: Buffer[] = [];
     for await (const chunk of readLogs(path, { clock: systemClock }, () => false, never)) parts.push(chunk);
     assert.deepEqual(Buffer.concat(parts), Buffer.from([0xff, 0x00, 0xfe, 0x0a]));
+  });
+
+  it('a tail has no more lines than asked for while the log grows', async () => {
+    const path = file(THREE);
+    let writing = true;
+    const write = (): void => {
+      appendFileSync(path, cri(4, 'more'));
+      if (writing) setImmediate(write);
+    };
+    write();
+    for (let i = 0; i < 200; i++) assert.match(await all(path, { tailLines: 1 }), /^[a-z]+\n$/);
+    writing = false;
   });
 
   it('finds the tail of a large file in many blocks', async () => {

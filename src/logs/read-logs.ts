@@ -73,6 +73,8 @@ class Session {
   #watcher: DirectoryWatch | undefined;
   #askedAt = -Infinity;
   #before = '';
+  /** Of a tail that is not followed: what is written while it is read is no part of it. */
+  #linesLeft = Infinity;
 
   constructor(path: string, file: LogFile, options: LogOptions, isRunning: IsRunning, signal: AbortSignal) {
     this.#path = path;
@@ -92,22 +94,27 @@ class Session {
   async *read(): AsyncGenerator<Buffer, void, undefined> {
     if (this.#options.limitBytes !== undefined && this.#options.limitBytes <= 0) return;
     const tail = this.#options.tailLines;
-    if (tail !== undefined && tail >= 0) this.#file.seek(await this.#file.tailStart(tail, this.#options.tailBytes));
+    if (tail !== undefined && tail >= 0) {
+      this.#file.seek(await this.#file.tailStart(tail, this.#options.tailBytes));
+      if (this.#options.follow !== true) this.#linesLeft = tail;
+    }
     if (this.#options.follow === true) yield* this.#follow();
     else yield* this.#drain(await this.#file.size(), true);
   }
 
   /** What the file has now. `last`: also a line that has no end yet. */
   async *#drain(end: number, last: boolean): AsyncGenerator<Buffer, void, undefined> {
-    for (;;) {
+    while (!this.#rendering.full && this.#linesLeft > 0) {
       this.#signal.throwIfAborted();
       const lines = await this.#file.lines(end);
-      if (lines.length === 0) break;
-      yield* this.#rendered(lines);
-      if (this.#rendering.full) return;
+      if (lines.length === 0) {
+        const rest = last ? this.#file.remainder() : undefined;
+        if (rest !== undefined) yield* this.#rendered([rest]);
+        return;
+      }
+      yield* this.#rendered(lines.slice(0, this.#linesLeft));
+      this.#linesLeft -= lines.length;
     }
-    const rest = last ? this.#file.remainder() : undefined;
-    if (rest !== undefined) yield* this.#rendered([rest]);
   }
 
   *#rendered(lines: readonly Buffer[]): Generator<Buffer, void, undefined> {

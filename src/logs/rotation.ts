@@ -11,6 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { LogDir } from './log-dir.ts';
+import type { QueueMetrics } from './queue-metrics.ts';
 import { COMPRESSED, TEMPORARY } from './rotated-files.ts';
 import { nextLookMs, planRotated, rotatedName } from './rotation-plan.ts';
 
@@ -21,6 +22,7 @@ export type LogRotationDeps = {
   readonly log: Logger;
   /** Logs of the containers that run now. */
   readonly runningLogs: (signal: AbortSignal) => readonly RunningLog[] | Promise<readonly RunningLog[]>;
+  readonly queue?: Pick<QueueMetrics, 'item'>;
   /** Has the runtime open its log file anew. */
   readonly reopen: (id: ContainerId, signal: AbortSignal) => Promise<void>;
 };
@@ -74,19 +76,23 @@ export class LogRotation implements Runnable {
   async pass(signal: AbortSignal): Promise<void> {
     const growth = new Map<string, Growth>();
     const logs = await this.#deps.runningLogs(signal);
+    const take = (work: () => Promise<void>): Promise<void> => this.#workers.run(signal, work);
     await Promise.all(
-      logs.map((entry) =>
-        this.#workers.run(signal, async () => {
-          try {
-            await this.#check(entry, growth, signal);
-          } catch (err) {
-            if (!signal.aborted)
-              this.#deps.log.error('container log not rotated', { containerId: entry.id, path: entry.logPath, err });
-          }
-        }),
-      ),
+      logs.map((entry) => {
+        const look = (): Promise<void> => this.#look(entry, growth, signal);
+        return this.#deps.queue?.item(take, look) ?? take(look);
+      }),
     );
     this.#growth = growth;
+  }
+
+  async #look(entry: RunningLog, growth: Map<string, Growth>, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#check(entry, growth, signal);
+    } catch (err) {
+      if (!signal.aborted)
+        this.#deps.log.error('container log not rotated', { containerId: entry.id, path: entry.logPath, err });
+    }
   }
 
   async #check({ id, logPath }: RunningLog, growth: Map<string, Growth>, signal: AbortSignal): Promise<void> {

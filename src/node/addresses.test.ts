@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { defaultDevice4, defaultDevice6, nodeAddresses, parseNodeIps, type HostNetwork } from './addresses.ts';
+import {
+  defaultAddress,
+  defaultDevices4,
+  defaultDevices6,
+  nodeAddresses,
+  parseNodeIps,
+  type HostNetwork,
+} from './addresses.ts';
 
 const network: HostNetwork = {
   local: ['127.0.0.1', '10.0.0.5', 'fd00::5', 'fe80::1', '10.0.0.6'],
@@ -46,6 +53,7 @@ describe('nodeAddresses', () => {
     assert.throws(() => show(['10.7.7.7']), {
       message: `failed to validate nodeIP: node IP: "10.7.7.7" not found in the host's network interfaces`,
     });
+    assert.throws(() => show(['10.0.0.5', 'fd00::9']), /failed to validate secondaryNodeIP: node IP: "fd00::9"/);
     for (const ip of ['127.0.0.1', 'fe80::1', '224.0.0.1'])
       assert.throws(() => show([ip]), /failed to validate nodeIP/);
   });
@@ -79,18 +87,38 @@ describe('parseNodeIps', () => {
 
 describe('default routes', () => {
   it('are none in empty tables', () => {
-    assert.equal(defaultDevice4(''), undefined);
-    assert.equal(defaultDevice6(''), undefined);
+    assert.deepEqual(defaultDevices4(''), []);
+    assert.deepEqual(defaultDevices6(''), []);
   });
 
   it('reads the kernel’s tables', () => {
     const v4 =
       'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n' +
-      'cni0\t0000590A\t00000000\t0001\t0\t0\t0\t0000FFFF\neth0\t00000000\t0100590A\t0003\t0\t0\t0\t00000000\n';
-    assert.equal(defaultDevice4(v4), 'eth0');
+      'cni0\t0000590A\t00000000\t0001\t0\t0\t0\t0000FFFF\neth0\t00000000\t0100590A\t0003\t0\t0\t0\t00000000\n' +
+      'tun0\t00000000\t0100590A\t0003\t0\t0\t0\t00000080\n';
+    assert.deepEqual(defaultDevices4(v4), ['eth0', 'tun0']);
     const zero = '0'.repeat(32);
-    const v6 = `${zero} 00 ${zero} 00 ${zero} ffffffff 1 0 200200 lo\n${zero} 00 ${zero} 00 fe80 1 1 0 3 eth1\n`;
-    assert.equal(defaultDevice6(v6), 'eth1');
-    assert.equal(defaultDevice6(''), undefined);
+    const v6 = `${zero} 00 ${zero} 00 ${zero} ffffffff 1 0 200200 lo\n${zero} 00 ${zero} 00 ${zero} 1 1 0 3 wg0\n${zero} 00 ${zero} 00 fe80 1 1 0 3 eth1\n`;
+    assert.deepEqual(defaultDevices6(v6), ['eth1'], 'those with a gateway');
   });
+
+  const eth = { device: 'eth0', address: '10.0.0.5' };
+  const far = { device: 'eth1', address: '10.0.1.5' };
+  const plain = { device: 'lo', address: '127.0.0.1' };
+  const own = { device: 'lo', address: '192.0.2.7' };
+  const linkLocal = { device: 'eth0', address: '169.254.3.3' };
+  const found: readonly [string, readonly string[], readonly (typeof eth)[], string | undefined][] = [
+    ['the device with the route', ['eth0'], [plain, own, far, eth], '10.0.0.5'],
+    ['the next device when the first has none', ['eth0', 'eth1'], [plain, linkLocal, far], '10.0.1.5'],
+    [
+      'the loopback device when the others have link-local addresses only',
+      ['eth0'],
+      [plain, own, linkLocal],
+      '192.0.2.7',
+    ],
+    ['nowhere without a default route', [], [plain, own, eth], undefined],
+    ['nowhere when nothing is usable', ['eth0'], [plain, linkLocal], undefined],
+  ];
+  for (const [name, devices, interfaces, address] of found)
+    it(`the address is on ${name}`, () => assert.equal(defaultAddress(devices, interfaces, 4), address));
 });

@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import type { NodeAddress } from '../core/node.ts';
-import { interfaceAddresses } from '../host/interface-addresses.ts';
+import { interfaceAddresses, type InterfaceAddress } from '../host/interface-addresses.ts';
 import { kernelFiles } from '../host/kernel-files.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -66,9 +66,10 @@ export function nodeAddresses(
     if (existing.length > 0) return existing;
     if (nodeIps.length === 0) return [named];
   }
-  for (const ip of nodeIps.filter((ip) => !isUnspecified(ip))) {
-    const why = whyNotNodeIp(ip, network.local);
-    if (why !== undefined) throw new KubeletError('invalid', `failed to validate nodeIP: ${why}`);
+  for (const [i, ip] of nodeIps.entries()) {
+    const why = isUnspecified(ip) ? undefined : whyNotNodeIp(ip, network.local);
+    const which = i === 0 ? 'nodeIP' : 'secondaryNodeIP';
+    if (why !== undefined) throw new KubeletError('invalid', `failed to validate ${which}: ${why}`);
   }
   const ips = nodeIps.length === 2 ? nodeIps : [primaryIp(hostname, nodeIps[0], network)];
   return [...ips.map((address) => ({ type: 'InternalIP', address })), named];
@@ -138,39 +139,53 @@ const resolveName = (nodeName: string): Promise<readonly string[]> =>
 
 async function hostNetwork(resolved: readonly string[]): Promise<HostNetwork> {
   const interfaces = interfaceAddresses();
-  const local = interfaces.map(({ address }) => address);
-  const addressOf = (device: string | undefined, family: Family): string | undefined =>
-    interfaces
-      .filter((entry) => entry.device === device)
-      .map(({ address }) => address)
-      .find((ip) => familyOf(ip) === family && whyNotNodeIp(ip, local) === undefined);
-  const v4 = addressOf(defaultDevice4(await kernelFiles.text('/proc/net/route').catch(() => '')), 4);
-  const v6 = addressOf(defaultDevice6(await kernelFiles.text('/proc/net/ipv6_route').catch(() => '')), 6);
+  const devices4 = defaultDevices4(await kernelFiles.text('/proc/net/route').catch(() => ''));
+  const devices6 = defaultDevices6(await kernelFiles.text('/proc/net/ipv6_route').catch(() => ''));
+  const v4 = defaultAddress(devices4, interfaces, 4);
+  const v6 = defaultAddress(devices6, interfaces, 6);
   return {
-    local,
+    local: interfaces.map(({ address }) => address),
     resolved,
     defaultRoute: { ...(v4 === undefined ? {} : { 4: v4 }), ...(v6 === undefined ? {} : { 6: v6 }) },
   };
 }
 
-/** Device of the default route in /proc/net/route. */
-export function defaultDevice4(table: string): string | undefined {
-  for (const row of table.split('\n').slice(1)) {
-    const [device, destination, , , , , , mask] = row.trim().split(/\s+/);
-    if (destination === '00000000' && mask === '00000000') return device;
+/**
+ * The first usable address on the devices with a default route. Where these have none, as with routes over link-local
+ * neighbours (RFC 5549), the node's address is on the loopback device.
+ */
+export function defaultAddress(
+  devices: readonly string[],
+  interfaces: readonly InterfaceAddress[],
+  family: Family,
+): string | undefined {
+  const local = interfaces.map(({ address }) => address);
+  const isUsable = (ip: string): boolean => familyOf(ip) === family && whyNotNodeIp(ip, local) === undefined;
+  for (const device of devices.flatMap((one) => [one, 'lo'])) {
+    const found = interfaces.find((entry) => entry.device === device && isUsable(entry.address));
+    if (found !== undefined) return found.address;
   }
   return undefined;
 }
 
-/** Device of the default route in /proc/net/ipv6_route. */
-export function defaultDevice6(table: string): string | undefined {
-  for (const row of table.split('\n')) {
-    const columns = row.trim().split(/\s+/);
-    const device = columns[9];
-    if (columns[0] === '0'.repeat(32) && columns[1] === '00' && device !== undefined && device !== 'lo') return device;
-  }
-  return undefined;
-}
+/** Devices of the routes to 0.0.0.0 in /proc/net/route, in the kernel's order. */
+export const defaultDevices4 = (table: string): readonly string[] =>
+  table
+    .split('\n')
+    .slice(1)
+    .flatMap((row) => {
+      const [device = '', destination] = row.trim().split(/\s+/);
+      return destination === '00000000' ? [device] : [];
+    });
+
+const ZERO6 = '0'.repeat(32);
+
+/** Devices of the routes to :: through a gateway in /proc/net/ipv6_route, in the kernel's order. */
+export const defaultDevices6 = (table: string): readonly string[] =>
+  table.split('\n').flatMap((row) => {
+    const [destination, , , , gateway, , , , , device = ''] = row.trim().split(/\s+/);
+    return destination === ZERO6 && gateway !== ZERO6 && device !== '' ? [device] : [];
+  });
 
 /** The addresses, or none to be told when they cannot be found out: a node keeps the ones it had. */
 export function addressesOrNone(

@@ -123,7 +123,7 @@ async function factsOf(
 }
 
 async function statusOf(
-  { clock, config, log: whole, registry }: Environment,
+  { clock, config, gates, log: whole, registry }: Environment,
   { api, devicesForgotten, events, onNode, podCidr }: NodeReportingDeps,
   made: { readonly options: NodeOptions; readonly known: KnownNode; readonly facts: NodeFactsReader },
 ): Promise<NodeStatusReporter> {
@@ -135,7 +135,11 @@ async function statusOf(
   });
   const facts = (signal: AbortSignal): ReturnType<NodeFactsReader['read']> => made.facts.read(signal);
   const shared = { known, facts, events, clock, log };
-  const registration = new NodeRegistration({ ...shared, client: startup.timed(api.main), devicesForgotten }, options);
+  const getOnExistsOnly = gates.enabled('KubeletRegistrationGetOnExistsOnly');
+  const registration = new NodeRegistration(
+    { ...shared, client: startup.timed(api.main), devicesForgotten, getOnExistsOnly },
+    options,
+  );
   return new NodeStatusReporter(
     {
       ...shared,

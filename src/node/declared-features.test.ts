@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { declaredFeatures } from './declared-features.ts';
 
+const OWN = 'NodeDeclaredFeatures';
 const USERNS = 'UserNamespacesHostNetworkSupport';
 
 const rows: readonly [string, readonly string[], readonly string[], boolean?][] = [
@@ -36,8 +37,14 @@ describe('features that the node declares', () => {
   for (const [name, on, expected, userNamespacesHostNetwork = false] of rows)
     it(name, () =>
       assert.deepEqual(
-        declaredFeatures({ enabled: (gate) => on.includes(gate) }, { userNamespacesHostNetwork }),
+        declaredFeatures({ enabled: (gate) => gate === OWN || on.includes(gate) }, { userNamespacesHostNetwork }),
         expected,
       ),
     );
+
+  it('none at all without the gate for it', () =>
+    assert.equal(
+      declaredFeatures({ enabled: (gate) => gate !== OWN }, { userNamespacesHostNetwork: true }),
+      undefined,
+    ));
 });

@@ -11,10 +11,13 @@ const USERNS_ON_HOST_NETWORK = 'UserNamespacesHostNetworkSupport';
 
 export type RuntimeFeatures = { readonly userNamespacesHostNetwork: boolean };
 
-export const declaredFeatures = (
+/** Undefined with the gate `NodeDeclaredFeatures` off: then nothing is declared, and nothing asked for. */
+export function declaredFeatures(
   gates: { enabled(name: string): boolean },
   runtime: RuntimeFeatures,
-): readonly string[] =>
-  [...DECLARABLE, ...(runtime.userNamespacesHostNetwork ? [USERNS_ON_HOST_NETWORK] : [])]
+): readonly string[] | undefined {
+  if (!gates.enabled('NodeDeclaredFeatures')) return undefined;
+  return [...DECLARABLE, ...(runtime.userNamespacesHostNetwork ? [USERNS_ON_HOST_NETWORK] : [])]
     .filter((name) => gates.enabled(name))
     .sort();
+}

@@ -39,7 +39,7 @@ export type NodeFactsOptions = {
   readonly host: HostFacts;
   readonly addresses: AddressOptions;
   readonly runtime: Pick<RuntimeFacts, 'name'>;
-  readonly declaredFeatures: (runtime: RuntimeFeatures) => readonly string[];
+  readonly declaredFeatures: (runtime: RuntimeFeatures) => readonly string[] | undefined;
 };
 
 export class NodeFactsReader {
@@ -63,6 +63,7 @@ export class NodeFactsReader {
     const network = await this.#deps.network(signal);
     const { runtimeVersion, osImage } = this.#deps.software.latest(signal);
     const state = health.state();
+    const declared = declaredFeatures(state.features);
     this.#latest = {
       host: { ...host, osImage },
       capacity: resources.capacityList(),
@@ -78,7 +79,7 @@ export class NodeFactsReader {
       pressure: pressureOf(pressures()),
       notReady: notReadyReasons(state, this.#deps.csi.ready, this.#deps.shuttingDown()),
       volumesInUse: volumesInUse(),
-      declaredFeatures: declaredFeatures(state.features),
+      ...(declared === undefined ? {} : { declaredFeatures: declared }),
     };
     return this.#latest;
   }

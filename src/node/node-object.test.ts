@@ -8,6 +8,7 @@ import {
   prepared,
   reconciledNode,
   statusChanged,
+  wrongMachineLabels,
   type NodeFacts,
 } from './node-object.ts';
 import { NODE_OPTIONS } from './node-options.fixture.ts';
@@ -113,6 +114,20 @@ describe('initialNode', () => {
   });
 });
 
+describe('features that a node declares', () => {
+  const before = { declaredFeatures: ['Old'] };
+  for (const [name, declaredFeatures, shown] of [
+    ['replace those of before', ['New'], ['New']],
+    ['stay as they were without the gate', undefined, ['Old']],
+    ['stay as they were when there are none', [], ['Old']],
+  ] as const)
+    it(name, () => {
+      const { declaredFeatures: _, ...rest } = facts;
+      const now = { ...rest, ...(declaredFeatures === undefined ? {} : { declaredFeatures }) };
+      assert.deepEqual(nodeStatus(before, options, now, at).status.declaredFeatures, shown);
+    });
+});
+
 describe('nodeStatus', () => {
   const { node } = initialNode(options, facts, at);
   const first = node.status ?? {};
@@ -135,6 +150,29 @@ describe('nodeStatus', () => {
     assert.equal(status.capacity['example.com/card'], '0');
     assert.equal(status.allocatable['example.com/card'], '0');
     assert.equal(status.capacity['hugepages-1Gi'], undefined);
+  });
+
+  it('keeps what others say of resources below kubernetes.io', () => {
+    const { status } = nodeStatus(
+      {
+        ...first,
+        capacity: { ...first.capacity, 'kubernetes.io/batch-cpu': '4000', memory: '1' },
+        allocatable: {
+          ...first.allocatable,
+          'kubernetes.io/batch-cpu': '3000',
+          'kubernetes.io/mid-cpu': '2',
+          'example.com/gone': '1',
+          'hugepages-1Gi': '1Gi',
+        },
+      },
+      options,
+      facts,
+      at,
+    );
+    const { capacity, allocatable } = facts;
+    assert.deepEqual(status.capacity, { ...capacity, 'kubernetes.io/batch-cpu': '4000' });
+    const ofOthers = { 'kubernetes.io/batch-cpu': '4000', 'kubernetes.io/mid-cpu': '2' };
+    assert.deepEqual(status.allocatable, { ...allocatable, ...ofOthers });
   });
 
   it('turns Ready with the recorded patch and tells about it once', () => {
@@ -350,4 +388,31 @@ describe('a Node that somebody made by hand', () => {
 it('facts that nobody read yet are a mistake of the caller', () => {
   assert.throws(() => prepared(undefined), /not known yet/);
   assert.equal(prepared(facts), facts);
+});
+
+describe('what others change on the node', () => {
+  const cloud = [
+    { type: 'InternalIP', address: '10.0.0.7' },
+    { type: 'ExternalIP', address: '192.0.2.7' },
+  ];
+  const addresses = (externalCloud: boolean, before: Node['status']): unknown =>
+    nodeStatus(before ?? {}, { ...options, externalCloud }, facts, at).status.addresses;
+
+  it('addresses that a cloud set while the facts were read stay', () => {
+    assert.deepEqual(addresses(true, { addresses: cloud }), cloud);
+    assert.deepEqual(addresses(true, { addresses: [] }), facts.addresses);
+    assert.deepEqual(addresses(true, {}), facts.addresses);
+    assert.deepEqual(addresses(false, { addresses: cloud }), facts.addresses);
+  });
+
+  for (const [name, labels, wrong] of [
+    ['no labels', undefined, { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' }],
+    ['right ones', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' }, {}],
+    ['one changed', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'x' }, { 'kubernetes.io/arch': 'arm64' }],
+    ['one removed', { 'kubernetes.io/arch': 'arm64', a: 'b' }, { 'kubernetes.io/os': 'linux' }],
+  ] as const)
+    it(`labels of the machine are set right: ${name}`, () => {
+      const metadata = { name: 'n1', ...(labels === undefined ? {} : { labels }) };
+      assert.deepEqual(wrongMachineLabels({ metadata }, 'arm64'), wrong);
+    });
 });

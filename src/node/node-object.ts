@@ -53,7 +53,8 @@ export type NodeFacts = {
   readonly notReady: readonly string[];
   /** Absent until the volume manager knows its state. */
   readonly volumesInUse?: readonly string[];
-  readonly declaredFeatures: readonly string[];
+  /** Absent with the gate off. */
+  readonly declaredFeatures?: readonly string[];
 };
 
 export type StatusReport = { readonly status: NodeStatus; readonly events: readonly string[] };
@@ -102,6 +103,12 @@ const defaultLabels = (options: NodeOptions, architecture: string): Record<strin
   'kubernetes.io/os': 'linux',
 });
 
+/** The labels by which images are chosen, as they must be where somebody changed or removed them. */
+export function wrongMachineLabels({ metadata }: Node, architecture: string): Record<string, string> {
+  const wanted = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': architecture };
+  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => metadata.labels?.[key] !== value));
+}
+
 /** Who attaches volumes is settled with registration: the controller must not go on where the kubelet began to. */
 function registeredAnnotations(options: NodeOptions, before: Readonly<Record<string, string>>): Record<string, string> {
   const { [ATTACH_DETACH]: _, ...others } = before;
@@ -132,12 +139,15 @@ export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: Node
   const handlers = runtime === undefined ? before.runtimeHandlers : handlerList(runtime.handlers);
   const policy = runtime?.supplementalGroupsPolicy;
   const features = policy === undefined ? before.features : { supplementalGroupsPolicy: policy };
-  const addresses = facts.addresses ?? before.addresses;
+  // The cloud's controller may have set them since the facts were read: its word counts.
+  const cloudAddresses = options.externalCloud && (before.addresses ?? []).length > 0;
+  const addresses = cloudAddresses ? before.addresses : (facts.addresses ?? before.addresses);
   const volumesInUse = facts.volumesInUse ?? before.volumesInUse;
+  const declared = facts.declaredFeatures ?? [];
   const status: NodeStatus = {
     ...before,
-    capacity: { ...opaque(before.capacity), ...facts.capacity },
-    allocatable: { ...opaque(before.capacity), ...facts.allocatable },
+    capacity: { ...ofOthers(before.capacity), ...facts.capacity },
+    allocatable: { ...leftToOthers(before.allocatable), ...ofOthers(before.capacity), ...facts.allocatable },
     conditions,
     ...(addresses === undefined ? {} : { addresses }),
     daemonEndpoints: { kubeletEndpoint: { Port: options.port } },
@@ -158,14 +168,21 @@ export function nodeStatus(before: NodeStatus, options: NodeOptions, facts: Node
     ...(volumesInUse === undefined ? {} : { volumesInUse }),
     ...(handlers === undefined ? {} : { runtimeHandlers: handlers }),
     ...(features === undefined ? {} : { features }),
-    declaredFeatures: [...facts.declaredFeatures].sort(),
+    ...(declared.length === 0 ? {} : { declaredFeatures: [...declared].sort() }),
   };
   return { status, events };
 }
 
-/** Extended resources that others put into the node's capacity are theirs to change, and allocatable as they are. */
-const opaque = (list: ResourceList = {}): ResourceList =>
-  Object.fromEntries(Object.entries(list).filter(([name]) => isExtendedResource(name)));
+/**
+ * What others put into the node's capacity is theirs to change, and allocatable as it is: resources of any domain, also
+ * below `kubernetes.io/`. Sizes of huge pages that are not ours any more are nobody's.
+ */
+const ofOthers = (list: ResourceList = {}): ResourceList =>
+  Object.fromEntries(Object.entries(list).filter(([name]) => !isHugepage(name)));
+
+/** Of what is allocatable without being in the capacity, extended resources go. */
+const leftToOthers = (list: ResourceList = {}): ResourceList =>
+  Object.fromEntries(Object.entries(ofOthers(list)).filter(([name]) => !isExtendedResource(name)));
 
 const imageList = (images: readonly ImageFact[], max: number): NonNullable<NodeStatus['images']> =>
   [...images]

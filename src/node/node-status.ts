@@ -15,6 +15,7 @@ import {
   nodeStatusPatch,
   reportedAnnotations,
   statusChanged,
+  wrongMachineLabels,
   type NodeFacts,
   type NodeOptions,
 } from './node-object.ts';
@@ -50,7 +51,6 @@ const FAST_FOR_MS = 120_000;
 const FIRST_CHECKS_MS = 2000;
 const JITTER = 0.04;
 const ATTEMPTS = 5;
-const OS_LABELS = ['kubernetes.io/os', 'kubernetes.io/arch', 'beta.kubernetes.io/os', 'beta.kubernetes.io/arch'];
 
 export class NodeStatusReporter implements Runnable {
   readonly name = 'node-status';
@@ -158,18 +158,19 @@ export class NodeStatusReporter implements Runnable {
     this.#tellBoot(before, facts);
     const cidrChanged = this.#takePodCidr(before);
     const { status, events } = nodeStatus(before.status ?? {}, this.#o, facts, clock.now());
+    const wrong = wrongMachineLabels(before, facts.host.architecture);
     const after: Node = {
       ...before,
       metadata: {
         ...before.metadata,
-        labels: { ...before.metadata.labels, ...missingOsLabels(before, facts) },
+        labels: { ...before.metadata.labels, ...wrong },
         annotations: reportedAnnotations(this.#o, before.metadata.annotations ?? {}),
       },
       status,
     };
     this.#tellConditions(before, events);
-    const labelsMissing = OS_LABELS.some((key) => before.metadata.labels?.[key] === undefined);
-    const changed = cidrChanged || labelsMissing || statusChanged(before.status ?? {}, status);
+    const relabelled = Object.keys(wrong).length > 0;
+    const changed = cidrChanged || relabelled || statusChanged(before.status ?? {}, status);
     const now = clock.monotonic();
     if (!changed && now - this.#reportedAt < this.#o.reportMs + this.#reportDelayMs) {
       this.#reported(before, facts);
@@ -231,13 +232,3 @@ export class NodeStatusReporter implements Runnable {
 
 const isShownReady = (node: Node | undefined): boolean =>
   node?.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
-
-const missingOsLabels = (node: Node, facts: NodeFacts): Record<string, string> => {
-  const wanted: Record<string, string> = {
-    'kubernetes.io/os': 'linux',
-    'kubernetes.io/arch': facts.host.architecture,
-    'beta.kubernetes.io/os': 'linux',
-    'beta.kubernetes.io/arch': facts.host.architecture,
-  };
-  return Object.fromEntries(Object.entries(wanted).filter(([key]) => node.metadata.labels?.[key] === undefined));
-};

@@ -30,6 +30,8 @@ export type RegistrationDeps = {
   log: Logger;
   /** The device plugins' checkpoint is missing: extended resources of an existing node are reported as none. */
   devicesForgotten?: () => boolean;
+  /** Gate `KubeletRegistrationGetOnExistsOnly`: who may not create a node does not ask whether there is one. */
+  getOnExistsOnly?: boolean;
 };
 
 export class NodeRegistration {
@@ -71,7 +73,8 @@ export class NodeRegistration {
     try {
       known.answered(await client.create(NODES, {}, node, signal));
     } catch (err) {
-      if (!isFault(err, 'exists') && !(isFault(err, 'denied') && err.detail['status'] === 403)) throw err;
+      const isForbidden = isFault(err, 'denied') && err.detail['status'] === 403;
+      if (!isFault(err, 'exists') && !(isForbidden && this.#deps.getOnExistsOnly !== true)) throw err;
       await this.#reconcile(node, signal);
     }
   }

@@ -204,30 +204,39 @@ type RelistMetrics = {
 
 function relistMetrics(registry: Registry): RelistMetrics {
   // Nothing is ever discarded here; the family is there because dashboards ask for it.
-  registry.counter('kubelet_pleg_discard_events', 'The number of discard events in PLEG.');
+  registry.counter('kubelet_pleg_discard_events', '[ALPHA] The number of discard events in PLEG.');
   const histogram = (name: string, help: string): Histogram => registry.histogram(name, help, [], DEFAULT_BUCKETS);
   return {
-    duration: histogram('kubelet_pleg_relist_duration_seconds', 'Duration in seconds for relisting pods in PLEG.'),
-    interval: histogram('kubelet_pleg_relist_interval_seconds', 'Interval in seconds between relisting in PLEG.'),
+    duration: histogram(
+      'kubelet_pleg_relist_duration_seconds',
+      '[ALPHA] Duration in seconds for relisting pods in PLEG.',
+    ),
+    interval: histogram(
+      'kubelet_pleg_relist_interval_seconds',
+      '[ALPHA] Interval in seconds between relisting in PLEG.',
+    ),
     podRelist: histogram(
       'kubelet_pleg_pod_relist_duration_seconds',
-      'Duration in seconds for re-reading a single pod in PLEG.',
+      '[ALPHA] Duration in seconds for relisting a single pod in PLEG.',
     ),
-    lastSeen: registry.gauge('kubelet_pleg_last_seen_seconds', 'Timestamp in seconds when PLEG was last seen active.'),
+    lastSeen: registry.gauge(
+      'kubelet_pleg_last_seen_seconds',
+      '[ALPHA] Timestamp in seconds when PLEG was last seen active.',
+    ),
   };
 }
 
 const eventMetrics = (registry: Registry) => ({
   errors: registry.counter(
     'kubelet_evented_pleg_connection_error_count',
-    'The number of errors encountered during the establishment of streaming connection with the CRI runtime.',
+    '[ALPHA] The number of errors encountered during the establishment of streaming connection with the CRI runtime.',
   ),
   successes: registry.counter(
     'kubelet_evented_pleg_connection_success_count',
-    'The number of times a streaming client was obtained to receive CRI Events.',
+    '[ALPHA] The number of times a streaming client was obtained to receive CRI Events.',
   ),
   latency: registry.histogram(
     'kubelet_evented_pleg_connection_latency_seconds',
-    'The latency of streaming connection with the CRI runtime, measured in seconds.',
+    '[ALPHA] The latency of streaming connection with the CRI runtime, measured in seconds.',
   ),
 });

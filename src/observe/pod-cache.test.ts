@@ -28,6 +28,8 @@ function setup() {
   const gates: (() => void)[] = [];
   const control = {
     gated: false,
+    /** Answers about containers are held, each with what was true when it was asked for. */
+    gatedStatus: false,
     fail: undefined as Error | undefined,
     failStatus: undefined as Error | undefined,
     lists: 0,
@@ -62,8 +64,10 @@ function setup() {
     containerStatus: async () => {
       control.statuses++;
       if (control.failStatus !== undefined) throw control.failStatus;
+      const then = container();
+      if (control.gatedStatus) await new Promise<void>((resolve) => gates.push(resolve));
       return {
-        status: { ...container(), metadata: { name: 'c', attempt: 0 }, createdAt: 1n, annotations: {}, mounts: [] },
+        status: { ...then, metadata: { name: 'c', attempt: 0 }, createdAt: 1n, annotations: {}, mounts: [] },
       };
     },
   } as unknown as CriRuntime;
@@ -125,6 +129,19 @@ describe('a pod that the caller has just stopped', () => {
     assert.deepEqual(quick, full);
   });
 
+  it('needs no further read when its containers were read before its sandbox stopped', async () => {
+    const t = setup();
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    await t.cache.refresh(UID, forever);
+    Object.assign(t.world, { container: ContainerState.CONTAINER_EXITED });
+    const early = await t.cache.refresh(UID, forever, 'containersStopped');
+    assert.deepEqual([early.sandboxes[0]?.ready, early.containers[0]?.state], [true, 'exited']);
+    Object.assign(t.world, { sandbox: 'notReady' });
+    const last = await t.cache.refresh(UID, forever, 'stopped');
+    assert.deepEqual([last.sandboxes[0]?.ready, last.containers[0]?.state], [false, 'exited']);
+    assert.deepEqual([t.control.lists, t.control.statuses], [1, 2]);
+  });
+
   const searched: readonly (readonly [string, (t: ReturnType<typeof setup>) => void])[] = [
     ['one of its containers still runs', (t) => void (t.world.container = ContainerState.CONTAINER_RUNNING)],
     ['one of its containers is gone', (t) => void (t.control.failStatus = new GrpcError(GrpcCode.NotFound, 'gone'))],
@@ -140,6 +157,26 @@ describe('a pod that the caller has just stopped', () => {
       await t.cache.refresh(UID, forever, 'stopped');
       assert.equal(t.control.lists, 2);
     });
+});
+
+describe('a pod that a list shows while it is being read', () => {
+  it('does not come back to life by an answer that is older than the list', async () => {
+    const t = setup();
+    const told: string[] = [];
+    t.cache.onChange((_uid, events) => told.push(...events.map((e) => e.type)));
+    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
+    t.control.failStatus = new GrpcError(GrpcCode.Internal, 'cannot be described');
+    await t.cache.relist(forever);
+    Object.assign(t.control, { failStatus: undefined, gatedStatus: true });
+    const read = t.cache.refresh(UID, forever);
+    await t.settle();
+    t.world.container = ContainerState.CONTAINER_EXITED;
+    await t.cache.relist(forever);
+    t.control.gatedStatus = false;
+    await t.release();
+    assert.equal((await read).containers[0]?.state, 'exited');
+    assert.deepEqual(told, ['ContainerStarted', 'ContainerStarted', 'ContainerDied']);
+  });
 });
 
 describe('a pod that somebody has in hand', () => {

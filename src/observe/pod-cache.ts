@@ -139,7 +139,8 @@ export class PodCache {
 
   /**
    * A snapshot that was read entirely after this call. Rejects when the read fails; the cache then stays as it was. Of a
-   * pod that nobody has seen yet and the caller has just made, and of one he has just stopped, only the containers are read.
+   * pod that nobody has seen yet and the caller has just made, and of one he has just stopped (all of it or its
+   * containers), only the containers are read that are not known to have ended.
    */
   async refresh(uid: PodUid, signal: AbortSignal, done?: JustDone): Promise<PodSnapshot> {
     signal.throwIfAborted();
@@ -319,6 +320,7 @@ export class PodCache {
       if (change !== undefined && this.#outdated.get(uid) === change) this.#outdated.delete(uid);
       // A list may have shown it meanwhile, and told what happened.
       const shown = this.#pods.get(uid);
+      if (shown !== previous && isOlder(read, shown)) return await this.#read(uid, undefined);
       return this.#store(assembleSnapshot(this.#present(read), shown?.ips ?? [], ++this.#version), shown);
     } catch (err) {
       this.#failed(uid, previous, err);
@@ -348,8 +350,8 @@ export class PodCache {
     signal: AbortSignal,
   ): Promise<PodRead | undefined> {
     const { runtime } = this.#deps;
-    if (done === 'stopped') return known && readStoppedPod(runtime, known, signal);
-    return this.#pods.has(uid) ? undefined : readMadePod(runtime, uid, done.made, signal);
+    if (typeof done === 'object') return this.#pods.has(uid) ? undefined : readMadePod(runtime, uid, done.made, signal);
+    return known && readStoppedPod(runtime, known, { sandboxes: done === 'stopped' }, signal);
   }
 
   #store(snapshot: PodSnapshot, previous: PodSnapshot | undefined): PodSnapshot {
@@ -414,6 +416,12 @@ export class PodCache {
     return this.#troubled.delete(uid);
   }
 }
+
+/** What has ended never runs again: whoever says so was asked before the end. */
+const isOlder = (read: PodRead, shown: PodSnapshot | undefined): boolean =>
+  read.containers.some(
+    ({ id, state }) => state !== 'exited' && shown?.containers.some((c) => c.id === id && c.state === 'exited'),
+  );
 
 const idsOf = (snapshot: PodSnapshot | undefined): string[] => [
   ...(snapshot?.sandboxes ?? []).map((s) => s.id),

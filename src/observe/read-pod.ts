@@ -63,12 +63,13 @@ export async function readMadePod(
 }
 
 /**
- * A pod whose containers and sandboxes were all stopped just now: only how its containers ended is left to read. Undefined
- * when one of them has gone or still runs.
+ * A pod whose containers, and perhaps `sandboxes`, were all stopped just now: only how its containers ended is left to
+ * read. Undefined when one of them has gone or still runs.
  */
 export async function readStoppedPod(
   runtime: PodReader,
   previous: PodSnapshot,
+  stopped: { readonly sandboxes: boolean },
   signal: AbortSignal,
 ): Promise<PodRead | undefined> {
   const containers = await Promise.all(
@@ -81,7 +82,9 @@ export async function readStoppedPod(
   const ended = containers.filter((c) => c !== undefined && c.state !== 'running');
   if (ended.length < containers.length) return undefined;
   const { uid, name, namespace } = previous;
-  const sandboxes = previous.sandboxes.map((s): ObservedSandbox => ({ ...s, ready: false, ips: [] }));
+  const sandboxes = stopped.sandboxes
+    ? previous.sandboxes.map((s): ObservedSandbox => ({ ...s, ready: false, ips: [] }))
+    : previous.sandboxes;
   return { uid, name, namespace, sandboxes, containers: ended.filter((c) => c !== undefined) };
 }
 

@@ -166,6 +166,23 @@ describe('RuntimeEvents', () => {
     await t.finish();
   });
 
+  it('hears a runtime whose clock was set back with ours, and one that does not date its events', async () => {
+    const t = setup({ cri: true, containerd: false });
+    await t.clock.advance(60_000);
+    const podSandboxStatus = undefined as ContainerEventResponse['podSandboxStatus'];
+    const stopped = { containerEventType: ContainerEventType.CONTAINER_STOPPED_EVENT, podSandboxStatus };
+    const send = (containerId: string, createdAt: bigint): void =>
+      t.send.cri?.({ ...stopped, containerId, createdAt, containersStatuses: [] });
+    t.clock.jumpWall(-3_600_000);
+    send('after the step', t.clock.nowNanos());
+    send('undated', 0n);
+    assert.deepEqual(
+      t.hints.map((h) => h.id),
+      ['after the step', 'undated'],
+    );
+    await t.finish();
+  });
+
   it('reads containerd’s envelopes and leaves execs and other namespaces out', () => {
     const envelope = (topic: string, value: Buffer, namespace = 'k8s.io') =>
       readEnvelope({ namespace, topic, event: { typeUrl: 't', value } });

@@ -54,7 +54,8 @@ export class RuntimeEvents {
   #kind: StreamKind = 'none';
   /** Whether the stream has brought an event. */
   #reported = false;
-  #openedMs = 0;
+  /** Monotonic. */
+  #openedAt = 0;
 
   constructor(deps: RuntimeEventsDeps) {
     this.#deps = deps;
@@ -107,7 +108,7 @@ export class RuntimeEvents {
 
   async #live(kind: StreamKind, open: () => Promise<void>): Promise<void> {
     const { clock, onStream, metrics } = this.#deps;
-    this.#openedMs = clock.now();
+    this.#openedAt = clock.monotonic();
     const ended = open();
     this.#kind = kind;
     // A refused stream ends at once; nothing else tells that it was accepted.
@@ -125,10 +126,11 @@ export class RuntimeEvents {
   #onCriEvent(event: ContainerEventResponse): void {
     const { clock, metrics, onHint } = this.#deps;
     this.#reported = true;
-    const createdMs = Number(event.createdAt / 1_000_000n);
+    // Not when it was by the clock of then: that may have been set since the stream was opened.
+    const agoMs = event.createdAt === 0n ? 0 : clock.now() - Number(event.createdAt / 1_000_000n);
     // CRI-O keeps events for its first client, hundreds maybe. The read that follows the opening has seen all of it.
-    if (createdMs < this.#openedMs - CLOCK_SLACK_MS) return;
-    metrics.latency.observe(Math.max(0, clock.now() - createdMs) / 1000);
+    if (agoMs > clock.monotonic() - this.#openedAt + CLOCK_SLACK_MS) return;
+    metrics.latency.observe(Math.max(0, agoMs) / 1000);
     // Whoever created it starts it as well, and that is told too.
     if (event.containerEventType === ContainerEventType.CONTAINER_CREATED_EVENT) return;
     const podUid = event.podSandboxStatus?.metadata?.uid ?? '';

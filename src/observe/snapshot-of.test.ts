@@ -153,6 +153,22 @@ describe('a container', () => {
 
   for (const [name, actual, expected] of [
     ['its label names it', () => seen({}).name, 'from-label'],
+    [
+      'what is mounted in it',
+      () =>
+        seen({
+          mounts: [
+            { containerPath: '/a', hostPath: '/h' },
+            { containerPath: '/b', hostPath: '', image: { image: 'sha256:1' } },
+            { containerPath: '/c', hostPath: '', image: { image: '' } },
+          ] as unknown as ContainerStatus['mounts'],
+        }).mounts,
+      [
+        { containerPath: '/a', hostPath: '/h' },
+        { containerPath: '/b', hostPath: '', image: 'sha256:1' },
+        { containerPath: '/c', hostPath: '' },
+      ],
+    ],
     ['its stop signal', () => seen({ stopSignal: Signal.SIGUSR1 }).stopSignal, 'SIGUSR1'],
     ['a real-time signal', () => seen({ stopSignal: Signal.SIGRTMINPLUS3 }).stopSignal, 'SIGRTMIN+3'],
     ['no signal of its own', () => seen({ stopSignal: Signal.RUNTIME_DEFAULT }).stopSignal, undefined],

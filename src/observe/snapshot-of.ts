@@ -56,7 +56,11 @@ export function observedContainer(status: ContainerStatus, sandbox: string): Obs
       ? {}
       : { user: { uid: user.uid, gid: user.gid, supplementalGroups: user.supplementalGroups } }),
     ...observedSignal(status.stopSignal),
-    mounts: status.mounts.map((m) => ({ containerPath: m.containerPath, hostPath: m.hostPath })),
+    mounts: status.mounts.map(({ containerPath, hostPath, image }) => ({
+      containerPath,
+      hostPath,
+      ...(image?.image ? { image: image.image } : {}),
+    })),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Environment } from '../config/environment.ts';
 import type { PodUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
-import { cgroupPath, kubepodsName, parseCgroupName, type CgroupDriver } from '../host/cgroups/cgroup-names.ts';
+import { cgroupPath, kubepodsName, parseCgroupRoot, type CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { detectCgroups, type CgroupLayout } from '../host/cgroups/layout.ts';
 import { OomWatcher, type OomWatcherDeps } from './oom-watcher.ts';
 
@@ -51,6 +51,6 @@ export async function createOomWatcher(
 /** Of the cgroup above all pods; only cgroup v2 counts there. */
 export function memoryEventsPath(layout: CgroupLayout, cgroupRoot: string, driver: CgroupDriver): string | undefined {
   if (layout.version !== 2) return undefined;
-  const kubepods = kubepodsName(parseCgroupName(cgroupRoot || '/', driver));
+  const kubepods = kubepodsName(parseCgroupRoot(cgroupRoot, driver));
   return join(layout.mountPoint, cgroupPath(kubepods, driver), 'memory.events');
 }

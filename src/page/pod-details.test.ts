@@ -8,6 +8,7 @@ import { emptySnapshot, type ObservedContainer, type PodSnapshot } from '../core
 import {
   compared,
   conditionViews,
+  goodOfPod,
   containerViews,
   eventViews,
   probeViews,
@@ -54,6 +55,17 @@ describe('conditions', () => {
   ] as const)
     it(`${condition.type} ${condition.status} is ${expected.tone}`, () =>
       assert.deepEqual(conditionViews([condition], goodWhen), [expected]));
+
+  it('of a pod: what says that something is wrong is good when it is false', () => {
+    for (const [type, good] of [
+      ['Ready', 'True'],
+      ['example.com/gate', 'True'],
+      ['kubelet-ts/WhyNotReady', 'False'],
+      ['DisruptionTarget', 'False'],
+      ['PodResizePending', 'False'],
+    ] as const)
+      assert.equal(goodOfPod(type), good, type);
+  });
 });
 
 describe('containers', () => {

@@ -23,7 +23,7 @@ import type {
   Tone,
   VolumeView,
 } from './model.ts';
-import { allStatuses, exitWords, type Use } from './pod-row.ts';
+import { allStatuses, exitOf, exitWords, type Use } from './pod-row.ts';
 
 export const conditionViews = (
   conditions: readonly {
@@ -43,6 +43,11 @@ export const conditionViews = (
     ...(message === undefined || message === '' ? {} : { message }),
     ...(parseTimeMs(lastTransitionTime) > 0 ? { sinceMs: parseTimeMs(lastTransitionTime) } : {}),
   }));
+
+const GOOD_WHEN_FALSE = ['DisruptionTarget', 'PodResizeInProgress', 'PodResizePending', 'kubelet-ts/WhyNotReady'];
+
+/** Of the conditions of a pod: what is as it should be. */
+export const goodOfPod = (type: string): 'True' | 'False' => (GOOD_WHEN_FALSE.includes(type) ? 'False' : 'True');
 
 export function containerViews(pod: Pod, useOf: (name: string) => Use | undefined): readonly ContainerView[] {
   const statuses = new Map(allStatuses(pod).map((s) => [s.name, s]));
@@ -73,7 +78,7 @@ function containerView(
     ...(status?.containerID ? { id: status.containerID } : {}),
     ...(startedAtMs > 0 ? { startedAtMs } : {}),
     ...(ended === undefined ? {} : { exit: exitWords(ended) }),
-    ...(last === undefined ? {} : { lastExit: exitWords(last), lastExitMs: parseTimeMs(last.finishedAt) }),
+    ...(last === undefined ? {} : exitOf(last)),
     ...(use?.cpuCores === undefined ? {} : { cpuCores: use.cpuCores }),
     ...(use?.memoryBytes === undefined ? {} : { memoryBytes: use.memoryBytes }),
     ...(limits?.['cpu'] === undefined ? {} : { cpuLimitCores: milliOf(limits['cpu']) / 1000 }),

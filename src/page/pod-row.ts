@@ -1,9 +1,17 @@
 // One pod as a line of a table: the words `kubectl get pods` has for its state, its restarts, its use and its limits. Pure.
-import { CONFIG_SOURCE, isSidecar, namespaceOf, type ContainerStatus, type Pod } from '../core/pod.ts';
+import {
+  CONFIG_SOURCE,
+  isSidecar,
+  namespaceOf,
+  type ContainerStateTerminated,
+  type ContainerStatus,
+  type Pod,
+} from '../core/pod.ts';
 import { podLimits } from '../core/pod-resources.ts';
 import { toMilli, toNumber } from '../core/quantity.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { parseTimeMs } from '../core/time.ts';
+import type { Why } from '../why/facts.ts';
 import type { PodCounts, PodRow, Tone } from './model.ts';
 
 export type Use = { readonly cpuCores?: number; readonly memoryBytes?: number };
@@ -93,15 +101,27 @@ function toneOf(pod: Pod, state: string): Tone {
   return pod.status?.phase === 'Running' ? 'warn' : 'busy';
 }
 
+/** With what is the matter with it; one that starts and keeps failing on the way is no longer just starting. */
+export function explainedRow(row: PodRow, { state, sentence, evidence, todo }: Why): PodRow {
+  if (state === 'ready' || state === 'ended') return row;
+  const tone = state === 'failing' && row.tone === 'busy' && row.state !== 'Terminating' ? 'bad' : row.tone;
+  return { ...row, tone, why: { sentence, evidence, ...(todo === '' ? {} : { fix: todo }) } };
+}
+
 export const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
 
-function lastExit(statuses: readonly ContainerStatus[]): { lastExit: string; lastExitMs: number } | undefined {
+function lastExit(statuses: readonly ContainerStatus[]): ReturnType<typeof exitOf> | undefined {
   const ends = statuses.flatMap((s) => [s.lastState.terminated, s.state.terminated]).filter((t) => t !== undefined);
   const bad = ends.filter((t) => t.exitCode !== 0);
   const [newest] = bad.sort((a, b) => parseTimeMs(b.finishedAt) - parseTimeMs(a.finishedAt));
-  if (newest === undefined) return undefined;
-  return { lastExit: exitWords(newest), lastExitMs: parseTimeMs(newest.finishedAt) };
+  return newest === undefined ? undefined : exitOf(newest);
+}
+
+/** Of a container that was gone when the kubelet looked again, nobody knows when it ended. */
+export function exitOf(t: ContainerStateTerminated): { lastExit: string; lastExitMs?: number } {
+  const lastExitMs = parseTimeMs(t.finishedAt);
+  return { lastExit: exitWords(t), ...(lastExitMs > 0 ? { lastExitMs } : {}) };
 }
 
 export const exitWords = (t: { readonly reason?: string; readonly exitCode: number }): string =>

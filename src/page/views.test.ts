@@ -11,7 +11,7 @@ import { byTime, LineReader } from './log-stream.ts';
 import { readyView } from './node-ready.ts';
 import { nodeUse } from './node-use.ts';
 import { compared, containerViews, probeWords, volumeViews } from './pod-details.ts';
-import { countPods, podRow } from './pod-row.ts';
+import { countPods, explainedRow, podRow } from './pod-row.ts';
 import { pullViews } from './pull-views.ts';
 import { specText } from './spec-text.ts';
 
@@ -93,6 +93,19 @@ describe('a pod as a row', () => {
       assert.deepEqual([row.state, row.tone], [state, tone]);
     });
 
+  it('is no longer just starting when it keeps failing on the way', () => {
+    const row = podRow(pod({ phase: 'Pending', containerStatuses: [waiting('ContainerCreating')] }), undefined);
+    const why = { cause: 'x', sentence: 'It waits.', evidence: [], todo: '' };
+    for (const [state, tone] of [
+      ['progressing', 'busy'],
+      ['waiting', 'busy'],
+      ['failing', 'bad'],
+    ] as const)
+      assert.equal(explainedRow(row, { ...why, state }).tone, tone, state);
+    assert.equal(explainedRow({ ...row, state: 'Terminating' }, { ...why, state: 'failing' }).tone, 'busy');
+    assert.equal(explainedRow(row, { ...why, state: 'ready' }).why, undefined);
+  });
+
   const bare = (state: ContainerStatus['state']): string =>
     podRow(pod({ phase: 'Running', containerStatuses: [status('main', { state, ready: false })] }), undefined).state;
   const end = { startedAt: null, finishedAt: null };
@@ -150,6 +163,10 @@ describe('a pod as a row', () => {
     assert.equal(row.restarts, 4);
     assert.equal(row.lastExit, 'OOMKilled (137)');
     assert.equal(row.lastExitMs, Date.UTC(2026, 0, 1));
+    const unknown = { exitCode: 137, reason: 'ContainerStatusUnknown', startedAt: null, finishedAt: null };
+    const lost = status('main', { restartCount: 1, lastState: { terminated: unknown } });
+    const found = podRow(pod({ phase: 'Running', containerStatuses: [lost] }), undefined);
+    assert.deepEqual([found.lastExit, 'lastExitMs' in found], ['ContainerStatusUnknown (137)', false]);
     assert.deepEqual([row.cpuLimitCores, row.memoryLimitBytes], [0.25, 64 * 1024 * 1024]);
     assert.deepEqual([row.cpuCores, row.memoryBytes, row.readyContainers, row.containers], [0.1, 1000, 1, 1]);
     assert.deepEqual(countPods([row], 110), {

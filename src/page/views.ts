@@ -3,7 +3,8 @@ import { availableParallelism, totalmem } from 'node:os';
 import { uidOf, namespaceOf, podKey, type Pod } from '../core/pod.ts';
 import { Lru } from '../lib/lru.ts';
 import type { WorkerView as WorkerFacts } from '../pods/pod-workers.ts';
-import type { PodFigures } from '../stats/summary-types.ts';
+import type { NodeFigures, PodFigures } from '../stats/summary-types.ts';
+import { LastKnown } from './last-known.ts';
 import type { Waterfall } from '../trace/waterfall.ts';
 import { readyView } from './node-ready.ts';
 import type {
@@ -19,8 +20,16 @@ import type {
   WorkerView,
 } from './model.ts';
 import { nodeUse } from './node-use.ts';
-import { compared, conditionViews, containerViews, eventViews, probeViews, volumeViews } from './pod-details.ts';
-import { countPods, podRow, type Use } from './pod-row.ts';
+import {
+  compared,
+  conditionViews,
+  containerViews,
+  eventViews,
+  probeViews,
+  volumeViews,
+  goodOfPod,
+} from './pod-details.ts';
+import { countPods, explainedRow, podRow, type Use } from './pod-row.ts';
 import type { PagePorts } from './ports.ts';
 import { pullViews } from './pull-views.ts';
 import { specText } from './spec-text.ts';
@@ -41,20 +50,25 @@ type KnownRow = {
 export class PageViews {
   readonly #ports: PagePorts;
   readonly #write: boolean;
+  readonly #nodeFigures: LastKnown<NodeFigures>;
+  readonly #podFigures: LastKnown<ReadonlyMap<string, PodFigures>>;
   #figures: ReadonlyMap<string, PodFigures> = new Map();
-  #figuresAt = -Infinity;
-  #reading: Promise<void> | undefined;
   readonly #known = new Lru<string, KnownRow>(KNOWN_ROWS);
 
   constructor(ports: PagePorts, options: { readonly write: boolean }) {
     this.#ports = ports;
     this.#write = options.write;
+    const { node } = ports;
+    this.#nodeFigures = new LastKnown(ports, (signal) => node.figures(signal));
+    this.#podFigures = new LastKnown(ports, async (signal) => {
+      const { pods } = await node.summary(signal);
+      return new Map(pods.map((p) => [p.podRef.uid, p]));
+    });
   }
 
   async now(delayMs: NowView['agent']['delayMs'], signal: AbortSignal): Promise<NowView> {
     const { clock, records, facts, pods, node, images, problems } = this.#ports;
-    const figures = await node.figures(signal).catch(() => undefined);
-    signal.throwIfAborted();
+    const figures = await this.#nodeFigures.get(0, signal);
     const known = facts();
     const memory = process.memoryUsage();
     const api = known.standalone ? undefined : records.calls.latency('api');
@@ -112,9 +126,7 @@ export class PageViews {
     return {
       atMs: clock.now(),
       row: this.#row(pod),
-      conditions: conditionViews(pod.status?.conditions ?? [], (type) =>
-        type === 'DisruptionTarget' ? 'False' : 'True',
-      ),
+      conditions: conditionViews(pod.status?.conditions ?? [], goodOfPod),
       waterfalls: this.#waterfalls(pod),
       containers: containerViews(pod, (container) => useOf(figures?.containers.find((c) => c.name === container))),
       probes: probeViews(
@@ -180,17 +192,7 @@ export class PageViews {
   }
 
   async #refreshFigures(signal: AbortSignal): Promise<void> {
-    const { clock, node, log } = this.#ports;
-    if (clock.monotonic() - this.#figuresAt < this.figuresMs) return;
-    this.#reading ??= node
-      .summary(signal)
-      .then((summary) => {
-        this.#figures = new Map(summary.pods.map((p) => [p.podRef.uid, p]));
-        this.#figuresAt = clock.monotonic();
-      })
-      .catch((err: unknown) => log.debug('the page has no fresh figures of pods', { err }))
-      .finally(() => (this.#reading = undefined));
-    await this.#reading;
+    this.#figures = (await this.#podFigures.get(this.figuresMs, signal)) ?? new Map();
   }
 
   #rows(): readonly PodRow[] {
@@ -213,9 +215,7 @@ export class PageViews {
   /** Who is well needs no explanation. */
   #explained(pod: Pod, row: PodRow): PodRow {
     if (row.tone === 'ok' || row.tone === 'idle') return row;
-    const { state, sentence, evidence, todo } = this.#ports.pod.why(pod);
-    if (state === 'ready' || state === 'ended') return row;
-    return { ...row, why: { sentence, evidence, ...(todo === '' ? {} : { fix: todo }) } };
+    return explainedRow(row, this.#ports.pod.why(pod));
   }
 
   #slowest(): NowView['slowest'] {

@@ -20,6 +20,8 @@ export type PluginRegistryDeps = {
   readonly handlers: readonly PluginHandler[];
   readonly clock: Clock;
   readonly log: Logger;
+  /** Lets plugins in containers reach the directories of their sockets. */
+  readonly label?: () => Promise<void>;
   readonly metrics?: Registry;
 };
 
@@ -65,6 +67,7 @@ export class PluginRegistry implements Runnable {
     const { clock, log } = this.#deps;
     this.#signal = signal;
     this.#showTotals();
+    await this.#deps.label?.();
     const tree = new SocketTree(this.#opts.dir, log, () => this.#wake.wake());
     try {
       while (!signal.aborted) {

@@ -59,6 +59,11 @@ export class AdmissionQueue implements Runnable {
     await this.#draining;
   }
 
+  /** Nobody came: if nobody is in line either, that is told. */
+  goOn(): void {
+    this.#drain();
+  }
+
   /** Whether the pod still waits for its verdict. */
   has(uid: PodUid): boolean {
     return this.#waiting.has(uid);

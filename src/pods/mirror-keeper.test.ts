@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONFIG_SOURCE, uidOf, type Pod } from '../core/pod.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { MirrorKeeper } from './mirror-keeper.ts';
@@ -10,7 +11,9 @@ const pod = (uid: string, source: string): Pod => ({
   spec: { containers: [] },
 });
 
-function setup(failures = 0) {
+const AWAY = new KubeletError('unavailable', 'the API server is away');
+
+function setup(failures = 0, failure: Error = AWAY) {
   const clock = new ManualClock();
   const pods = [pod('static', 'file'), pod('other', 'api')];
   const reconciled: string[] = [];
@@ -18,7 +21,7 @@ function setup(failures = 0) {
     mirrors: {
       reconcile: async (p) => {
         reconciled.push(uidOf(p));
-        if (failures-- > 0) throw new Error('the API server is away');
+        if (failures-- > 0) throw failure;
       },
     },
     desired: { get: (uid) => pods.find((p) => uidOf(p) === uid), all: () => pods },
@@ -54,5 +57,17 @@ test('tries again until it worked, or the pod is gone', async () => {
   assert.equal(t.reconciled.length, 3);
   await t.clock.advance(10_000);
   assert.equal(t.reconciled.length, 3);
+  await t.end();
+});
+
+test('a server that refuses a mirror is asked ever more rarely, and at once when its pod is synced', async () => {
+  const t = setup(Infinity, new KubeletError('denied', 'no', { detail: { status: 403 } }));
+  t.keeper.keep(t.pods[0]!);
+  await t.clock.advance(600_000);
+  const { length } = t.reconciled;
+  assert.ok(length > 10 && length < 20, `${length} tries in ten minutes`);
+  t.keeper.keep(t.pods[0]!);
+  await t.clock.advance(0);
+  assert.equal(t.reconciled.length, length + 1);
   await t.end();
 });

@@ -2,7 +2,9 @@
 // until it worked or the pod is gone.
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, podKey, uidOf, type Pod } from '../core/pod.ts';
+import { isUnreachable } from '../kube/api-error.ts';
 import { aborted } from '../lib/abort.ts';
+import { Backoff } from '../lib/backoff.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import { KeyedRunner } from '../lib/keyed-runner.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -15,13 +17,18 @@ export type MirrorKeeperDeps = {
   readonly log: Logger;
 };
 
-const RETRY_MS = 2000;
+/** A server that refuses a mirror, for want of its namespace or for good, is asked ever more rarely. */
+const REFUSED = { baseMs: 2000, maxMs: 60_000 };
+/** One that does not answer may be back any moment: trying costs it nothing. */
+const UNREACHABLE_RETRY_MS = 2000;
 const AT_ONCE = 4;
+
+type Retry = { readonly backoff: Backoff; timer: Timer | undefined };
 
 export class MirrorKeeper implements Runnable {
   readonly name = 'mirror-pods';
   readonly #deps: MirrorKeeperDeps;
-  readonly #retries = new Map<PodUid, Timer>();
+  readonly #retries = new Map<PodUid, Retry>();
   readonly #runner = new KeyedRunner<PodUid>({ work: (uid) => this.#reconcile(uid), concurrency: AT_ONCE });
   #signal: AbortSignal | undefined;
   #nodeKnown = false;
@@ -33,7 +40,7 @@ export class MirrorKeeper implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     await aborted(signal);
-    for (const timer of this.#retries.values()) timer.cancel();
+    for (const { timer } of this.#retries.values()) timer?.cancel();
     await this.#runner.stop();
   }
 
@@ -49,21 +56,26 @@ export class MirrorKeeper implements Runnable {
   }
 
   async #reconcile(uid: PodUid): Promise<void> {
-    const { mirrors, desired, clock, log } = this.#deps;
+    const { mirrors, desired, log } = this.#deps;
     const pod = desired.get(uid);
     const signal = this.#signal;
-    this.#retries.get(uid)?.cancel();
-    this.#retries.delete(uid);
-    if (pod === undefined || signal === undefined || signal.aborted) return;
+    this.#retries.get(uid)?.timer?.cancel();
+    if (pod === undefined || signal === undefined || signal.aborted) return void this.#retries.delete(uid);
     try {
       await mirrors.reconcile(pod, signal);
+      this.#retries.delete(uid);
     } catch (err) {
       if (signal.aborted) return;
       log.debug('mirror pod is not as it should be yet', { pod: podKey(pod), err });
-      this.#retries.set(
-        uid,
-        clock.after(RETRY_MS, () => this.#runner.wake(uid)),
-      );
+      this.#retryLater(uid, err);
     }
+  }
+
+  #retryLater(uid: PodUid, err: unknown): void {
+    const { clock } = this.#deps;
+    const retry = this.#retries.get(uid) ?? { backoff: new Backoff(REFUSED), timer: undefined };
+    const ms = isUnreachable(err) ? UNREACHABLE_RETRY_MS : retry.backoff.failed(clock.monotonic());
+    retry.timer = clock.after(ms, () => this.#runner.wake(uid));
+    this.#retries.set(uid, retry);
   }
 }

@@ -24,7 +24,14 @@ function setup(admit: Admit = async () => ({ ok: true })) {
   const statuses = new Map<PodUid, PodStatus>();
   const clock = new ManualClock();
   const store = new PodStore();
-  const world = { sourcesReady: true, running: new Set<string>(), offered: [] as string[] };
+  const world = {
+    sourcesReady: true,
+    running: new Set<string>(),
+    offered: [] as string[],
+    shown: [] as unknown[],
+    granted: [] as string[],
+    retried: 0,
+  };
   const changes: PodChanges = new PodChanges({
     store,
     workers: {
@@ -51,8 +58,10 @@ function setup(admit: Admit = async () => ({ ok: true })) {
     runsAlready: (pod) => world.running.has(uidOf(pod)),
     resizes: {
       allocated: (pod) => pod,
-      admitted: () => undefined,
+      admitted: (pod) => void world.granted.push(uidOf(pod)),
       offer: (pod) => void world.offered.push(`${uidOf(pod)} beside [${changes.active().map(uidOf).join(' ')}]`),
+      retryPostponed: () => void world.retried++,
+      shown: (pod, before) => void world.shown.push([before?.status?.phase, pod.status?.phase]),
     },
     sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
@@ -89,6 +98,18 @@ describe('the changes of the sources', () => {
     });
     assert.deepEqual(seen, ['old beside []', 'young beside [old]']);
     assert.deepEqual(t.did, ['add old', 'add young']);
+    await t.end();
+  });
+
+  it('grant resources to pods that are to run or still hold theirs, not to pods that ended before', async () => {
+    const t = setup();
+    const ended = (uid: string, phase: 'Failed' | 'Succeeded'): Pod => ({ ...named(uid), status: { phase } });
+    const leaving = named('leaving', { deletionTimestamp: '2026-01-02T00:00:00Z' });
+    await t.changes.handle({
+      op: 'ADD',
+      pods: [named('new'), ended('failed', 'Failed'), ended('done', 'Succeeded'), leaving],
+    });
+    assert.deepEqual(t.world.granted.toSorted(), ['leaving', 'new']);
     await t.end();
   });
 
@@ -134,6 +155,20 @@ describe('the changes of the sources', () => {
     await t.changes.handle({ op: 'REMOVE', pods: [named('c')] });
     await t.clock.advance(1);
     assert.deepEqual(t.world.offered, ['d beside [a b d]']);
+    await t.end();
+  });
+
+  it('let resizes go on that waited for a source, also for one that has no pods', async () => {
+    const t = setup();
+    await t.clock.advance(1);
+    const before = t.world.retried;
+    await t.changes.handle({ op: 'ADD', pods: [] });
+    assert.equal(t.world.retried, before + 1);
+    void t.changes.handle({ op: 'ADD', pods: [named('a')] });
+    await t.changes.handle({ op: 'ADD', pods: [] });
+    assert.equal(t.world.retried, before + 1, 'not while somebody is judged');
+    await t.clock.advance(1);
+    assert.equal(t.world.retried, before + 2);
     await t.end();
   });
 
@@ -234,6 +269,8 @@ describe('a status that came back from the API server', () => {
       t.did.length = 0;
       await t.changes.handle({ op: 'RECONCILE', pods: [after] });
       assert.deepEqual(t.did, wakes ? ['wake u'] : []);
+      const shown = [before.status?.phase, after.status?.phase];
+      assert.deepEqual(t.world.shown, [shown], 'resizes that wait are told');
       await t.end();
     });
 });

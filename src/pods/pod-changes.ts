@@ -31,6 +31,10 @@ export type PodChangesDeps = {
     allocated(pod: Pod): Pod;
     admitted(pod: Pod): void;
     offer(pod: Pod, before?: Pod): void;
+    /** The pod shows another status: what it gave back may be wanted. */
+    shown(pod: Pod, before: Pod | undefined): void;
+    /** Pods have their places: what had to wait for that may go on. */
+    retryPostponed(): void;
   };
   /** Whether all sources have been heard: before that an absent pod may only have changed its source. */
   readonly sourcesReady: () => boolean;
@@ -77,6 +81,8 @@ export class PodChanges implements Runnable {
       }
     });
     if (op === 'REMOVE') this.#deps.onRemoved();
+    // A source that has no pods was heard all the same.
+    if (op === 'ADD' && pods.length === 0) this.#admissions.goOn();
     await Promise.all(taken);
   }
 
@@ -150,6 +156,7 @@ export class PodChanges implements Runnable {
       case 'RECONCILE':
         // Mostly our own patch coming back: a sync for each would only repeat what cannot be done just now.
         if (concernsWorker(before, pod)) workers.wake(uidOf(pod));
+        this.#deps.resizes.shown(pod, before);
         return undefined;
       default:
         return op satisfies never;
@@ -159,7 +166,8 @@ export class PodChanges implements Runnable {
   #add(pod: Pod): Promise<void> | undefined {
     const { workers, resizes } = this.#deps;
     if (this.#needsAdmission(pod)) return this.#admissions.add(uidOf(pod));
-    resizes.admitted(pod);
+    // One that ended before this agent began holds nothing.
+    if (!hasEnded(pod.status)) resizes.admitted(pod);
     resizes.offer(pod);
     workers.add(pod);
     return undefined;
@@ -205,6 +213,7 @@ export class PodChanges implements Runnable {
         log.error('resize cannot be offered', { pod: podKey(pod), err });
       }
     }
+    resizes.retryPostponed();
   }
 
   #remove(pod: Pod): void {

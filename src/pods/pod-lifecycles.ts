@@ -24,7 +24,7 @@ export class PodLifecycles {
     this.#deps = deps;
   }
 
-  /** Evicted, or deleted and terminated. */
+  /** Evicted or deleted, and terminated. */
   contentRemovable(uid: PodUid): boolean {
     return contentMayBeRemoved(this.#deps.workers.stateOf(uid), this.#deps.synced());
   }

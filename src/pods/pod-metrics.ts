@@ -100,6 +100,7 @@ export class PodMetrics {
   timed(steps: WorkerSteps): WorkerSteps {
     return {
       sync: (pod, signal) => this.step('sync', uidOf(pod), pod, () => steps.sync(pod, signal)),
+      dueAt: (pod) => steps.dueAt(pod),
       terminate: (target, state, signal) =>
         this.step('kill', target.uid, target.pod, () => steps.terminate(target, state, signal)),
       finish: (target, signal) => this.step('terminated', target.uid, target.pod, () => steps.finish(target, signal)),

@@ -1,7 +1,7 @@
 // Makes a pod's status from the world as it is now and puts it into the store. Shared by all states of a worker.
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
-import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { uidOf, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
 import { emptySnapshot, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { StartErrors } from './start-errors.ts';
@@ -22,7 +22,8 @@ export type PodStatusWriterDeps = {
     statusOf(uid: PodUid): PodStatus | undefined;
     /** The last status, by whoever said it. */
     lastOf(pod: Pod): PodStatus;
-    set(pod: Pod, status: PodStatus): PodStatus;
+    /** `terminal`: all of its containers were stopped for good. */
+    set(pod: Pod, status: PodStatus, terminal?: boolean): PodStatus;
   };
   readonly derive: (facts: DeriveFacts) => PodStatus;
   readonly messages: {
@@ -49,6 +50,11 @@ export class PodStatusWriter {
     return this.#lastSeen.has(uid);
   }
 
+  /** The last status, by whoever said it. */
+  last(pod: Pod): PodStatus {
+    return this.#deps.store.lastOf(pod);
+  }
+
   /** Derives and stores; `adjust` has the last word (an eviction's reason, a resize condition). */
   async write(
     pod: Pod,
@@ -70,7 +76,7 @@ export class PodStatusWriter {
       nowMs: clock.now(),
     });
     if (status.reason === DEADLINE) events.pod(pod, 'Normal', DEADLINE, status.message ?? '');
-    return store.set(pod, options.adjust === undefined ? status : options.adjust(status));
+    return store.set(pod, options.adjust === undefined ? status : options.adjust(status), options.terminal);
   }
 
   /** The pod's sandbox is up: said at once, everything else follows with the next full status. */
@@ -79,7 +85,7 @@ export class PodStatusWriter {
     const status = store.statusOf(uidOf(pod));
     if (status === undefined) return;
     const conditions = (status.conditions ?? []).map((c) =>
-      c.type === 'PodReadyToStartContainers' ? { ...c, status: 'True' as const } : c,
+      c.type === 'PodReadyToStartContainers' ? turnedTrue(c) : c,
     );
     store.set(pod, { ...status, conditions });
   }
@@ -88,4 +94,11 @@ export class PodStatusWriter {
     this.#lastSeen.delete(uid);
     this.#deps.startErrors.forget(uid);
   }
+}
+
+/** When it turned is for the store to say: the time of the old value is not that of the new one. */
+function turnedTrue(condition: PodCondition): PodCondition {
+  if (condition.status === 'True') return condition;
+  const { lastTransitionTime: _, ...rest } = condition;
+  return { ...rest, status: 'True' };
 }

@@ -11,6 +11,8 @@ const makePod = (uid: string, extra: Partial<Pod['metadata']> = {}): Pod => ({
   spec: { containers: [{ name: 'c' }], terminationGracePeriodSeconds: 30 },
 });
 
+const OVER = { terminal: true };
+
 type Call = [string, string, unknown?];
 
 function setup(steps: Partial<WorkerSteps> = {}) {
@@ -25,6 +27,7 @@ function setup(steps: Partial<WorkerSteps> = {}) {
           calls.push(['sync', pod.metadata.uid ?? '']);
           return (await steps.sync?.(pod, signal)) ?? { terminal: false };
         },
+        dueAt: (pod) => steps.dueAt?.(pod),
         terminate: async (target, state, signal) => {
           calls.push(['terminate', target.uid, state.graceSeconds]);
           await steps.terminate?.(target, state, signal);
@@ -103,6 +106,32 @@ describe('pod workers', () => {
     assert.deepEqual(t.calls, [['sync', 'a']]);
     await t.clock.advance(31_000);
     assert.equal(t.calls.length, 2);
+    await t.end();
+  });
+
+  it('looks at a pod whose syncs fail when its time is up', async () => {
+    let dueAt = 0;
+    const t = setup({
+      sync: () => (t.clock.monotonic() < dueAt ? Promise.reject(new Error('no image')) : Promise.resolve(OVER)),
+      dueAt: () => dueAt,
+    });
+    dueAt = t.clock.monotonic() + 3000;
+    t.add(makePod('a'));
+    await t.clock.advance(2999);
+    assert.deepEqual(t.calls, [['sync', 'a']]);
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.slice(1, 3), [
+      ['sync', 'a'],
+      ['terminate', 'a', 30],
+    ]);
+    await t.end();
+  });
+
+  it('is not kept busy by a pod whose time was up before its syncs failed', async () => {
+    const t = setup({ sync: () => Promise.reject(new Error('no runtime')), dueAt: () => 0 });
+    t.add(makePod('a'));
+    await t.clock.advance(9999);
+    assert.deepEqual(t.calls, [['sync', 'a']]);
     await t.end();
   });
 

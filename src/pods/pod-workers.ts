@@ -23,17 +23,20 @@ import {
 export interface WorkerSteps {
   /** `retryAt` is the monotonic moment a back-off ends; `terminal` that nothing is left to run. */
   sync(pod: Pod, signal: AbortSignal): Promise<{ readonly terminal: boolean; readonly retryAt?: number }>;
+  /** The monotonic moment at which the pod's `activeDeadlineSeconds` are over, also where its syncs fail. */
+  dueAt(pod: Pod): number | undefined;
   terminate(target: WorkerTarget, state: WorkerState & { phase: 'terminating' }, signal: AbortSignal): Promise<void>;
   finish(target: WorkerTarget, signal: AbortSignal): Promise<void>;
 }
 
 /** The three steps as one; SyncPod, TerminatePod and FinishPod fit. */
 export const workerSteps = (
-  sync: Pick<WorkerSteps, 'sync'>,
+  sync: Pick<WorkerSteps, 'sync' | 'dueAt'>,
   terminate: Pick<WorkerSteps, 'terminate'>,
   finish: Pick<WorkerSteps, 'finish'>,
 ): WorkerSteps => ({
   sync: (pod, signal) => sync.sync(pod, signal),
+  dueAt: (pod) => sync.dueAt(pod),
   terminate: (target, state, signal) => terminate.terminate(target, state, signal),
   finish: (target, signal) => finish.finish(target, signal),
 });
@@ -281,12 +284,15 @@ export class PodWorkers {
 
   /** In how many milliseconds to try again. */
   #failed(worker: Worker, err: unknown): number {
-    const { clock, log } = this.#deps;
+    const { clock, log, steps } = this.#deps;
     const { uid, failure, state } = worker;
     const pod = worker.pod === undefined ? uid : podKey(worker.pod);
     log.error('pod step failed, will be tried again', { pod, uid, phase: state.phase, err });
     worker.failure = { message: messageOf(err), at: clock.monotonic(), attempts: (failure?.attempts ?? 0) + 1 };
-    return RETRY_MS * (1 + RETRY_JITTER * clock.random());
+    const retryMs = RETRY_MS * (1 + RETRY_JITTER * clock.random());
+    const dueAt = state.phase === 'syncing' && worker.pod !== undefined ? steps.dueAt(worker.pod) : undefined;
+    const dueMs = (dueAt ?? -Infinity) - clock.monotonic();
+    return dueMs > 0 ? Math.min(retryMs, dueMs) : retryMs;
   }
 
   /** Does what the state asks for; says in how many milliseconds to look again, if at all. */

@@ -90,8 +90,8 @@ describe('what a sync asks of the runtime', () => {
 
   it('kills with the grace it is told, also what only the runtime knows', async () => {
     const t = setup({});
-    await t.port.kill(pod, seen, 3, signal);
-    await t.port.kill(undefined, seen, undefined, signal);
+    await t.port.kill(pod, seen, { graceSeconds: 3 }, signal);
+    await t.port.kill(undefined, seen, {}, signal);
     assert.deepEqual(t.did, ['kill p 3', 'kill unknown own']);
   });
 });

@@ -4,7 +4,7 @@ import { uidOf, type Pod } from '../core/pod.ts';
 import { emptySnapshot, type MadePod, type PodSnapshot } from '../core/snapshot.ts';
 import type { PodRuntime, PodSyncRequest } from '../runtime/pod-runtime.ts';
 import type { PodSyncResult } from '../runtime/sync-result.ts';
-import type { PodRuntimePort, RuntimeSyncOptions, RuntimeSyncResult } from './sync-pod.ts';
+import type { KillOptions, PodRuntimePort, RuntimeSyncOptions, RuntimeSyncResult } from './sync-pod.ts';
 
 export type RuntimePortDeps = {
   readonly runtime: Pick<PodRuntime, 'syncPod' | 'killPod'>;
@@ -49,9 +49,12 @@ export class RuntimePort implements PodRuntimePort {
   kill(
     pod: Pod | undefined,
     snapshot: PodSnapshot,
-    graceOverrideSeconds: number | undefined,
+    { graceSeconds, onContainersStopped }: KillOptions,
     signal: AbortSignal,
   ): Promise<void> {
-    return this.#deps.runtime.killPod({ pod, snapshot, graceOverrideSeconds }, signal);
+    return this.#deps.runtime.killPod(
+      { pod, snapshot, graceOverrideSeconds: graceSeconds, onContainersStopped },
+      signal,
+    );
   }
 }

@@ -6,6 +6,7 @@ import type { Pod, PodStatus } from '../core/pod.ts';
 import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import type { ObservedSandbox, PodSnapshot } from '../core/snapshot.ts';
 import { rejection } from '../core/rejection.ts';
+import { apiTime } from '../core/time.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { StartErrors } from './start-errors.ts';
@@ -24,6 +25,7 @@ class World {
   broken = false;
   outdated = false;
   mountVolumes: () => Promise<void> = () => Promise.resolve();
+  status = {} as PodStatus;
   readonly told: string[] = [];
   #shown: PodSnapshot | undefined;
   readonly observed: SyncPodDeps['observed'] = {
@@ -43,7 +45,8 @@ class World {
       observed: this.observed,
       status: {
         hasWritten: () => false,
-        write: () => Promise.resolve({} as PodStatus),
+        last: () => this.status,
+        write: () => Promise.resolve(this.status),
         sandboxReady: () => undefined,
         forget: () => undefined,
       },
@@ -96,6 +99,20 @@ describe('a start that could not be read afterwards', () => {
     world.broken = false;
     await world.sync();
     assert.equal(world.started, 1);
+  });
+});
+
+describe('a pod with a deadline', () => {
+  it('is due then, whatever became of its sync', async () => {
+    const world = new World();
+    world.mountVolumes = () => Promise.reject(new Error('not yet'));
+    const clock = new ManualClock();
+    world.status = { startTime: apiTime(clock.now()) };
+    const sync = new SyncPod({ ...world.deps(), clock });
+    const pod: Pod = { ...POD, spec: { ...POD.spec, activeDeadlineSeconds: 7 } };
+    await assert.rejects(sync.sync(pod, signal), /not yet/);
+    assert.equal(sync.dueAt(pod), clock.monotonic() + 7000);
+    assert.equal(sync.dueAt(POD), undefined);
   });
 });
 

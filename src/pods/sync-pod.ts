@@ -2,7 +2,7 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { hasEnded } from '../core/phase.ts';
-import { isStaticPod, uidOf, type Pod, type PodStatus } from '../core/pod.ts';
+import { isStaticPod, uidOf, type Pod } from '../core/pod.ts';
 import { isRestartingAll, runsOnce } from '../core/restart-policy.ts';
 import {
   hasReadySandbox,
@@ -106,8 +106,15 @@ export interface PodRuntimePort {
     options: RuntimeSyncOptions,
     signal: AbortSignal,
   ): Promise<RuntimeSyncResult>;
-  kill(pod: Pod, snapshot: PodSnapshot, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
+  kill(pod: Pod, snapshot: PodSnapshot, options: KillOptions, signal: AbortSignal): Promise<void>;
 }
+
+export type KillOptions = {
+  /** Instead of the pod's own. */
+  readonly graceSeconds?: number;
+  /** Called when no container can be running any more, while the sandbox still has to be stopped. */
+  readonly onContainersStopped?: () => void;
+};
 
 /** One pass: the pod, how it was seen, and what its status just said. */
 type Pass = {
@@ -144,7 +151,7 @@ export class SyncPod {
     const pass = { pod, snapshot, restartingAll: isRestartingAll(written), first };
     const outcome = await this.#bringAbout(pass, signal).catch((err: unknown) => this.#rejected(pod, err));
     if (outcome === undefined) return { terminal: true };
-    const deadline = this.#deadlineOf(pod, written);
+    const deadline = this.dueAt(pod);
     const retryAt = [outcome.retryAt, deadline].filter((at) => at !== undefined);
     return { terminal: false, ...(retryAt.length > 0 ? { retryAt: Math.min(...retryAt) } : {}) };
   }
@@ -171,10 +178,12 @@ export class SyncPod {
   }
 
   /** The monotonic moment at which `activeDeadlineSeconds` is over. */
-  #deadlineOf(pod: Pod, status: PodStatus): number | undefined {
-    const { clock } = this.#deps;
-    if (pod.spec.activeDeadlineSeconds === undefined || status.startTime === undefined) return undefined;
-    const endMs = parseTimeMs(status.startTime) + pod.spec.activeDeadlineSeconds * 1000;
+  dueAt(pod: Pod): number | undefined {
+    const { clock, status } = this.#deps;
+    const { activeDeadlineSeconds } = pod.spec;
+    const { startTime } = activeDeadlineSeconds === undefined ? {} : status.last(pod);
+    if (activeDeadlineSeconds === undefined || startTime === undefined) return undefined;
+    const endMs = parseTimeMs(startTime) + activeDeadlineSeconds * 1000;
     return clock.monotonic() + Math.max(0, endMs - clock.now());
   }
 
@@ -214,7 +223,7 @@ export class SyncPod {
     try {
       const mustBeThere = snapshot !== undefined && hasRunningContainers(snapshot);
       if (mustBeThere && !(await prerequisites.cgroupExists(pod, signal))) {
-        await runtime.kill(pod, snapshot, undefined, signal);
+        await runtime.kill(pod, snapshot, {}, signal);
         await observed.refresh(uidOf(pod), signal);
         if (!runsOnce(pod)) await prerequisites.ensureCgroup(pod, signal);
         return true;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { podUid } from '../core/ids.ts';
-import type { Pod } from '../core/pod.ts';
+import type { Pod, PodStatus } from '../core/pod.ts';
 import { aliveSnapshot } from '../core/snapshot.fixture.ts';
 import { emptySnapshot } from '../core/snapshot.ts';
+import type { KillOptions } from './sync-pod.ts';
 import { TerminatePod, type TerminatePodDeps } from './terminate-pod.ts';
 
 const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { containers: [] } };
@@ -72,6 +73,38 @@ it('a pod that is as last seen is stopped without reading it first; one that is 
   }
 });
 
+it('ends are read as soon as no container can be running', async () => {
+  const done: string[] = [];
+  const deps = {
+    observed: {
+      get: () => aliveSnapshot('u'),
+      refresh: async (_: unknown, __: unknown, what: string) => {
+        done.push(`read ${what}`);
+        return emptySnapshot(podUid('u'), 'p', 'n');
+      },
+      beginMutation: () => () => undefined,
+      isOutdated: () => false,
+    },
+    status: { write: async () => undefined },
+    probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
+    runtime: {
+      kill: async (_: Pod, __: unknown, { graceSeconds, onContainersStopped }: KillOptions) => {
+        done.push(`containers stop within ${graceSeconds} s`);
+        onContainersStopped?.();
+        await Promise.resolve();
+        done.push('sandbox stopped');
+      },
+    },
+    stops,
+    events: { pod: () => undefined, node: () => undefined },
+  } as unknown as TerminatePodDeps;
+  const state = { phase: 'terminating', since: 0, graceSeconds: 7 } as unknown as Parameters<
+    TerminatePod['terminate']
+  >[1];
+  await new TerminatePod(deps).terminate({ uid: podUid('u'), pod }, state, signal);
+  assert.deepEqual(done, ['containers stop within 7 s', 'read containersStopped', 'sandbox stopped', 'read stopped']);
+});
+
 it('a stop that is called off while the pod is read leaves nothing behind', async () => {
   const done: string[] = [];
   const deps = {
@@ -134,4 +167,27 @@ it('tells what probes find while the pod waits for its turn, and reads it when t
   turn.resolve();
   await terminated;
   assert.deepEqual(done.slice(3), ['begins', 'kill', 'status']);
+});
+
+it('why a pod is stopped is told when that begins; how it ended its containers tell', async () => {
+  const told: unknown[] = [];
+  const why = (status: PodStatus): PodStatus => ({ ...status, phase: 'Failed', reason: 'Evicted' });
+  const deps = {
+    observed: {
+      get: () => undefined,
+      refresh: async () => emptySnapshot(podUid('u'), 'p', 'n'),
+      beginMutation: () => () => undefined,
+      isOutdated: () => false,
+    },
+    status: { write: async (_: Pod, __: unknown, options: unknown) => void told.push(options) },
+    probes: { stopLivenessAndStartup: () => undefined, removePod: () => undefined },
+    runtime: { kill: async () => undefined },
+    stops,
+    events: { pod: () => undefined, node: () => undefined },
+  } as unknown as TerminatePodDeps;
+  const state = { phase: 'terminating', since: 0, graceSeconds: 1, status: why } as unknown as Parameters<
+    TerminatePod['terminate']
+  >[1];
+  await new TerminatePod(deps).terminate({ uid: podUid('u'), pod }, state, signal);
+  assert.deepEqual(told, [{ adjust: why }, { terminal: true }]);
 });

@@ -6,6 +6,7 @@ import type { JustDone, PodSnapshot } from '../core/snapshot.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { PodStatusWriter } from './pod-status-writer.ts';
 import type { WorkerTarget } from './pod-workers.ts';
+import type { KillOptions } from './sync-pod.ts';
 import type { WorkerState } from './worker-state.ts';
 
 /** Orders the ends of pods; StopTurns fits. */
@@ -25,12 +26,7 @@ export type TerminatePodDeps = {
   readonly probes: { stopLivenessAndStartup(uid: PodUid): void; removePod(uid: PodUid): void };
   readonly runtime: {
     /** `pod` is absent for what only the runtime knows. */
-    kill(
-      pod: Pod | undefined,
-      snapshot: PodSnapshot,
-      graceSeconds: number | undefined,
-      signal: AbortSignal,
-    ): Promise<void>;
+    kill(pod: Pod | undefined, snapshot: PodSnapshot, options: KillOptions, signal: AbortSignal): Promise<void>;
   };
   readonly stops: PodStops;
   /** Gives back what drivers prepared for the pod. */
@@ -77,7 +73,8 @@ export class TerminatePod {
     if (pod === undefined) return;
     // The final status lets others have the devices: it comes only when the drivers are through.
     await this.#deps.unprepareClaims?.(pod, signal);
-    await status.write(pod, after, { terminal: true, ...adjust });
+    // Why it was stopped is in the status that was told before; how it ended is for its containers to say.
+    await status.write(pod, after, { terminal: true });
   }
 
   /** Returns what is left of the pod when nothing of it runs. */
@@ -137,6 +134,20 @@ export class TerminatePod {
     signal: AbortSignal,
   ): Promise<void> {
     if (snapshot === undefined || snapshot.sandboxes.length + snapshot.containers.length === 0) return;
-    await this.#deps.runtime.kill(target.pod, snapshot, target.pod === undefined ? 1 : graceSeconds, signal);
+    const { observed, runtime } = this.#deps;
+    const { uid, pod } = target;
+    let read: Promise<unknown> | undefined;
+    // How the containers ended is read while the runtime takes down the network. Volumes stay until the sandbox is gone: that of
+    // a virtual machine may still hold them.
+    const onContainersStopped = (): void => {
+      read = observed.refresh(uid, signal, 'containersStopped').catch(() => undefined); // read again when all has stopped
+    };
+    await runtime.kill(
+      pod,
+      snapshot,
+      { graceSeconds: pod === undefined ? 1 : graceSeconds, onContainersStopped },
+      signal,
+    );
+    await read;
   }
 }

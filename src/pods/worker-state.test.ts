@@ -116,7 +116,8 @@ describe('worker state', () => {
     const deleted = next(next(initialState, stop({ deleted: true }), 0), { on: 'containersStopped' }, 0);
     const rows: [WorkerState | undefined, boolean, [boolean, boolean, boolean, boolean]][] = [
       [initialState, true, [false, false, false, true]],
-      [evicted, true, [true, false, true, true]],
+      [evicted, true, [true, false, false, true]],
+      [next(evicted, { on: 'containersStopped' }, 0), true, [true, true, true, false]],
       [deleted, true, [true, true, true, false]],
       [undefined, true, [true, true, true, false]],
       [undefined, false, [false, false, false, true]],

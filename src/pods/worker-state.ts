@@ -6,7 +6,7 @@ import type { Pod, PodStatus } from '../core/pod.ts';
 export type PodStopRequest = {
   /** Overrides the pod's own grace period; the smallest of all requests wins. */
   readonly graceSeconds?: number;
-  /** Stopped by eviction: its content may be removed at once. */
+  /** Stopped by eviction: its containers may be removed as soon as all have stopped. */
   readonly evicted?: boolean;
   /** Nobody wants the pod any more: it is gone, or on its way out, at its source. */
   readonly deleted?: boolean;
@@ -119,8 +119,10 @@ export const containersShouldStop = (s: MaybeState, synced: boolean): boolean =>
   s === undefined ? synced : s.phase !== 'syncing';
 export const runtimeMayBeRemoved = (s: MaybeState, synced: boolean): boolean =>
   s === undefined ? synced : isTerminated(s);
+/** Not before its last status: that tells of each container how it ended. */
 export const contentMayBeRemoved = (s: MaybeState, synced: boolean): boolean =>
-  s === undefined ? synced : s.phase !== 'syncing' && (s.evicted || (s.deleted && isTerminated(s)));
+  s === undefined ? synced : isTerminated(s) && (s.evicted || s.deleted);
 export const mayHaveRunningContainers = (s: MaybeState, synced: boolean): boolean =>
   s === undefined ? !synced : !isTerminated(s);
-const isTerminated = (s: WorkerState): boolean => s.phase === 'terminated' || s.phase === 'finished';
+const isTerminated = (s: WorkerState): s is WorkerState & { phase: 'terminated' | 'finished' } =>
+  s.phase === 'terminated' || s.phase === 'finished';

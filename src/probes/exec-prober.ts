@@ -1,6 +1,7 @@
 // An exec probe runs a command in the container. Costly for the runtime, so only a few begin at a time; waiting for a turn
 // does not count against the probe's own timeout. A command that takes long costs the runtime nothing more: it gives its
-// turn up, so that no pod's hanging probes keep those of others from running.
+// turn up, so that no pod's hanging probes keep those of others from running. One that has begun goes on when its pod is being
+// stopped: a runtime in which an exec was cut off at its beginning hears of the end of the container half a minute late.
 import { formatDurationMs } from '../core/duration.ts';
 import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -25,7 +26,7 @@ export const execProber =
   async (target, signal) => {
     const { answer } = await turns.run(signal, async () => {
       const scope = childScope(signal);
-      const running = run(execSync, target, signal);
+      const running = run(execSync, target, target.life ?? signal);
       // Whatever the answer is, it is awaited below; here only that it came.
       const over = running.then(scope.abort, scope.abort);
       await Promise.race([over, clock.sleep(TURN_MS, scope.signal)]);

@@ -1,24 +1,30 @@
 // An HTTP probe is healthy on 200–399. Redirects are followed on the same host only: a container must not send its node
 // elsewhere. Certificates are not checked, connections are not kept, at most 10 KiB of the answer are read.
+import { isIP } from 'node:net';
 import type { HttpGetAction } from '../core/pod.ts';
+import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
+import { errnoOf, messageOf } from '../lib/errors.ts';
 import { httpExchange, type HttpReply } from '../lib/http/exchange.ts';
 import type { HeaderFields } from '../lib/http/header-fields.ts';
 import { HttpError, type HttpTarget } from '../lib/http/open.ts';
 import { MAX_REDIRECTS, redirectTarget } from '../lib/http/redirects.ts';
+import type { NameLookup } from '../lib/name-lookup.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
-import { hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
+import { httpsExchange } from './https-exchange.ts';
+import { BrokenAnswer, hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
+
+const LATE_BODY = 'context deadline exceeded (Client.Timeout or context cancellation while reading body)';
 
 export const httpProber =
-  (clock: Clock, userAgent: string): Prober =>
+  (clock: Clock, names: NameLookup, userAgent: string): Prober =>
   async ({ probe, container, podIp, timeoutMs }, signal) => {
     const action = probe.httpGet ?? { port: 0 };
     const headers = headersOf(action, userAgent);
     const until = clock.monotonic() + timeoutMs;
     let url = urlOf(action, portOf(action.port, container), podIp);
     for (let hops = 0; ; hops++) {
-      const outcome = await exchange(clock, url, headers, until - clock.monotonic(), signal);
+      const outcome = await exchange({ clock, names }, url, headers, until - clock.monotonic(), signal);
       if (typeof outcome === 'string') return failure(`Get "${textOf(url)}": ${outcome}`);
       const next = redirectTarget(url, outcome);
       if (next === undefined || next.host !== url.host) return judge(outcome);
@@ -73,27 +79,28 @@ function headersOf(action: HttpGetAction, userAgent: string): HeaderFields {
 
 /** The reply, or in words why there is none. Rejects when a reply began and could not be read. */
 async function exchange(
-  clock: Clock,
+  { clock, names }: { readonly clock: Clock; readonly names: NameLookup },
   target: HttpTarget,
   headers: HeaderFields,
   leftMs: number,
   signal: AbortSignal,
 ): Promise<HttpReply | string> {
-  const asked = { target, headers, deadlineMs: leftMs, verifyCertificate: false, maxBodyBytes: MAX_OUTPUT_BYTES };
+  const limits = { deadlineMs: leftMs, maxBodyBytes: MAX_OUTPUT_BYTES };
+  const scope = isIP(target.host) === 0 ? childScope(signal) : undefined;
+  const named = scope === undefined ? {} : { lookup: names.until(scope.signal) };
+  const asked = { target, headers, verifyCertificate: false, lenient: true, ...named, ...limits };
   try {
-    return await httpExchange(clock, asked, signal);
+    return await (target.scheme === 'https' ? httpsExchange : httpExchange)(clock, asked, signal);
   } catch (err) {
     if (!(err instanceof HttpError)) throw err;
     if (err.stage === 'request') return `net/http: ${err.message}`;
-    if (err.kind !== 'deadline') {
-      if (err.stage === 'body') throw err;
-      return requestErrorText(err.cause ?? err, target, err.connected);
-    }
-    if (err.stage === 'head') return 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
-    throw new KubeletError(
-      'deadline',
-      'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
-    );
+    const isLate = err.kind === 'deadline';
+    if (err.stage === 'body') throw new BrokenAnswer(err.kind, isLate ? LATE_BODY : err.message, { cause: err });
+    if (isLate) return 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
+    return requestErrorText(err.cause ?? err, target, err.connected);
+  } finally {
+    scope?.abort();
+    scope?.release();
   }
 }
 

@@ -10,7 +10,7 @@ import { Registry } from '../lib/metrics.ts';
 import { ProbeManager } from './probe-manager.ts';
 import { ProbeMetrics } from './probe-metrics.ts';
 import type { ProbeType } from './probe-state.ts';
-import type { Answer, ProbeTarget } from './prober.ts';
+import { BrokenAnswer, type Answer, type ProbeTarget } from './prober.ts';
 
 const UID = podUid('u1');
 const OK: Answer = { result: 'success', output: 'fine' };
@@ -164,21 +164,38 @@ test('a server that does not listen yet is asked again soon, and nobody hears of
   await r.close();
 });
 
-test('an error changes nothing but is told', async () => {
-  const r = rig(
-    { name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } },
-    () => new KubeletError('unavailable', 'gone'),
-  );
+for (const [what, error, told] of [
+  ['a question that cannot be asked', new KubeletError('unavailable', 'gone'), 'unknown state: gone'],
+  ['an answer that breaks off', new BrokenAnswer('unavailable', 'unexpected EOF'), 'failure state: unexpected EOF'],
+] as const)
+  test(`${what} changes nothing but is told`, async () => {
+    const r = rig({ name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } }, () => error);
+    await r.clock.advance(5000);
+    r.running('one');
+    r.manager.addPod(r.pod);
+    await r.clock.advance(0);
+    assert.deepEqual(r.take(), [
+      '5s liveness one=success (initial)',
+      '5s liveness?',
+      `5s Warning Unhealthy spec.containers{c} Liveness probe errored and resulted in ${told}`,
+    ]);
+    assert.equal(r.manager.history(UID)[0]?.runs[0]?.result, 'unknown');
+    await r.close();
+  });
+
+test('readiness that cannot be asked yet, right after the start, is asked again soon and not told', async () => {
+  const answers = [new KubeletError('notFound', 'container not created'), OK];
+  const r = rig({ name: 'c', readinessProbe: { periodSeconds: 10 } }, () => answers.shift() ?? OK);
   await r.clock.advance(5000);
   r.running('one');
   r.manager.addPod(r.pod);
-  await r.clock.advance(0);
+  await r.clock.advance(1000);
   assert.deepEqual(r.take(), [
-    '5s liveness one=success (initial)',
-    '5s liveness?',
-    '5s Warning Unhealthy spec.containers{c} Liveness probe errored and resulted in unknown state: gone',
+    '5s readiness one=failure (initial)',
+    '5s readiness?',
+    '5.1s readiness?',
+    '5.1s readiness one=success',
   ]);
-  assert.equal(r.manager.history(UID)[0]?.runs[0]?.result, 'unknown');
   await r.close();
 });
 
@@ -208,6 +225,20 @@ test('a container with probes in its spec is not called ready before they are ad
   const readiness = r.manager.readinessOf(r.pod);
   assert.deepEqual(readiness(seen, undefined), { started: false, ready: false });
   assert.deepEqual(readiness(seen, { ...seen, started: true }), { started: true, ready: false });
+  await r.close();
+});
+
+test('that the last instance had started says nothing of the next one', async () => {
+  const r = rig({ name: 'c', startupProbe: { periodSeconds: 10 }, livenessProbe: { periodSeconds: 1 } }, () => BAD);
+  await r.clock.advance(5000);
+  r.running('one');
+  const [before] = r.world.status?.containerStatuses ?? [];
+  assert.ok(before !== undefined);
+  const readiness = r.manager.readinessOf(r.pod);
+  assert.deepEqual(readiness(before, before), { started: true, ready: true });
+  // Killed and started again within one sync: nobody saw it end.
+  const next = { ...before, containerID: 'containerd://two' };
+  assert.deepEqual(readiness(next, before), { started: false, ready: false });
   await r.close();
 });
 
@@ -270,15 +301,17 @@ test('stopping a pod: liveness and startup end, readiness goes on, then all is f
 
 test('a probe that runs while its pod is removed leaves no trace', async () => {
   let finish: (answer: Answer) => void = () => undefined;
-  const r = rig(
-    { name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } },
-    () => new Promise((resolve) => (finish = resolve)),
-  );
+  let life: AbortSignal | undefined;
+  const r = rig({ name: 'c', livenessProbe: { periodSeconds: 1, failureThreshold: 1 } }, (target) => {
+    life = target.life;
+    return new Promise((resolve) => (finish = resolve));
+  });
   await r.clock.advance(5000);
   r.running('one');
   r.manager.addPod(r.pod);
   await r.clock.advance(10);
   r.manager.removePod(UID);
+  assert.equal(life?.aborted, false, 'what has begun may finish');
   finish(BAD);
   await r.clock.advance(5000);
   assert.deepEqual(r.take(), ['5s liveness one=success (initial)', '5s liveness?']);

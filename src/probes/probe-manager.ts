@@ -36,7 +36,7 @@ import {
   type ProbeType,
   type WorkerState,
 } from './probe-state.ts';
-import type { Answer, Prober } from './prober.ts';
+import { BrokenAnswer, type Answer, type Prober } from './prober.ts';
 import { isContainerReady, isStarted, type ProbeFacts } from './readiness.ts';
 
 /** A result that changed. The first one of an instance is `initial`: nothing was asked yet. */
@@ -84,7 +84,7 @@ type Worker = {
   readonly probe: Probe;
   readonly periodMs: number;
   readonly history: ProbeHistory;
-  /** Of the present run; stopping the worker ends it. */
+  /** Of the present run; stopping the worker ends it, or lets it go on unheard. */
   abort: ((reason?: unknown) => void) | undefined;
   state: WorkerState;
   /** The beat that was kept last. */
@@ -94,6 +94,9 @@ type Worker = {
   soonMs: number | undefined;
   stopped: boolean;
 };
+
+/** `errored`: as events name it. */
+type NoAnswer = { readonly errored: 'failure' | 'unknown'; readonly output: string };
 
 const DEFAULT_PERIOD_SECONDS = 10;
 const PROBE_FIELD = { startup: 'startupProbe', readiness: 'readinessProbe', liveness: 'livenessProbe' } as const;
@@ -173,10 +176,11 @@ export class ProbeManager implements Runnable {
     return (status, old) => {
       const id = containerId(status.containerID?.split('://')[1] ?? '');
       const facts = this.#factsOf(pod, status.name, id, parseTimeMs(status.state.running?.startedAt));
+      const isSame = old?.containerID === status.containerID;
       const before = {
         running: status.state.running !== undefined,
-        previouslyStarted: old?.started === true,
-        previouslyReady: old?.ready === true && old.containerID === status.containerID,
+        previouslyStarted: isSame && old?.started === true,
+        previouslyReady: isSame && old?.ready === true,
       };
       const started = isStarted(before, facts);
       const ready = isContainerReady(before, started, facts);
@@ -310,9 +314,12 @@ export class ProbeManager implements Runnable {
     if (worker.stopped) return;
     const tookMs = clock.monotonic() - start;
     if (answer === undefined) return;
-    if (typeof answer === 'string') {
-      worker.history.add({ atMs, tookMs, result: 'unknown', output: answer });
-      this.#tell(worker, pod, 'Unhealthy', `probe errored and resulted in unknown state: ${answer}`);
+    if ('errored' in answer) {
+      const { errored, output } = answer;
+      worker.history.add({ atMs, tookMs, result: 'unknown', output });
+      worker.soonMs = askAgainAfterMs(worker.type, worker.probe, startedAtMs, atMs);
+      if (worker.soonMs === undefined)
+        this.#tell(worker, pod, 'Unhealthy', `probe errored and resulted in ${errored} state: ${output}`);
       return;
     }
     const result = answer.result === 'failure' ? 'failure' : 'success';
@@ -329,25 +336,25 @@ export class ProbeManager implements Runnable {
     if (settled.publish !== undefined) this.#publish(worker, settled.publish, false);
   }
 
-  /** The answer; a sentence when the container could not be asked; nothing when the worker was stopped meanwhile. */
+  /** The answer, or why there is none; nothing when the worker was stopped meanwhile. */
   async #ask(
     worker: Worker,
     pod: Pod,
     podIp: string,
     id: string,
     signal: AbortSignal,
-  ): Promise<Answer | string | undefined> {
+  ): Promise<Answer | NoAnswer | undefined> {
     const { prober, log } = this.#deps;
     const { probe, container } = worker;
     const scope = childScope(signal);
     worker.abort = scope.abort;
     try {
       const timeoutMs = (probe.timeoutSeconds || 1) * 1000;
-      return await prober({ probe, container, containerId: id, podIp, timeoutMs }, scope.signal);
+      return await prober({ probe, container, containerId: id, podIp, timeoutMs, life: signal }, scope.signal);
     } catch (err) {
       if (scope.signal.aborted) return undefined;
       log.warn('probe errored', { probe: worker.type, pod: podKey(pod), container: container.name, err });
-      return fullErrorText(err);
+      return { errored: err instanceof BrokenAnswer ? 'failure' : 'unknown', output: fullErrorText(err) };
     } finally {
       worker.abort = undefined;
       scope.release();

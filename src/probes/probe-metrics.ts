@@ -12,15 +12,14 @@ export class ProbeMetrics {
   constructor(registry: Registry) {
     this.#total = registry.counter(
       'prober_probe_total',
-      'Cumulative number of a liveness, readiness or startup probe for a container by result.',
+      '[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result.',
       ['probe_type', 'result', 'container', 'pod', 'namespace', 'pod_uid'],
     );
-    this.#duration = registry.histogram('prober_probe_duration_seconds', 'Duration in seconds for a probe response.', [
-      'probe_type',
-      'container',
-      'pod',
-      'namespace',
-    ]);
+    this.#duration = registry.histogram(
+      'prober_probe_duration_seconds',
+      '[ALPHA] Duration in seconds for a probe response.',
+      ['probe_type', 'container', 'pod', 'namespace'],
+    );
   }
 
   count(pod: Pod, container: string, type: ProbeType, result: 'successful' | 'failed', tookMs: number): void {

@@ -70,7 +70,8 @@ export function decide(
   const { container } = pod;
   if (container?.containerId === undefined) return { state, next: 'wait' };
   if (container.containerId === state.containerId) return judge(type, probe, state, pod, container, nowMs);
-  const fresh = { ...state, containerId: container.containerId, onHold: false };
+  // Answers of one instance count neither for nor against the next.
+  const fresh = { ...NEW_WORKER, containerId: container.containerId };
   const first = firstResult(type, container);
   const rest = judge(type, probe, fresh, pod, container, nowMs);
   return {

@@ -1,5 +1,6 @@
 // One probe run: picks the means, retries what could not be asked at all.
 import { isFault, KubeletError } from '../lib/errors.ts';
+import { goQuote } from '../core/downward.ts';
 import type { Container, Probe } from '../core/pod.ts';
 
 /** What a container answered. `warning` counts as success and is told to people. */
@@ -13,7 +14,15 @@ export type ProbeTarget = {
   readonly containerId: string;
   readonly podIp: string;
   readonly timeoutMs: number;
+  /**
+   * What must not be cut off once it has begun ends with this one, though nobody listens any more; with the call's own
+   * signal where it is absent.
+   */
+  readonly life?: AbortSignal;
 };
+
+/** An answer began and could not be read: it changes nothing either, but is told as a failure. */
+export class BrokenAnswer extends KubeletError {}
 
 /** Rejects when the question could not be asked; an unhealthy container is an answer. */
 export type Prober = (target: ProbeTarget, signal: AbortSignal) => Promise<Answer>;
@@ -48,14 +57,15 @@ export function hostOf(host: string | undefined, podIp: string): string {
   return address;
 }
 
-/** A number, or a name among the container's ports. */
+/** A number, or a name among the container's ports. Of a name that is not there upstream says that it is no number. */
 export function portOf(port: number | string, container: Container): number {
   const found =
     typeof port === 'number'
       ? port
       : (container.ports?.find((p) => p.name === port)?.containerPort ??
         (/^\d+$/.test(port) ? Number(port) : undefined));
-  if (found === undefined) throw new KubeletError('invalid', `couldn't find port: ${port} in container ports`);
+  if (found === undefined)
+    throw new KubeletError('invalid', `strconv.Atoi: parsing ${goQuote(String(port))}: invalid syntax`);
   if (found <= 0 || found > 65_535) throw new KubeletError('invalid', `invalid port number: ${found}`);
   return found;
 }

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttp2, type ServerHttp2Stream } from 'node:http2';
+import { createSecureServer as createHttp2Server } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import {
   connect,
@@ -23,7 +24,7 @@ import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import { expandCommand } from './exec-command.ts';
 import type { ExecSync } from './exec-prober.ts';
 import { Health, ServingStatus } from './gen/health.ts';
-import type { Answer } from './prober.ts';
+import { BrokenAnswer, type Answer } from './prober.ts';
 import { containerProber } from './probers.ts';
 import { until } from '../../test/harness/until.ts';
 
@@ -37,13 +38,13 @@ after(() => {
   for (const socket of accepted) socket.destroy();
 });
 
-const listen = async (server: Server | TcpServer): Promise<number> => {
+const listen = async (server: Server | TcpServer, port = 0): Promise<number> => {
   open.push(server);
   server.on('connection', (socket: Socket) => {
     accepted.add(socket);
     socket.once('close', () => accepted.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 };
 const http = (handler: RequestListener): Promise<number> => listen(createServer(handler));
@@ -165,7 +166,9 @@ test('http: named ports and paths', async () => {
   const container = { name: 'c', ports: [{ name: 'web', containerPort: port }] };
   assert.equal((await ask({ httpGet: { port: 'web', path: 'a b?q=ü#frag' } }, container)).result, 'success');
   assert.equal(path, '/a%20b?q=%C3%BC');
-  await assert.rejects(ask({ httpGet: { port: 'nope' } }, container), /couldn't find port: nope/);
+  await assert.rejects(ask({ httpGet: { port: 'nope' } }, container), {
+    message: 'strconv.Atoi: parsing "nope": invalid syntax',
+  });
 });
 
 test('http: redirects stay on the host', async () => {
@@ -228,18 +231,56 @@ test('http: an answer that stops in the middle is no answer', async () => {
     res.write('half');
   });
   // Long enough for the head on a busy machine: what is tested is the deadline in the middle of the body.
-  await assert.rejects(ask({ httpGet: { port }, timeoutSeconds: 1 }), /while reading body/);
+  await assert.rejects(
+    ask({ httpGet: { port }, timeoutSeconds: 1 }),
+    (err) => err instanceof BrokenAnswer && /while reading body/.test(err.message),
+  );
+  const rude = await http((_, res) => {
+    res.writeHead(200, { 'content-length': '100' });
+    res.write('half', () => res.destroy());
+  });
+  await assert.rejects(
+    ask({ httpGet: { port: rude } }),
+    (err) => err instanceof BrokenAnswer && err.message === 'unexpected EOF',
+  );
 });
 
-test('https: any certificate will do', async () => {
+function certificateForTests(): { readonly key: Buffer; readonly cert: Buffer } {
   const dir = mkdtempSync(join(tmpdir(), 'probe-tls-'));
   const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   execFileSync('openssl', [...args, '-keyout', key, '-out', cert, '-subj', '/CN=other'], { stdio: 'ignore' });
-  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_, res) => res.end('ok'));
-  const port = await listen(server);
+  try {
+    return { key: readFileSync(key), cert: readFileSync(cert) };
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+test('https: any certificate will do', async () => {
+  const port = await listen(createTlsServer(certificateForTests(), (_, res) => res.end('ok')));
   assert.deepEqual(await ask({ httpGet: { port, scheme: 'HTTPS' } }), { result: 'success', output: 'ok' });
-  rmSync(dir, { recursive: true });
+});
+
+test('https: HTTP/2 with a server that speaks nothing else', async () => {
+  const { cert, key } = certificateForTests();
+  const seen: string[] = [];
+  const server = createHttp2Server({ key, cert }, (req, res) => {
+    seen.push(`${req.httpVersion} ${req.headers[':authority']} ${req.url} ${req.headers['x-probe']}`);
+    if (req.url === '/moved') res.writeHead(302, { location: '/there' }).end();
+    else if (req.url === '/busy') res.writeHead(503).end('busy');
+    else if (req.url === '/long') res.end('x'.repeat(20_000));
+    else if (req.url === '/gone') req.stream.session?.destroy();
+    else res.end('fine');
+  });
+  const port = await listen(server);
+  const get = (path: string): ReturnType<typeof ask> =>
+    ask({ httpGet: { port, path, scheme: 'HTTPS', httpHeaders: [{ name: 'X-Probe', value: 'v' }] } });
+  assert.deepEqual(await get('/moved'), { result: 'success', output: 'fine' });
+  assert.deepEqual(seen, [`2.0 127.0.0.1:${port} /moved v`, `2.0 127.0.0.1:${port} /there v`]);
+  assert.equal((await get('/busy')).output, 'HTTP probe failed with statuscode: 503');
+  assert.equal((await get('/long')).output.length, 10_240);
+  assert.equal((await get('/gone')).output, `Get "https://127.0.0.1:${port}/gone": EOF`);
 });
 
 test('tcp', async () => {
@@ -346,6 +387,7 @@ test('exec: variables', () => {
 /** The health service behind a TCP port. */
 async function healthServer(
   check: () => { status: ServingStatus },
+  wantedPort = 0,
 ): Promise<{ port: number; close: () => Promise<void> }> {
   const dir = mkdtempSync(join(tmpdir(), 'probe-grpc-'));
   const socketPath = join(dir, 's');
@@ -359,6 +401,7 @@ async function healthServer(
       unix.on('error', () => tcp.destroy());
       tcp.pipe(unix).pipe(tcp);
     }),
+    wantedPort,
   );
   return {
     port,
@@ -424,4 +467,32 @@ test('grpc', async () => {
   });
   const silent = await listen(createTcpServer((socket) => socket.on('error', () => undefined)));
   assert.match((await ask({ grpc: { port: silent }, timeoutSeconds: 0.1 })).output, /^timeout: /);
+});
+
+test('grpc: a server is tried again while there is time', async (t) => {
+  const clock = new ManualClock();
+  const port = await closedPort();
+  const target = { container: { name: 'c' }, containerId: 'id', podIp: '127.0.0.1', probe: { grpc: { port } } };
+  const asking = (timeoutMs: number, stop = signal): Promise<Answer> =>
+    containerProber(clock, noExec)({ ...target, timeoutMs }, stop);
+  const { output } = await asking(1000);
+  assert.match(output, /^timeout: failed to connect service .* within 1s/, 'the next try would come too late');
+
+  const stop = new AbortController();
+  const calledOff = asking(3_600_000, stop.signal);
+  await until('it waits', () => clock.pending > 0);
+  stop.abort();
+  await assert.rejects(calledOff);
+  await until('nothing is left', () => clock.pending === 0);
+
+  let answer: Answer | undefined;
+  const answered = asking(3_600_000).then((given) => (answer = given));
+  await until('it waits', () => clock.pending > 0);
+  const { close } = await healthServer(() => ({ status: ServingStatus.SERVING }), port);
+  t.after(close);
+  await until('it asks again', async () => {
+    await clock.advance(1000);
+    return answer !== undefined;
+  });
+  assert.deepEqual(await answered, { result: 'success', output: 'service healthy' });
 });

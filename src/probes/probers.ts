@@ -1,5 +1,6 @@
 // The four means of probing, as one: what the composition root hands to the manager.
 import type { Clock } from '../lib/clock.ts';
+import { NameLookup } from '../lib/name-lookup.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { execProber, type ExecSync } from './exec-prober.ts';
 import { grpcProber } from './grpc-prober.ts';
@@ -11,10 +12,15 @@ const USER_AGENT = 'kube-probe/1.36';
 /** More exec probes at once only make the runtime slower for everybody. */
 const EXEC_AT_ONCE = 16;
 
-export const containerProber = (clock: Clock, execSync: ExecSync, execAtOnce = EXEC_AT_ONCE): Prober =>
+export const containerProber = (
+  clock: Clock,
+  execSync: ExecSync,
+  execAtOnce = EXEC_AT_ONCE,
+  names = new NameLookup(),
+): Prober =>
   probeOnce({
     exec: execProber(clock, execSync, new Semaphore(execAtOnce)),
-    httpGet: httpProber(clock, USER_AGENT),
-    tcpSocket: tcpProber(clock),
+    httpGet: httpProber(clock, names, USER_AGENT),
+    tcpSocket: tcpProber(clock, names),
     grpc: grpcProber(clock, USER_AGENT),
   });

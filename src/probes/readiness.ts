@@ -12,9 +12,9 @@ export type ProbeFacts = {
 
 export type ContainerBefore = {
   readonly running: boolean;
-  /** `started` in the previous status of the container of that name. */
+  /** `started` in the previous status of this instance; another one has its own startup before it. */
   readonly previouslyStarted: boolean;
-  /** `ready` in the previous status; used only after a restart of the kubelet. */
+  /** `ready` in the previous status of this instance; used only after a restart of the kubelet. */
   readonly previouslyReady: boolean;
 };
 

@@ -1,19 +1,26 @@
 // A TCP probe succeeds when somebody accepts the connection. It is then closed in order, as upstream does: a reset would
 // save a socket in TIME_WAIT, which costs nothing, and have every server log a broken connection per probe.
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
+import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { NameLookup } from '../lib/name-lookup.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
 import { hostOf, portOf, type Answer, type Prober } from './prober.ts';
 
 export const tcpProber =
-  (clock: Clock): Prober =>
+  (clock: Clock, names: NameLookup): Prober =>
   async ({ probe, container, podIp, timeoutMs }, signal) => {
     const host = hostOf(probe.tcpSocket?.host, podIp);
     const port = portOf(probe.tcpSocket?.port ?? 0, container);
+    const scope = isIP(host) === 0 ? childScope(signal) : undefined;
     return new Promise((resolve, reject) => {
-      const socket = connect({ host, port, autoSelectFamily: false });
+      // A name may have addresses of both kinds, of which one is served.
+      const named = scope === undefined ? {} : { lookup: names.until(scope.signal) };
+      const socket = connect({ host, port, autoSelectFamily: scope !== undefined, ...named });
       const finish = (answer: Answer | undefined): void => {
         timer.cancel();
+        scope?.abort();
+        scope?.release();
         signal.removeEventListener('abort', onAbort);
         socket.destroy();
         if (answer !== undefined) resolve(answer);
@@ -25,6 +32,6 @@ export const tcpProber =
       );
       signal.addEventListener('abort', onAbort, { once: true });
       socket.once('connect', () => finish({ result: 'success', output: '' }));
-      socket.once('error', (err) => finish({ result: 'failure', output: dialErrorText(err, host, port) }));
+      socket.on('error', (err) => finish({ result: 'failure', output: dialErrorText(err, host, port) }));
     });
   };

@@ -82,6 +82,14 @@ test('reserving more than there is stops the start', () => {
   checkReservations(capacity, NONE);
 });
 
+test('an eviction threshold that is switched off reserves nothing', () => {
+  const capacity = nodeCapacity(machine, 2 ** 30, PODS);
+  for (const off of ['0%', '100%']) {
+    const evictionHard = { 'memory.available': off, 'nodefs.available': off };
+    assert.deepEqual(nodeAllocatable(capacity, { ...NONE, evictionHard }), nodeAllocatable(capacity, NONE), off);
+  }
+});
+
 test('percentages are 32-bit floats', () => {
   assert.equal(thresholdQuantity('1%', 270_553_174_016n)?.nano, 2_705_531_679n * 10n ** 9n);
   assert.equal(thresholdQuantity('10%', 1000n)?.nano, 100n * 10n ** 9n);

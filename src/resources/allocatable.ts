@@ -112,7 +112,8 @@ function evictionReservation(
 ): Quantity {
   const threshold = evictionHard[EVICTION_SIGNAL[name] ?? ''];
   const has = capacity.get(name);
-  if (threshold === undefined || has === undefined) return ZERO;
+  // These two switch a threshold off: what nothing is evicted for is kept for nothing.
+  if (threshold === undefined || has === undefined || ['0%', '100%'].includes(threshold)) return ZERO;
   return thresholdQuantity(threshold, toUnits(has)) ?? ZERO;
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Resources } from '../core/pod-resources.ts';
 import type { Pod } from '../core/pod.ts';
 import { quantity } from '../core/quantity.ts';
 import type { Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
@@ -29,7 +30,7 @@ function setup(update: (settings: CgroupSettings) => Promise<void>, reservedPerc
       pods: { active: () => pods },
       node: {
         kubepodsLimit: () => new Map(),
-        allocatable: () => new Map([['memory', quantity('1000')]]),
+        podMemoryBytes: () => 1000,
         reservations: { kubeReserved: new Map(), systemReserved: new Map() },
       },
       events: { pod: () => undefined, node: () => undefined },
@@ -131,7 +132,7 @@ for (const [enforced, cgroup, expected] of [
         pods: { active: () => [] },
         node: {
           kubepodsLimit: () => new Map(),
-          allocatable: () => new Map(),
+          podMemoryBytes: () => 0,
           reservations: { kubeReserved: new Map(), systemReserved: new Map() },
         },
         events: { pod: () => undefined, node: (type, reason, message) => told.push(`${type} ${reason} ${message}`) },
@@ -152,4 +153,41 @@ for (const [enforced, cgroup, expected] of [
     const message = `${expected}["r"] cgroup does not exist`;
     await assert.rejects(tree.setUp(new AbortController().signal), { message });
     assert.equal(told.at(-1), `Warning FailedNodeAllocatableEnforcement ${message}`);
+  });
+
+for (const [what, root, limited] of [
+  ['the root above the pods gets all that the machine has', '/pods', ['/pods 5000', '/r 300']],
+  ['the root of all cgroups is left alone', '/', ['/r 300']],
+] as const)
+  test(`without tiers ${what}, and reserved cgroups their limits`, async () => {
+    const limits: string[] = [];
+    const amount = (bytes: string): Resources => new Map([['memory', quantity(bytes)]]);
+    const tree = new CgroupTree(
+      {
+        cgroups: {
+          exists: async () => true,
+          update: async (path: string, { memoryBytes }: CgroupSettings) => void limits.push(`${path} ${memoryBytes}`),
+        } as unknown as Cgroups,
+        pods: { active: () => [] },
+        node: {
+          kubepodsLimit: (enforced) => amount(enforced ? '1' : '5000'),
+          podMemoryBytes: () => 1000,
+          reservations: { kubeReserved: amount('100'), systemReserved: amount('300') },
+        },
+        events: { pod: () => undefined, node: () => undefined },
+        clock: new ManualClock(),
+        log: silentLogger,
+      },
+      {
+        driver: 'cgroupfs',
+        root,
+        perQos: false,
+        enforce: ['system-reserved'],
+        systemReservedCgroup: '/r',
+        kubeReservedCgroup: '',
+        tiers: { memoryReservation: undefined, reservedPercent: undefined },
+      },
+    );
+    await tree.setUp(new AbortController().signal);
+    assert.deepEqual(limits, limited);
   });

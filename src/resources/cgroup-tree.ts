@@ -3,7 +3,6 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { Pod, QosClass } from '../core/pod.ts';
 import type { Resources } from '../core/pod-resources.ts';
-import { quantity, toNumber } from '../core/quantity.ts';
 import type { Cgroups, CgroupSettings } from '../host/cgroups/cgroups.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -16,6 +15,7 @@ import {
   cgroupPath,
   kubepodsName,
   parseCgroupName,
+  parseCgroupRoot,
   qosName,
   type CgroupDriver,
   type CgroupName,
@@ -32,7 +32,7 @@ interface ActivePods {
 
 interface NodeLimits {
   kubepodsLimit(enforced: boolean): Resources;
-  allocatable(): Resources;
+  podMemoryBytes(): number;
   readonly reservations: { readonly kubeReserved: Resources; readonly systemReserved: Resources };
 }
 
@@ -49,7 +49,7 @@ export type CgroupTreeOptions = {
   readonly driver: CgroupDriver;
   /** `cgroupRoot`. */
   readonly root: string;
-  /** `cgroupsPerQOS`: without it there are no cgroups above the pods. */
+  /** `cgroupsPerQOS`: without it there are no cgroups above the pods but the root. */
   readonly perQos: boolean;
   /** `enforceNodeAllocatable`. */
   readonly enforce: readonly string[];
@@ -71,13 +71,19 @@ export class CgroupTree implements Runnable {
   constructor(deps: CgroupTreeDeps, options: CgroupTreeOptions) {
     this.#deps = deps;
     this.#o = options;
-    this.#root = parseCgroupName(options.root, options.driver);
+    this.#root = parseCgroupRoot(options.root, options.driver);
   }
 
   /** Makes the tree. Rejects when the configured root or a reserved cgroup is missing: the kubelet must not start. */
   async setUp(signal: AbortSignal): Promise<void> {
+    if (this.#o.perQos) await this.#makeTiers(signal);
+    await this.#limitPods(signal);
+    await this.#limitReserved('system-reserved', this.#o.systemReservedCgroup, 'System', 'systemReserved', signal);
+    await this.#limitReserved('kube-reserved', this.#o.kubeReservedCgroup, 'Kube', 'kubeReserved', signal);
+  }
+
+  async #makeTiers(signal: AbortSignal): Promise<void> {
     const { cgroups } = this.#deps;
-    if (!this.#o.perQos) return;
     if (this.#root.length > 0 && !(await cgroups.exists(cgroupPath(this.#root, this.#o.driver), signal)))
       throw new KubeletError('invalid', `cgroup-root "${this.#o.root}" doesn't exist`);
     await cgroups.create(this.#path(kubepodsName(this.#root)), {}, signal);
@@ -86,14 +92,11 @@ export class CgroupTree implements Runnable {
       cgroups.create(this.#path(qosName(this.#root, 'Burstable')), {}, signal),
     ]);
     await this.#weigh(signal);
-    await this.#limitPods(signal);
-    await this.#limitReserved('system-reserved', this.#o.systemReservedCgroup, 'System', 'systemReserved', signal);
-    await this.#limitReserved('kube-reserved', this.#o.kubeReservedCgroup, 'Kube', 'kubeReserved', signal);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
-    if (!this.#o.perQos) return aborted(signal);
+    if (!this.#o.perQos && this.#enforced) return aborted(signal);
     const tick = async (s: AbortSignal): Promise<void> => {
       if (!this.#enforced) await this.#limitPods(s);
       this.#applied.clear();
@@ -118,8 +121,7 @@ export class CgroupTree implements Runnable {
 
   async #weigh(signal: AbortSignal): Promise<void> {
     const { pods, node } = this.#deps;
-    const allocatable = toNumber(node.allocatable().get('memory') ?? quantity('0'));
-    const { Guaranteed, Burstable, BestEffort } = qosTierSettings(pods.active(), allocatable, this.#o.tiers);
+    const { Guaranteed, Burstable, BestEffort } = qosTierSettings(pods.active(), node.podMemoryBytes(), this.#o.tiers);
     await this.#setTier('Guaranteed', Guaranteed, signal);
     await this.#setTier('Burstable', Burstable, signal);
     await this.#setTier('BestEffort', BestEffort, signal);
@@ -158,11 +160,20 @@ export class CgroupTree implements Runnable {
     return { min: guaranteed, low: burstable };
   }
 
-  /** Memory already in use may exceed a lowered limit: the loop tries again until evictions made room. */
+  /**
+   * Memory already in use may exceed a lowered limit: the loop tries again until evictions made room. Without tiers the
+   * root is where pods are: it gets all that the machine has, and so a weight beside the system's.
+   */
   async #limitPods(signal: AbortSignal): Promise<void> {
     const { cgroups, node, events, log } = this.#deps;
-    const enforced = this.#o.enforce.includes('pods');
-    const path = this.#path(kubepodsName(this.#root));
+    const { perQos, enforce } = this.#o;
+    const enforced = perQos && enforce.includes('pods');
+    const above = perQos ? kubepodsName(this.#root) : this.#root;
+    if (above.length === 0) {
+      this.#enforced = true;
+      return;
+    }
+    const path = this.#path(above);
     try {
       await cgroups.update(path, settingsOfResources(node.kubepodsLimit(enforced)), signal);
       this.#enforced = true;
@@ -170,9 +181,7 @@ export class CgroupTree implements Runnable {
     } catch (err) {
       signal.throwIfAborted();
       log.warn('the limit across pods could not be set, will try again', { cgroup: path, err });
-      const name = `[${kubepodsName(this.#root)
-        .map((part) => `"${part}"`)
-        .join(' ')}]`;
+      const name = `[${above.map((part) => `"${part}"`).join(' ')}]`;
       const message = `Failed to update Node Allocatable Limits ${name}: ${messageOf(err)}`;
       events.node('Warning', 'FailedNodeAllocatableEnforcement', message);
     }

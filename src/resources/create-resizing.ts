@@ -17,8 +17,10 @@ export type ResizingDeps = Pick<PodResizingDeps, 'plan' | 'updateProblem'> & {
   readonly actuated: ActuatedRecords & { load(): Promise<void>; flush(): Promise<void> };
   /** Whether a resize fits, given what pods were granted. */
   readonly checkWith: (allocated: (pod: Pod) => Pod) => ResizesDeps['check'];
+  readonly makeRoom: ResizesDeps['makeRoom'];
   readonly cgroups: Pick<PodCgroups, 'write' | 'memoryUsageOf'>;
   readonly active: () => readonly Pod[];
+  readonly sourcesReady: () => boolean;
   readonly wake: (uid: PodUid) => void;
   readonly events: EventRecorder;
 };
@@ -40,12 +42,23 @@ export type Resizing = {
 
 export async function createResizing(env: Environment, deps: ResizingDeps): Promise<Resizing> {
   const { clock, flags, registry } = env;
-  const { active, actuated, cgroups, events, plan, updateProblem, wake } = deps;
+  const { active, actuated, cgroups, events, makeRoom, plan, sourcesReady, updateProblem, wake } = deps;
   const log = env.log.child({ component: 'resize' });
   const allocations = new AllocationState({ clock, log }, { file: join(flags.rootDir, 'allocated_pods_state') });
   const check = deps.checkWith((pod) => allocations.allocated(pod));
   const metrics = resizeMetrics(registry);
-  const resizes = new Resizes({ allocations, active, check, wake, events, metrics, clock, log });
+  const resizes = new Resizes({
+    allocations,
+    active,
+    sourcesReady,
+    check,
+    makeRoom,
+    wake,
+    events,
+    metrics,
+    clock,
+    log,
+  });
   await Promise.all([allocations.load(), actuated.load()]);
   return {
     parts: [resizes, flushOnStop('pod-resource-records', [allocations, actuated])],

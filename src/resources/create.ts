@@ -54,7 +54,7 @@ export function createPodCgroups(
       hasExclusiveCpus: (pod) => hooks.hasExclusiveCpus(pod),
       durations: registry.histogram(
         'kubelet_cgroup_manager_duration_seconds',
-        'Duration in seconds for cgroup manager operations. Broken down by method.',
+        '[ALPHA] Duration in seconds for cgroup manager operations. Broken down by method.',
         ['operation_type'],
       ),
     },

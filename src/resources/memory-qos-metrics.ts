@@ -7,13 +7,13 @@ export function memoryQosMetrics(
 ): void {
   registry.collected(
     'kubelet_memory_qos_node_memory_min_bytes',
-    'Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel.',
+    '[ALPHA] Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel.',
     'gauge',
     () => [[{}, tree.protectedMemory().min]],
   );
   registry.collected(
     'kubelet_memory_qos_node_memory_low_bytes',
-    'Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure.',
+    '[ALPHA] Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure.',
     'gauge',
     () => [[{}, tree.protectedMemory().low]],
   );

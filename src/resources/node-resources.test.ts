@@ -37,6 +37,10 @@ test('what is kept from pods counts eviction thresholds, and nothing that is zer
   assert.equal((await resources(false)).allocatableList()['memory'], '860Mi');
 });
 
+test('memory of all pods together has what eviction keeps free, and not what is reserved', async () => {
+  assert.equal((await resources(false)).podMemoryBytes(), 960 * 2 ** 20);
+});
+
 test('eviction thresholds can be left out of the reckoning', async () => {
   assert.equal((await resources(true)).allocatableList()['memory'], '960Mi');
 });

@@ -85,9 +85,9 @@ export class NodeResources {
     return merged(nodeAllocatable(this.#capacity, this.#reservations), counts(this.#devices?.().allocatable));
   }
 
-  /** Zero where the node has none. */
-  allocatableBytes(resource: 'memory'): number {
-    return toNumber(this.allocatable().get(resource) ?? quantity('0'));
+  /** Memory of all pods together: what eviction keeps free counts, too. */
+  podMemoryBytes(): number {
+    return toNumber(this.kubepodsLimit(true).get('memory') ?? quantity('0'));
   }
 
   /** As node status wants them. */

@@ -11,7 +11,7 @@ import {
   podName,
   podUidOfDir,
   qosName,
-  parseCgroupName,
+  parseCgroupRoot,
   type CgroupDriver,
   type CgroupName,
 } from '../host/cgroups/cgroup-names.ts';
@@ -47,7 +47,7 @@ export class PodCgroups {
   constructor(deps: PodCgroupsDeps, options: PodCgroupsOptions) {
     this.#deps = deps;
     this.#o = options;
-    this.#root = parseCgroupName(options.root, options.driver);
+    this.#root = parseCgroupRoot(options.root, options.driver);
   }
 
   /** CRI's `cgroup_parent`, and the path below the cgroup mounts. */

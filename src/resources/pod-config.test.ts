@@ -57,6 +57,20 @@ test('burstable: a limit counts only when every container has it', () => {
   });
 });
 
+test('burstable: the limit of a sidecar counts for the init containers after it, and for no other', () => {
+  const full = container({ requests: { cpu: '100m' }, limits: { cpu: '200m' } });
+  const free = container({}, { name: 'i' });
+  const sidecar = container({ limits: { cpu: '300m' } }, { name: 's', restartPolicy: 'Always' });
+  const unlimited = container({}, { name: 'u', restartPolicy: 'Always' });
+  for (const [what, containers, initContainers, quota] of [
+    ['after it', [full], [sidecar, free, unlimited], 50_000],
+    ['before it', [full], [free, sidecar], -1],
+    ['a main container', [full, free], [sidecar], -1],
+    ['of an init container that ends', [full], [container(full.resources ?? {}, { name: 'e' }), free], -1],
+  ] as const)
+    assert.equal(podCgroupSettings(pod(containers, { initContainers }), OPTIONS).cpuQuotaUs, quota, what);
+});
+
 test('limits of the pod as a whole bind without any container limit', () => {
   const p = pod([container({})], { resources: { requests: { cpu: '500m' }, limits: { cpu: '1', memory: '1Gi' } } });
   assert.deepEqual(shown(p), {

@@ -33,7 +33,10 @@ function setup(known: { granted?: boolean; actuated?: boolean; resized?: boolean
       offer: () => void did.push('offer'),
       retry: (why) => void did.push(`retry ${why}`),
       progress: (_pod, inProgress) => void did.push(`progress ${inProgress}`),
+      retryPostponed: () => void did.push('retry postponed'),
+      resume: () => void did.push('resume'),
       retain: () => void did.push('retain'),
+      shown: () => void did.push('shown'),
     },
     plan: {
       containers: (p) => p.spec.containers,
@@ -50,7 +53,10 @@ const running = aliveSnapshot('u');
 type Act = (resizing: PodResizing) => unknown;
 const rows: [what: string, known: Parameters<typeof setup>[0], act: Act, did: string[]][] = [
   ['a new pod is granted what it asks for', {}, (r) => r.admitted(pod('1')), ['grant']],
-  ['a pod keeps what it was granted before a restart', { granted: true }, (r) => r.admitted(pod('1')), []],
+  ['a pod keeps what it was granted before a restart', { granted: true }, (r) => r.admitted(pod('1')), ['resume']],
+  ['all pods are known', {}, (r) => r.retryPostponed(), ['retry postponed']],
+  ['a status that changed may free something', {}, (r) => r.shown(pod('1'), pod('1')), ['shown']],
+  ['the first status of a pod frees nothing', {}, (r) => r.shown(pod('1'), undefined), []],
   ['a new pod is offered', {}, (r) => r.offer(pod('bad')), ['offer']],
   [
     'an update this node cannot do is told of',

@@ -20,7 +20,19 @@ export interface ActuatedRecords {
 export type PodResizingDeps = {
   readonly allocations: Pick<AllocationState, 'allocated' | 'grant' | 'has' | 'retain'>;
   readonly actuated: ActuatedRecords;
-  readonly resizes: Pick<Resizes, 'conditionsOf' | 'failed' | 'forget' | 'offer' | 'progress' | 'retain' | 'retry'>;
+  readonly resizes: Pick<
+    Resizes,
+    | 'conditionsOf'
+    | 'failed'
+    | 'forget'
+    | 'offer'
+    | 'progress'
+    | 'resume'
+    | 'retain'
+    | 'retry'
+    | 'retryPostponed'
+    | 'shown'
+  >;
   /** The rules of the runtime's plan: which containers can be resized, and whether one still has to be. */
   readonly plan: {
     containers(pod: Pod): readonly { readonly name: string; readonly resources?: ResourceRequirements }[];
@@ -45,8 +57,9 @@ export class PodResizing {
 
   /** A pod was admitted: it gets what it asks for, unless it was granted something before a restart. */
   admitted(pod: Pod): void {
-    const { allocations } = this.#deps;
-    if (!allocations.has(uidOf(pod))) allocations.grant(pod);
+    const { allocations, resizes } = this.#deps;
+    if (allocations.has(uidOf(pod))) resizes.resume(pod);
+    else allocations.grant(pod);
   }
 
   /** A pod appeared or changed. */
@@ -57,9 +70,19 @@ export class PodResizing {
     resizes.offer(pod, before);
   }
 
+  /** Only the pod's status changed. */
+  shown(pod: Pod, before: Pod | undefined): void {
+    if (before !== undefined) this.#deps.resizes.shown(pod, before);
+  }
+
   /** Room was made: resizes that wait may go on. */
   retry(why: Parameters<Resizes['retry']>[0]): void {
     this.#deps.resizes.retry(why);
+  }
+
+  /** Pods were admitted: resizes that waited for all pods to be known may go on. */
+  retryPostponed(): void {
+    this.#deps.resizes.retryPostponed();
   }
 
   /** The pod's cgroup was made, with what the pod was granted: later grants must be brought into it. */

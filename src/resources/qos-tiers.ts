@@ -32,11 +32,11 @@ export function requestedMemory(pods: readonly Pod[]): RequestedMemory {
   return { guaranteed: sum('Guaranteed'), burstable: sum('Burstable') };
 }
 
-/** `allocatableBytes`: the node's memory for pods. */
-export function qosTierSettings(pods: readonly Pod[], allocatableBytes: number, o: QosTierOptions): QosTierSettings {
+/** `podMemoryBytes`: what all pods together can have. */
+export function qosTierSettings(pods: readonly Pod[], podMemoryBytes: number, o: QosTierOptions): QosTierSettings {
   const needsMemory = o.memoryReservation !== undefined || o.reservedPercent !== undefined;
   const requested = needsMemory ? requestedMemory(pods) : { guaranteed: 0, burstable: 0 };
-  const limits = tierLimits(requested, allocatableBytes, o.reservedPercent);
+  const limits = tierLimits(requested, podMemoryBytes, o.reservedPercent);
   const kept = protectedMemory(requested, o.memoryReservation);
   return {
     Guaranteed: { ...kept.guaranteed },
@@ -48,11 +48,11 @@ export function qosTierSettings(pods: readonly Pod[], allocatableBytes: number, 
 /** A tier may not use what the tiers above it asked for, to the given share. */
 function tierLimits(
   { guaranteed, burstable }: RequestedMemory,
-  allocatableBytes: number,
+  podMemoryBytes: number,
   percent: number | undefined,
 ): { readonly burstable?: CgroupSettings; readonly bestEffort?: CgroupSettings } {
-  if (percent === undefined || allocatableBytes <= 0) return {};
-  const forBurstable = allocatableBytes - Math.trunc((guaranteed * percent) / 100);
+  if (percent === undefined || podMemoryBytes <= 0) return {};
+  const forBurstable = podMemoryBytes - Math.trunc((guaranteed * percent) / 100);
   const forBestEffort = forBurstable - Math.trunc((burstable * percent) / 100);
   return { burstable: { memoryBytes: forBurstable }, bestEffort: { memoryBytes: forBestEffort } };
 }

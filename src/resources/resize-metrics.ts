@@ -5,7 +5,13 @@ import { compareQuantities, quantity } from '../core/quantity.ts';
 import type { Registry } from '../lib/metrics.ts';
 
 /** Why waiting resizes are looked at again. */
-export type RetryTrigger = 'pod_updated' | 'pods_added' | 'pods_removed' | 'pod_terminated' | 'periodic_retry';
+export type RetryTrigger =
+  | 'pod_resized'
+  | 'pod_updated'
+  | 'pods_added'
+  | 'pods_removed'
+  | 'pod_terminated'
+  | 'periodic_retry';
 
 export interface ResizeMetrics {
   requested(operations: readonly ResizeOperation[]): void;

@@ -7,8 +7,9 @@ import { parseState } from '../core/go-json.ts';
 import { podUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
 import { formatPodResourceState } from '../core/pod-resource-state.ts';
-import { podRequests } from '../core/pod-resources.ts';
+import { heldRequests, podRequests } from '../core/pod-resources.ts';
 import { quantity, toMilli } from '../core/quantity.ts';
+import { abortable } from '../lib/abort.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
@@ -19,6 +20,7 @@ import { resizeMetrics } from './resize-metrics.ts';
 import { Resizes } from './resizes.ts';
 
 const CAPACITY = 2000;
+const CRITICAL = 2_000_000_000;
 const milli = (pod: Pod): number => toMilli(podRequests(pod).get('cpu') ?? quantity('0'));
 
 const pod = (name: string, cpu: string, more: Partial<Pod['spec']> = {}, generation = 1): Pod => ({
@@ -88,13 +90,15 @@ test('the record has the form others read', () => {
 });
 
 /** Pods on a node of two processors. */
-function rig(initial: Pod[]) {
+function rig(initial: Pod[], usedBy = milli) {
   const clock = new ManualClock();
   const registry = new Registry();
   const pods = new Map(initial.map((p) => [p.metadata.name, p]));
   const granted = new Map(initial.map((p) => [p.metadata.name, allocationOf(p)]));
   const log: string[] = [];
   let asked = 0;
+  const sources = { ready: true };
+  const evicting = Promise.withResolvers<void>();
   const allocations = {
     allocated: (p: Pod) => withAllocation(p, granted.get(p.metadata.name)),
     isResized: (p: Pod) => differs(p, granted.get(p.metadata.name)),
@@ -103,12 +107,18 @@ function rig(initial: Pod[]) {
   const resizes = new Resizes({
     allocations,
     active: () => [...pods.values()],
+    sourcesReady: () => sources.ready,
     check: (p, others) => {
       asked++;
       if (milli(p) > CAPACITY) return { ok: false, reason: 'Infeasible', message: 'never' };
-      const used = others.reduce((sum, o) => sum + milli(o), 0);
+      const used = others.reduce((sum, o) => sum + usedBy(o), 0);
       const later = { ok: false, reason: 'Deferred', message: `later, ${used} used`, cause: 'OutOfcpu' } as const;
-      return milli(p) + used > CAPACITY ? later : { ok: true };
+      if (milli(p) + used <= CAPACITY) return { ok: true, victims: [] };
+      return p.spec.priority === CRITICAL ? { ok: true, victims: others, scarce: 'cpu' } : later;
+    },
+    makeRoom: async ({ victims, scarce }, signal) => {
+      log.push(`evict ${victims.map((v) => v.metadata.name).join()} for ${scarce}`);
+      await abortable(signal, evicting.promise);
     },
     wake: (uid) => log.push(`wake ${uid}`),
     events: {
@@ -125,7 +135,18 @@ function rig(initial: Pod[]) {
     resizes.offer(p, before);
   };
   const allocated = (name: string): number => milli(allocations.allocated(pods.get(name)!));
-  return { clock, registry, resizes, pods, set, allocated, take: () => log.splice(0), asked: () => asked };
+  return {
+    clock,
+    registry,
+    resizes,
+    pods,
+    sources,
+    set,
+    allocated,
+    take: () => log.splice(0),
+    asked: () => asked,
+    evicting,
+  };
 }
 
 test('a pod whose resources make no sense costs nobody else a resize', () => {
@@ -147,6 +168,15 @@ test('a resize that fits is granted at once, then carried out', () => {
   r.resizes.progress(r.pods.get('a')!, false);
   assert.deepEqual(r.take(), [`a Normal ResizeCompleted Pod resize completed: ${text}`]);
   assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
+});
+
+test('a sync that began before a resize was granted does not end it, though the pod asked for it already', () => {
+  const r = rig([pod('a', '1')]);
+  r.set(pod('a', '1500m', {}, 3));
+  r.take();
+  r.resizes.progress(pod('a', '1', {}, 3), false);
+  assert.deepEqual(r.take(), []);
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.type, 'PodResizeInProgress');
 });
 
 test('one that does not fit waits until something is freed', () => {
@@ -180,6 +210,27 @@ test('one that does not fit waits until something is freed', () => {
   assert.equal(r.allocated('a'), 1500);
 });
 
+test('what a pod gave back is given on when its status shows it', () => {
+  const showing = (cpu: string): Pod => ({
+    ...pod('b', '500m', {}, 2),
+    status: { containerStatuses: [{ name: 'c', resources: { requests: { cpu } } }] } as unknown as Pod['status'] &
+      object,
+  });
+  const r = rig([pod('a', '1'), pod('b', '1')], (p) => toMilli(heldRequests(p).get('cpu') ?? quantity('0')));
+  r.set(pod('a', '1500m', {}, 2));
+  r.set(showing('1'));
+  assert.deepEqual([r.allocated('a'), r.allocated('b')], [1000, 500], 'granted, but not in force');
+  r.resizes.shown(showing('1'), showing('1'));
+  assert.equal(r.allocated('a'), 1000);
+  r.pods.set('b', showing('500m'));
+  r.resizes.shown(showing('500m'), showing('1'));
+  assert.equal(r.allocated('a'), 1500);
+  assert.match(r.registry.render(), /pod_deferred_accepted_resizes_total\{retry_trigger="pod_resized"\} 1/);
+  const asked = r.asked();
+  r.resizes.shown(showing('100m'), showing('500m'));
+  assert.equal(r.asked(), asked, 'nobody waits');
+});
+
 test('one that an earlier process kept waiting goes on waiting, and is not told again', () => {
   const shown = (reason: string, message: string): NonNullable<Pod['status']> => ({
     conditions: [
@@ -206,6 +257,62 @@ test('one that an earlier process kept waiting goes on waiting, and is not told 
   assert.equal(never.asked(), 1, 'the node may have been configured anew');
   assert.deepEqual(never.take(), []);
   assert.equal(never.resizes.conditionsOf(podUid('a'))[0]?.reason, 'Infeasible');
+});
+
+test('before all pods are known nothing is granted, and what waited shows that it does', async () => {
+  const waiting = { type: 'PodResizePending', status: 'True', reason: 'Infeasible', observedGeneration: 2 } as const;
+  const r = rig([pod('a', '1')]);
+  r.sources.ready = false;
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  const found: Pod = { ...pod('a', '1500m', {}, 2), status: { conditions: [{ ...waiting, message: 'never' }] } };
+  r.resizes.resume(found);
+  r.set(found);
+  await r.clock.advance(30_000);
+  assert.deepEqual([r.asked(), r.allocated('a'), r.take()], [0, 1000, []]);
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.message, 'never');
+  r.resizes.retryPostponed();
+  assert.equal(r.asked(), 0);
+  r.sources.ready = true;
+  r.resizes.retryPostponed();
+  assert.deepEqual([r.asked(), r.allocated('a')], [1, 1500], 'judged anew');
+  assert.equal(r.resizes.conditionsOf(podUid('a'))[0]?.type, 'PodResizeInProgress');
+  r.set(pod('a', '64', {}, 3));
+  const asked = r.asked();
+  r.resizes.retryPostponed();
+  assert.equal(r.asked(), asked, 'nothing is postponed any more');
+  stop.abort();
+  await done;
+});
+
+test('a pod that goes just when all are known does not leave out what was postponed', () => {
+  const r = rig([pod('a', '1')]);
+  r.sources.ready = false;
+  r.set(pod('a', '1500m', {}, 2));
+  r.sources.ready = true;
+  r.resizes.retry('pods_removed');
+  assert.equal(r.allocated('a'), 1500);
+});
+
+test('whoever never hears that the sources are known finds out half a minute later', async () => {
+  const r = rig([pod('a', '1')]);
+  r.sources.ready = false;
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  r.set(pod('a', '1500m', {}, 2));
+  await r.clock.advance(30_000);
+  r.sources.ready = true;
+  await r.clock.advance(30_000);
+  assert.equal(r.allocated('a'), 1500);
+  stop.abort();
+  await done;
+});
+
+test('a pod that was granted all it asks for waits for nothing, whatever its status says', () => {
+  const r = rig([pod('a', '1')]);
+  const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Deferred' } as const];
+  r.resizes.resume({ ...pod('a', '1'), status: { conditions } });
+  assert.deepEqual(r.resizes.conditionsOf(podUid('a')), []);
 });
 
 test('one that never fits says so, and is forgotten when taken back', () => {
@@ -254,7 +361,7 @@ test('what is told of a resize under way is about its own generation, whatever t
   r.resizes.failed(r.pods.get('a')!, 'no');
   const [, running] = r.resizes.conditionsOf(podUid('a'));
   assert.deepEqual([running?.observedGeneration, running?.lastTransitionTime], [2, '2026-01-01T00:00:05Z']);
-  r.resizes.progress(r.pods.get('a')!, false);
+  r.resizes.progress(pod('a', '1500m', {}, 3), false);
   const [failed, completed] = r.take();
   assert.match(failed ?? '', /ResizeError .*"generation":2,"error":"no"/);
   assert.match(completed ?? '', /ResizeCompleted .*"generation":2\}/);
@@ -285,6 +392,53 @@ test('the slow beat tries again', async () => {
   stop.abort();
   await done;
   assert.equal(r.clock.pending, 0);
+});
+
+test('for a critical pod others are evicted first, once, and a victim that has not stopped yet counts no more', async () => {
+  const boss = (cpu: string, generation = 1): Pod => pod('boss', cpu, { priority: CRITICAL }, generation);
+  const r = rig([boss('1'), pod('a', '500m'), pod('b', '500m')]);
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  r.set(boss('1500m', 2));
+  r.resizes.retry('pod_updated');
+  assert.deepEqual(r.take(), ['evict a,b for cpu']);
+  assert.deepEqual([r.allocated('boss'), r.resizes.conditionsOf(podUid('boss'))], [1000, []]);
+  r.pods.delete('a');
+  r.evicting.resolve();
+  await r.clock.advance(0);
+  assert.match(r.take().join(), /^boss Normal ResizeStarted .*,wake boss$/);
+  assert.equal(r.allocated('boss'), 1500);
+  stop.abort();
+  await done;
+});
+
+test('a critical pod has its resize as soon as the victims are gone, before anybody is told that they are', async () => {
+  const boss = (cpu: string, generation = 1): Pod => pod('boss', cpu, { priority: CRITICAL }, generation);
+  const r = rig([boss('1'), pod('a', '1')]);
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  r.set(boss('1500m', 2));
+  r.pods.delete('a');
+  r.resizes.retry('pod_terminated');
+  assert.equal(r.allocated('boss'), 1500);
+  r.take();
+  r.evicting.resolve();
+  await r.clock.advance(0);
+  assert.deepEqual(r.take(), [], 'nothing is left to do then');
+  stop.abort();
+  await done;
+});
+
+test('nobody is evicted by an agent that stops, and it waits for nobody', async () => {
+  const boss = (cpu: string, generation = 1): Pod => pod('boss', cpu, { priority: CRITICAL }, generation);
+  const r = rig([boss('1'), pod('a', '1')]);
+  const stop = new AbortController();
+  const done = r.resizes.run(stop.signal);
+  r.set(boss('1500m', 2));
+  stop.abort();
+  await done;
+  r.set(boss('1600m', 3));
+  assert.deepEqual([r.take(), r.allocated('boss')], [['evict a for cpu'], 1000]);
 });
 
 test('resizes are counted: what was asked for, and what had to wait', () => {

@@ -3,7 +3,7 @@
 import type { EventRecorder } from '../core/events.ts';
 import type { PodUid } from '../core/ids.ts';
 import { isStaticPod, podKey, uidOf, type Container, type Pod, type PodCondition } from '../core/pod.ts';
-import { podRequests } from '../core/pod-resources.ts';
+import { heldRequests, podRequests, type Resources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { compareQuantities, quantity } from '../core/quantity.ts';
 import { apiTime, parseTimeMs } from '../core/time.ts';
@@ -15,8 +15,11 @@ import { resizeOperations, type ResizeMetrics, type RetryTrigger } from './resiz
 const FIRST_RETRY_MS = 30_000;
 const RETRY_MS = 180_000;
 
+/** Pods that have to go before a resize can be granted, and the resource they go for. */
+export type Room = { readonly victims: readonly Pod[]; readonly scarce?: string };
+
 type ResizeVerdict =
-  | { readonly ok: true }
+  | ({ readonly ok: true } & Room)
   | {
       readonly ok: false;
       readonly reason: 'Deferred' | 'Infeasible';
@@ -37,8 +40,12 @@ export type ResizesDeps = {
   readonly allocations: Allocations;
   /** Pods that count, as their specs are now. */
   readonly active: () => readonly Pod[];
+  /** Before this nothing is granted: pods that run here may not be known yet. */
+  readonly sourcesReady: () => boolean;
   /** `checkResize`: the pod as wanted, the others as allocated. */
   readonly check: (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
+  /** Evicts pods for a critical one; resolves when they have stopped, or were given up. */
+  readonly makeRoom: (room: Room, signal: AbortSignal) => Promise<void>;
   /** The pod's worker has something to do: to resize, or to show another status. */
   readonly wake: (uid: PodUid) => void;
   readonly events: EventRecorder;
@@ -52,6 +59,8 @@ type Waiting = {
   readonly message: string;
   readonly generation: number;
   readonly sinceMs: number;
+  /** So an earlier process judged; this one has not yet. */
+  readonly isResumed?: true;
 };
 type Running = {
   readonly reason: '' | 'Error';
@@ -65,18 +74,34 @@ export class Resizes implements Runnable {
   readonly #deps: ResizesDeps;
   readonly #waiting = new Map<PodUid, Waiting>();
   readonly #running = new Map<PodUid, Running>();
+  /** Resizes of critical pods for which others are being evicted. */
+  readonly #making = new Map<PodUid, Promise<void>>();
+  /** Asked for before all sources were heard. */
+  #isPostponed = false;
+  #signal: AbortSignal | undefined;
 
   constructor(deps: ResizesDeps) {
     this.#deps = deps;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
+    const { clock, sourcesReady } = this.#deps;
+    this.#signal = signal;
     await clock.sleep(FIRST_RETRY_MS, signal);
     while (!signal.aborted) {
       this.retry('periodic_retry');
-      await clock.sleep(RETRY_MS, signal);
+      await clock.sleep(sourcesReady() ? RETRY_MS : FIRST_RETRY_MS, signal);
     }
+    await Promise.all(this.#making.values());
+  }
+
+  /** A pod was admitted: what its status says it waits for, it waits for still. */
+  resume(pod: Pod): void {
+    this.#guarded(pod, () => {
+      const known = waitedBefore(pod);
+      if (known === undefined || this.#waiting.has(uidOf(pod)) || !this.#deps.allocations.isResized(pod)) return;
+      this.#waiting.set(uidOf(pod), { ...known, isResumed: true });
+    });
   }
 
   /** A pod appeared, or changed from what it was before: what it asks for is granted if it can be. */
@@ -87,11 +112,24 @@ export class Resizes implements Runnable {
     else this.retry(before === undefined ? 'pods_added' : 'pod_updated');
   }
 
+  /** The status of a pod changed: what it holds no longer may be what others wait for. */
+  shown(now: Pod, before: Pod): void {
+    if (this.#waiting.size === 0) return;
+    const held = (pod: Pod): Resources => heldRequests(this.#deps.allocations.allocated(pod));
+    this.#guarded(now, () => {
+      if (hasMore(held(before), held(now))) this.retry('pod_resized');
+    });
+  }
+
   /** Tries all resizes that wait, in the order of their claims. */
   retry(trigger: RetryTrigger): void {
-    const { active, allocations } = this.#deps;
-    // Every pod that goes makes room. Whoever could use it was offered before, and waits.
-    if (this.#waiting.size === 0 && (trigger === 'pods_removed' || trigger === 'pod_terminated')) return;
+    const { active, allocations, sourcesReady } = this.#deps;
+    const wasPostponed = this.#isPostponed;
+    this.#isPostponed = !sourcesReady();
+    if (this.#isPostponed) return;
+    // Every pod that goes makes room. Whoever could use it was offered before, and waits: but for those that were put off.
+    const waiting = this.#waiting.size + this.#making.size;
+    if (waiting === 0 && !wasPostponed && (trigger === 'pods_removed' || trigger === 'pod_terminated')) return;
     const pods = active();
     const wanted: Pod[] = [];
     for (const pod of pods)
@@ -103,6 +141,11 @@ export class Resizes implements Runnable {
       this.#guarded(pod, () => this.#try(pod, pods, trigger));
   }
 
+  /** A source was heard, and its pods have their places. */
+  retryPostponed(): void {
+    if (this.#isPostponed) this.retry('pods_added');
+  }
+
   /** What is wrong with one pod costs that pod its resize, and nobody else. */
   #guarded(pod: Pod, act: () => void): void {
     try {
@@ -112,14 +155,14 @@ export class Resizes implements Runnable {
     }
   }
 
-  /** Told by the worker at each sync: whether containers still differ from what was granted. */
+  /** Told by the worker at each sync, of the pod as it was granted then: whether containers still differ from that. */
   progress(pod: Pod, inProgress: boolean): void {
     const uid = uidOf(pod);
     const known = this.#running.get(uid);
     if (inProgress && known === undefined) this.#running.set(uid, begunBefore(pod, this.#deps.clock.now()));
     if (inProgress || known === undefined) return;
-    // A sync that began before the grant knows nothing of it.
-    if (generationOf(pod) < known.generation) return;
+    // A sync that began before the grant knows nothing of it, even if the pod asked for it already.
+    if (generationOf(pod) < known.generation || this.#deps.allocations.isResized(pod)) return;
     this.#running.delete(uid);
     this.#tell(pod, known.generation, 'Normal', 'ResizeCompleted', 'completed');
   }
@@ -162,10 +205,12 @@ export class Resizes implements Runnable {
     const known = judged ?? waitedBefore(pod);
     const generation = generationOf(pod);
     // What can never be is asked once.
-    if (judged?.reason === 'Infeasible' && generation > 0 && judged.generation === generation) return;
+    const isJudged = judged !== undefined && judged.isResumed !== true && judged.generation === generation;
+    if (isJudged && judged.reason === 'Infeasible' && generation > 0) return;
     const others = pods.filter((p) => uidOf(p) !== uid).map((p) => allocations.allocated(p));
     const verdict = check(pod, others);
     if (!verdict.ok && verdict.detail !== undefined) metrics.infeasible(verdict.detail);
+    if (verdict.ok && verdict.victims.length > 0) return this.#makeRoom(uid, verdict, trigger);
     if (verdict.ok) {
       if (known?.reason === 'Deferred') metrics.acceptedLate(trigger);
       allocations.grant(pod);
@@ -177,7 +222,8 @@ export class Resizes implements Runnable {
     }
     const isTold = known?.reason === verdict.reason && known.generation === generation;
     if (isTold && known.message === verdict.message) {
-      this.#waiting.set(uid, known);
+      const { isResumed: _, ...now } = known;
+      this.#waiting.set(uid, now);
       return;
     }
     const sinceMs = known?.reason === verdict.reason ? known.sinceMs : this.#deps.clock.now();
@@ -192,6 +238,29 @@ export class Resizes implements Runnable {
         verdict.message,
       );
     wake(uid);
+  }
+
+  /** Others go first. Then it is tried without them, also where one has not stopped yet: it will. */
+  #makeRoom(uid: PodUid, room: Room, trigger: RetryTrigger): void {
+    const { active, allocations, log, makeRoom } = this.#deps;
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted || this.#making.has(uid)) return;
+    log.info('pods are evicted for the resize of a critical one', { uid, victims: room.victims.map(podKey) });
+    const made = async (): Promise<void> => {
+      try {
+        await makeRoom(room, signal);
+      } catch (err) {
+        if (!signal.aborted) log.error('pods could not be evicted for a resize', { uid, err });
+      } finally {
+        this.#making.delete(uid);
+      }
+      if (signal.aborted) return;
+      const gone = new Set(room.victims.map(uidOf));
+      const pods = active().filter((p) => !gone.has(uidOf(p)));
+      const pod = pods.find((p) => uidOf(p) === uid);
+      if (pod !== undefined && allocations.isResized(pod)) this.#guarded(pod, () => this.#try(pod, pods, trigger));
+    };
+    this.#making.set(uid, made());
   }
 
   #begin(pod: Pod): void {
@@ -260,9 +329,7 @@ function compareClaims(a: Pod, b: Pod, allocations: Allocations, sinceOf: (pod: 
   return sinceA === sinceB ? 0 : sinceA < sinceB ? -1 : 1;
 }
 
-const asksForMore = (wanted: Pod, granted: Pod): boolean => {
-  const [now, before] = [podRequests(wanted), podRequests(granted)];
-  return ['cpu', 'memory'].some(
-    (name) => compareQuantities(now.get(name) ?? quantity('0'), before.get(name) ?? quantity('0')) > 0,
-  );
-};
+const asksForMore = (wanted: Pod, granted: Pod): boolean => hasMore(podRequests(wanted), podRequests(granted));
+
+const hasMore = (a: Resources, b: Resources): boolean =>
+  ['cpu', 'memory'].some((name) => compareQuantities(a.get(name) ?? quantity('0'), b.get(name) ?? quantity('0')) > 0);

@@ -38,7 +38,7 @@ const host = {
   swapBytes: 0,
   limitsSwap: false,
   hugePages: [{ sizeBytes: 2 ** 21 }],
-  allocatableBytes: () => 900,
+  podMemoryBytes: () => 900,
   extraMaskedPaths: ['/sys/hot'],
   selinux: false,
 } as const;
@@ -59,7 +59,7 @@ test('memory QoS by gate, cgroup version and configuration', () => {
   for (const [otherwise, cgroupVersion, expected] of rows) {
     const facts = memoryQosOf(environmentOf(otherwise), { ...host, cgroupVersion });
     assert.deepEqual(facts && { factor: facts.throttlingFactor, tiered: facts.tiered }, expected);
-    assert.equal(facts?.allocatableBytes(), expected && 900);
+    assert.equal(facts?.podMemoryBytes(), expected && 900);
   }
 });
 

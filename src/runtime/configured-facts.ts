@@ -14,8 +14,8 @@ export type HostOfContainers = {
   /** Whether the kernel limits swap per cgroup, whether or not there is any now. */
   readonly limitsSwap: boolean;
   readonly hugePages: readonly { readonly sizeBytes: number }[];
-  /** The node's memory for pods, which may change. */
-  readonly allocatableBytes: () => number;
+  /** The memory of all pods together, which may change. */
+  readonly podMemoryBytes: () => number;
   readonly extraMaskedPaths: readonly string[];
   readonly selinux: boolean;
 };
@@ -59,13 +59,13 @@ export function configuredFacts(env: Environment, host: HostOfContainers): Runti
 /** Memory QoS needs cgroup v2. */
 export const memoryQosOf = (
   { config, gates }: Pick<Environment, 'config' | 'gates'>,
-  host: Pick<HostOfContainers, 'cgroupVersion' | 'allocatableBytes'>,
+  host: Pick<HostOfContainers, 'cgroupVersion' | 'podMemoryBytes'>,
 ): MemoryQosFacts | undefined =>
   gates.enabled('MemoryQoS') && host.cgroupVersion === 2
     ? {
         throttlingFactor: config.memoryThrottlingFactor,
         tiered: config.memoryReservationPolicy === 'TieredReservation',
-        allocatableBytes: host.allocatableBytes,
+        podMemoryBytes: host.podMemoryBytes,
       }
     : undefined;
 

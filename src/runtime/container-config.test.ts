@@ -218,6 +218,29 @@ describe('mounts', () => {
         { containerPath: '/end', hostPath: '/h/end', selinuxRelabel: selinux },
       ]);
     });
+  it('mounts of device plugins come before those of volumes, which are seen where both have the same path', () => {
+    const { mounts = [] } = containerConfig(
+      {
+        pod: podOf(),
+        container: { name: 'a' },
+        restartCount: 0,
+        imageRef: 'i',
+        imageUser: { username: '' },
+        env: new Map(),
+        volumes: new Map(),
+        volumeMounts: [{ containerPath: '/lib', hostPath: '/volume' }],
+        hostsFile: '/h/hosts',
+        terminationLog: undefined,
+        additions: { mounts: ['/lib', '/etc/hosts'].map((path) => ({ containerPath: path, hostPath: '/plugin' })) },
+        userns: undefined,
+      },
+      FACTS,
+    );
+    assert.deepEqual(
+      mounts.map((m) => `${m.containerPath} ${m.hostPath}`),
+      ['/lib /plugin', '/etc/hosts /plugin', '/lib /volume', '/etc/hosts /h/hosts'],
+    );
+  });
   it('mounts of device plugins belong to the users of the pod, too', () => {
     const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
     const { mounts } = containerConfig(

@@ -3,6 +3,7 @@ import { Signal, type ContainerConfig, type Device, type Mount } from '../cri/ge
 import { absolutePath } from '../core/paths.ts';
 import type { Container, Pod } from '../core/pod.ts';
 import type { Partially } from '../lib/proto/codec.ts';
+import { envBytes } from './env-bytes.ts';
 import { expand } from './expansion.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerResources, type ContainerResourceOptions, type ResourceFacts } from './linux-resources.ts';
@@ -64,7 +65,7 @@ export function containerConfig(input: ContainerInput, facts: ContainerFacts): P
     command: (container.command ?? []).map((part) => expand(part, lookup)),
     args: (container.args ?? []).map((part) => expand(part, lookup)),
     workingDir: container.workingDir ?? '',
-    envs: [...env].map(([key, value]) => ({ key, value: Buffer.from(value) })),
+    envs: [...env].map(([key, value]) => ({ key, value: envBytes(value) })),
     mounts: mounts(input, facts),
     ...(devices.length === 0 ? {} : { devices }),
     CDIDevices: (additions.cdiDevices ?? []).map((name) => ({ name })),
@@ -92,13 +93,14 @@ export function containerConfig(input: ContainerInput, facts: ContainerFacts): P
   };
 }
 
+/** Of two at the same path the later one is seen: the pod's own volumes, not what came with its devices. */
 function mounts(input: ContainerInput, { selinux: selinuxRelabel }: ContainerFacts): Partially<Mount>[] {
-  const { container, userns } = input;
-  const own = [...input.volumeMounts];
-  const mountsHosts = own.some((mount) => mount.containerPath === HOSTS_PATH);
+  const { container, userns, volumeMounts, additions } = input;
+  const ofDevices = (additions.mounts ?? []).map((mount) => ({ ...mount, ...idMappings(userns) }));
+  const own = [...ofDevices, ...volumeMounts];
+  const mountsHosts = volumeMounts.some((mount) => mount.containerPath === HOSTS_PATH);
   if (input.hostsFile !== undefined && !mountsHosts)
     own.push({ containerPath: HOSTS_PATH, hostPath: input.hostsFile, selinuxRelabel, ...idMappings(userns) });
-  own.push(...(input.additions.mounts ?? []).map((mount) => ({ ...mount, ...idMappings(userns) })));
   const path = container.terminationMessagePath;
   if (input.terminationLog !== undefined && path)
     own.push({

@@ -47,6 +47,13 @@ describe('crash back-off', () => {
     const b = backoff();
     b.started('k', 1_000_000, 1_000_000);
     assert.equal(b.waiting('k', 1_000_000, 400_000)?.retryAt, 410_000);
+    assert.equal(b.waiting('k', 1_000_000, 405_000)?.retryAt, 410_000, 'however often it is asked');
+    assert.equal(b.waiting('k', 1_000_000, 410_000), undefined);
+    b.started('k', 1_000_000, 410_000);
+    assert.equal(b.waiting('k', 411_000, 412_000)?.retryAt, 431_000, 'later ends are of the clock as it is now');
+    assert.equal(b.waiting('k', 900_000, 300_000)?.retryAt, 320_000);
+    assert.equal(b.waiting('k', 900_000, 200_000)?.retryAt, 220_000, 'set back once more');
+    assert.equal(b.waiting('k', 900_000, 220_000), undefined);
   });
   it('forgets', () => {
     const b = backoff();

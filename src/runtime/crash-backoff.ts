@@ -7,7 +7,12 @@ const GOOD_RUN_MS = 600_000;
 
 export type CrashBackoffOptions = { readonly initialMs: number; readonly maxMs: number };
 
-type Entry = { delayMs: number; updatedAt: number };
+type Entry = {
+  readonly delayMs: number;
+  readonly updatedAt: number;
+  /** An end that is still to come by a clock that was set back since, and when it was first asked about. */
+  ahead?: { readonly endedAt: number; readonly askedAt: number };
+};
 
 export class CrashBackoff {
   readonly #options: CrashBackoffOptions;
@@ -23,9 +28,9 @@ export class CrashBackoff {
   waiting(key: string, endedAt: number, now: number): { delayMs: number; retryAt: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#forgotten(entry, endedAt)) return undefined;
-    if (now - endedAt >= entry.delayMs) return undefined;
-    // A clock set back must not stretch the wait beyond the delay itself.
-    return { delayMs: entry.delayMs, retryAt: Math.min(endedAt, now) + entry.delayMs };
+    const { delayMs } = entry;
+    const from = begunBy(entry, endedAt, now);
+    return now - from >= delayMs ? undefined : { delayMs, retryAt: from + delayMs };
   }
 
   /** A start after an end at `endedAt`: the next end waits longer. Returns what takes that back. */
@@ -70,6 +75,15 @@ export class CrashBackoff {
   #forgotten(entry: Entry, at: number): boolean {
     return at - entry.updatedAt > GOOD_RUN_MS;
   }
+}
+
+/** A clock set back must not stretch the wait beyond the delay itself: it begins when the end is first heard of. */
+function begunBy(entry: Entry, endedAt: number, now: number): number {
+  if (endedAt <= now) return endedAt;
+  const { ahead } = entry;
+  if (ahead?.endedAt === endedAt && ahead.askedAt <= now) return ahead.askedAt;
+  entry.ahead = { endedAt, askedAt: now };
+  return now;
 }
 
 const podPrefix = (pod: Pod): string => `${fullName(pod)}\n${pod.metadata.uid ?? ''}\n`;

@@ -4,6 +4,7 @@ import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
 import { findBeneath } from '../host/files/beneath.ts';
 import type { PinnedFile } from '../host/files/open-dir.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { envText } from './env-bytes.ts';
 import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
 import type { MountedVolumes } from './mounts.ts';
 import type { ClusterView } from './needs.ts';
@@ -58,7 +59,7 @@ async function readInVolume(
   let file: PinnedFile | undefined;
   try {
     file = await findBeneath(await realpath(volume.hostPath), path);
-    return (await file.read(MAX_FILE_BYTES)).toString('utf8');
+    return envText(await file.read(MAX_FILE_BYTES));
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     if (isFault(err, 'denied'))

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
+import { containerConfig } from './container-config.ts';
 import { envFileValue } from './env-file.ts';
 import { containerEnv, envReferences, type EnvObjects } from './env.ts';
 import { expand, expandStrictly } from './expansion.ts';
+import { facts } from '../../test/golden/fixture.ts';
 
 const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
   metadata: { name: 'p', namespace: 'ns', uid: 'u', ...metadata },
@@ -34,8 +36,9 @@ describe('expansion', () => {
       ),
     );
   it('strict: unknown or empty is an error', () => {
-    assert.throws(() => expandStrictly('$(B)', (n) => vars[n]), /missing value for "B"/);
-    assert.throws(() => expandStrictly('$(E)', (n) => vars[n]), /missing value for "E"/);
+    const missing = (names: string) => ({ message: `missing value for ${names}` });
+    assert.throws(() => expandStrictly('$(B)', (n) => vars[n]), missing('B'));
+    assert.throws(() => expandStrictly('$(E)/$(A)/$(C)/$(B)/$(E)', (n) => vars[n]), missing('B, C, E'));
     assert.equal(
       expandStrictly('x/$(A)', (n) => vars[n]),
       'x/a',
@@ -86,6 +89,21 @@ describe('environment', () => {
       allocatable: { cpu: '2' },
     });
 
+  it('addresses as the status shows them, whatever the runtime’s order', () => {
+    const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+    const container = { name: 'a', env: [field('IP', 'status.podIP'), field('IPS', 'status.podIPs')] };
+    const rows: [podIPs: string[], hostIPs: string[], ip: string, ips: string][] = [
+      [['10.0.0.1', 'fd00::1'], ['192.0.2.1'], '10.0.0.1', '10.0.0.1,fd00::1'],
+      [['fd00::1', '10.0.0.1', '10.0.0.2'], ['192.0.2.1'], '10.0.0.1', '10.0.0.1,fd00::1'],
+      [['10.0.0.1', 'fd00::1'], ['fd00::9', '192.0.2.1'], 'fd00::1', 'fd00::1,10.0.0.1'],
+      [['fd00::1'], ['192.0.2.1'], 'fd00::1', 'fd00::1'],
+    ];
+    for (const [podIPs, hostIPs, ip, ips] of rows) {
+      const made = containerEnv(podOf(), container, objects, { podIPs, hostIPs, allocatable: {} });
+      assert.deepEqual([made.get('IP'), made.get('IPS')], [ip, ips]);
+    }
+  });
+
   it('sources without a name, and variables of other containers', () => {
     assert.throws(() => env({ envFrom: [{ configMapRef: {} }] }), /configmap "" not found/);
     assert.throws(() => env({ envFrom: [{ secretRef: {} }] }), /secret "" not found/);
@@ -119,6 +137,40 @@ describe('environment', () => {
     assert.equal(got.get('SHARED'), 'own');
     assert.equal(got.get('DB_SERVICE_HOST'), 'hidden');
     assert.equal(got.get('DB_PORT'), 'tcp://10.0.0.9:5432');
+  });
+  it('a Secret that is no text gets to its container as it is, also as a part of another variable', () => {
+    const key = Buffer.from([0x61, 0x80, 0xff, 0xc3, 0xbc, 0x62]);
+    const secrets = new Map([['s', { metadata: { name: 's' }, data: { key: key.toString('base64') } }]]);
+    const container = {
+      name: 'a',
+      envFrom: [{ prefix: 'ALL_', secretRef: { name: 's' } }],
+      env: [
+        { name: 'KEY', valueFrom: { secretKeyRef: { name: 's', key: 'key' } } },
+        { name: 'URL', value: 'x:$(KEY)' },
+      ],
+    };
+    const config = containerConfig(
+      {
+        pod: podOf(),
+        container,
+        restartCount: 0,
+        imageRef: 'i',
+        imageUser: { username: '' },
+        env: env(container, podOf({ enableServiceLinks: false }), { ...objects, secrets }),
+        volumes: new Map(),
+        volumeMounts: [],
+        hostsFile: undefined,
+        terminationLog: undefined,
+        additions: {},
+        userns: undefined,
+      },
+      facts('/r'),
+    );
+    assert.deepEqual(config.envs, [
+      { key: 'ALL_key', value: key },
+      { key: 'KEY', value: key },
+      { key: 'URL', value: Buffer.concat([Buffer.from('x:'), key]) },
+    ]);
   });
   it('only variables defined before are expanded, and services', () => {
     const got = env({
@@ -161,6 +213,16 @@ describe('environment', () => {
       'no key in secret',
       { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'x' } } }] },
       "couldn't find key x in Secret ns/s",
+    ],
+    [
+      'no key in config map by a name that objects have',
+      { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'cm', key: 'constructor' } } }] },
+      "couldn't find key constructor in ConfigMap ns/cm",
+    ],
+    [
+      'no key in secret by a name that objects have',
+      { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'toString' } } }] },
+      "couldn't find key toString in Secret ns/s",
     ],
     [
       'no key in file',

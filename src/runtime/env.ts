@@ -18,7 +18,10 @@ import {
   resourceValue,
   type DownwardFacts,
 } from '../core/downward.ts';
+import { entryOf } from '../core/meta.ts';
+import { podIpsOf } from '../core/pod-ips.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { envText } from './env-bytes.ts';
 import { envFileValue } from './env-file.ts';
 import { expand, type Lookup } from './expansion.ts';
 import { serviceEnv, visibleServices } from './service-env.ts';
@@ -88,7 +91,7 @@ function servicesFor(pod: Pod, objects: EnvObjects): Map<string, string> {
   return serviceEnv(visibleServices(pod, objects.services ?? []));
 }
 
-const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();
+const decoded = (base64: string): string => envText(Buffer.from(base64, 'base64'));
 
 function envFrom(container: Container, objects: EnvObjects): Map<string, string> {
   const env = new Map<string, string>();
@@ -125,20 +128,24 @@ function variableValue(variable: EnvVar, at: Resolving): string | undefined {
 
 function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
-  if (fieldRef !== undefined) return fieldValue(at.pod, fieldRef.fieldPath, at.facts);
+  if (fieldRef !== undefined) return fieldValue(at.pod, fieldRef.fieldPath, asShown(at.facts));
   if (resourceFieldRef !== undefined) return resourceOf(resourceFieldRef, at);
   if (configMapKeyRef !== undefined) {
     const { name = '', key, optional } = configMapKeyRef;
     const found = at.objects.configMaps.get(name);
     if (found === undefined && optional !== true) throw missing('configmap', name);
-    return keyOf(found?.data?.[key], optional, `couldn't find key ${key} in ConfigMap ${namespaceOf(at.pod)}/${name}`);
+    return keyOf(
+      entryOf(found?.data, key),
+      optional,
+      `couldn't find key ${key} in ConfigMap ${namespaceOf(at.pod)}/${name}`,
+    );
   }
   if (secretKeyRef !== undefined) {
     const { name = '', key, optional } = secretKeyRef;
     const found = at.objects.secrets.get(name);
     if (found === undefined && optional !== true) throw missing('secret', name);
     const value = keyOf(
-      found?.data?.[key],
+      entryOf(found?.data, key),
       optional,
       `couldn't find key ${key} in Secret ${namespaceOf(at.pod)}/${name}`,
     );
@@ -146,6 +153,12 @@ function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
   }
   return fileKeyRef === undefined ? '' : fromFile(fileKeyRef, at);
 }
+
+/** A container learns the addresses that the pod's status shows, in that order. */
+const asShown = ({ podIPs, hostIPs }: DownwardFacts): DownwardFacts => ({
+  podIPs: podIpsOf(podIPs, hostIPs[0]),
+  hostIPs,
+});
 
 function resourceOf(selector: ResourceFieldSelector, { pod, container, facts }: Resolving): string {
   const target = selector.containerName ? containerForResources(pod, selector.containerName) : container;

@@ -1,5 +1,4 @@
 // `$(VAR)` references in commands, arguments, environment values and sub-paths. `$$` is a literal dollar sign.
-import { goQuote } from '../core/downward.ts';
 import { KubeletError } from '../lib/errors.ts';
 
 /** Returns undefined for a variable that is not known. */
@@ -10,13 +9,16 @@ export function expand(text: string, lookup: Lookup): string {
   return substitute(text, (name, written) => lookup(name) ?? written);
 }
 
-/** For sub-paths: an unknown or empty variable is an error. */
+/** For sub-paths: unknown or empty variables are an error. */
 export function expandStrictly(text: string, lookup: Lookup): string {
-  return substitute(text, (name) => {
-    const value = lookup(name);
-    if (value === undefined || value === '') throw new KubeletError('invalid', `missing value for ${goQuote(name)}`);
+  const missing = new Set<string>();
+  const out = substitute(text, (name) => {
+    const value = lookup(name) ?? '';
+    if (value === '') missing.add(name);
     return value;
   });
+  if (missing.size > 0) throw new KubeletError('invalid', `missing value for ${[...missing].sort().join(', ')}`);
+  return out;
 }
 
 function substitute(text: string, value: (name: string, written: string) => string): string {

@@ -1,7 +1,7 @@
 // Lifecycle hooks: where they go, what counts as failure, and how it is told.
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { CriRuntime } from '../cri/services.ts';
 import type { Container, LifecycleHandler, Pod } from '../core/pod.ts';
@@ -106,6 +106,19 @@ describe('hooks', () => {
       events.at(-1)?.message ?? '',
       /^request to HTTPS lifecycle hook 127\.0\.0\.1:\d+ got HTTP response, retry with HTTP succeeded$/,
     );
+  });
+
+  it('a server may end its lines as it likes', async () => {
+    const loose = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\n\n'));
+    });
+    await new Promise<void>((resolve) => loose.listen(0, '127.0.0.1', resolve));
+    try {
+      await run({ httpGet: { path: '/', port: (loose.address() as AddressInfo).port } });
+    } finally {
+      loose.close();
+    }
   });
 
   it('nobody listens', () =>

@@ -106,6 +106,7 @@ describe('linux resources', () => {
     assert.equal(max({ requests: { memory: '100' } }), '50');
     assert.equal(max({ requests: { memory: '100' }, limits: { memory: '100' } }), '0');
     assert.equal(max({ requests: { memory: '100' } }, { priority: 2_000_000_000 }), '0');
+    assert.equal(max({ requests: { memory: '1001' } }), '0', 'more than the machine has');
     assert.equal(max({}), '0');
     const container = { name: 'a', resources: { requests: { memory: '100' } } };
     const isStatic = { annotations: { 'kubernetes.io/config.source': 'file' } };

@@ -137,8 +137,10 @@ export function maySwap(
 
 /** In proportion to its memory request. */
 function swapBytes(pod: Pod, container: Container, facts: ResourceFacts): number {
-  if (!maySwap(pod, container, facts) || facts.memoryCapacityBytes <= 0) return 0;
-  return Math.floor((memoryRequest(container) / facts.memoryCapacityBytes) * facts.swapCapacityBytes);
+  const share = memoryRequest(container) / facts.memoryCapacityBytes;
+  // More than the machine has is asked for in vain.
+  if (!maySwap(pod, container, facts) || facts.memoryCapacityBytes <= 0 || share > 1) return 0;
+  return Math.floor(share * facts.swapCapacityBytes);
 }
 
 const PAGE_UNITS: readonly (readonly [suffix: string, bytes: number])[] = [

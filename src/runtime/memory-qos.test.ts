@@ -4,7 +4,7 @@ import type { Container, Pod, QosClass } from '../core/pod.ts';
 import { containerMemoryQos, type MemoryQosFacts } from './memory-qos.ts';
 
 const MI = 2 ** 20;
-const FACTS: MemoryQosFacts = { throttlingFactor: 0.9, tiered: false, allocatableBytes: () => 1024 * MI };
+const FACTS: MemoryQosFacts = { throttlingFactor: 0.9, tiered: false, podMemoryBytes: () => 1024 * MI };
 
 const NONE = { 'memory.min': '0', 'memory.low': '0' };
 
@@ -24,8 +24,8 @@ const rows: readonly (readonly [string, QosClass, Container['resources'], Partia
     { ...NONE, 'memory.high': `${Math.floor((100 * MI + 924 * MI * 0.9) / 4096) * 4096}` },
   ],
   ['request and limit equal: never throttled', 'Guaranteed', mem('100Mi', '100Mi'), {}, NONE],
-  ['a request, nothing known of the node', 'Burstable', mem('100Mi'), { allocatableBytes: () => 0 }, NONE],
-  ['nothing asked for, nothing known of the node', 'BestEffort', {}, { allocatableBytes: () => 0 }, NONE],
+  ['a request, nothing known of the node', 'Burstable', mem('100Mi'), { podMemoryBytes: () => 0 }, NONE],
+  ['nothing asked for, nothing known of the node', 'BestEffort', {}, { podMemoryBytes: () => 0 }, NONE],
   ['reserved for good', 'Guaranteed', mem('100Mi', '100Mi'), { tiered: true }, { 'memory.min': `${100 * MI}` }],
   [
     'reserved softly',

@@ -8,8 +8,8 @@ export type MemoryQosFacts = {
   readonly throttlingFactor: number;
   /** `memoryReservationPolicy` is `TieredReservation`. */
   readonly tiered: boolean;
-  /** The node's memory for pods; what a container without a limit could use. */
-  readonly allocatableBytes: () => number;
+  /** The memory of all pods together; what a container without a limit could use. */
+  readonly podMemoryBytes: () => number;
 };
 
 const PAGE = 4096;
@@ -28,7 +28,7 @@ function reservation(pod: Pod, request: number, tiered: boolean): Record<string,
 }
 
 /** Between what was asked for and what may be used, in whole pages. */
-function memoryHigh(request: number, limit: number, { throttlingFactor, allocatableBytes }: MemoryQosFacts): number {
-  const top = limit === 0 ? allocatableBytes() : limit;
+function memoryHigh(request: number, limit: number, { throttlingFactor, podMemoryBytes }: MemoryQosFacts): number {
+  const top = limit === 0 ? podMemoryBytes() : limit;
   return top <= 0 ? 0 : Math.floor((request + (top - request) * throttlingFactor) / PAGE) * PAGE;
 }

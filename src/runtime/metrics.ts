@@ -3,35 +3,37 @@ import type { Registry } from '../lib/metrics.ts';
 import type { RuntimeMetrics } from './needs.ts';
 
 export function runtimeMetrics(registry: Registry): RuntimeMetrics {
-  const pods = registry.counter('kubelet_started_pods_total', 'Cumulative number of pods started');
+  const pods = registry.counter('kubelet_started_pods_total', '[ALPHA] Cumulative number of pods started');
   const podErrors = registry.counter(
     'kubelet_started_pods_errors_total',
-    'Cumulative number of errors when starting pods',
+    '[ALPHA] Cumulative number of errors when starting pods',
   );
   const usernsPods = registry.counter(
     'kubelet_started_user_namespaced_pods_total',
-    'Cumulative number of pods with user namespaces started',
+    '[ALPHA] Cumulative number of pods with user namespaces started. This metric will only be collected on Linux.',
   );
   const usernsPodErrors = registry.counter(
     'kubelet_started_user_namespaced_pods_errors_total',
-    'Cumulative number of errors when starting pods with user namespaces',
+    '[ALPHA] Cumulative number of errors when starting pods with user namespaces. This metric will only be collected on Linux.',
   );
-  const containers = registry.counter('kubelet_started_containers_total', 'Cumulative number of containers started', [
-    'container_type',
-  ]);
+  const containers = registry.counter(
+    'kubelet_started_containers_total',
+    '[ALPHA] Cumulative number of containers started',
+    ['container_type'],
+  );
   const containerErrors = registry.counter(
     'kubelet_started_containers_errors_total',
-    'Cumulative number of errors when starting containers',
+    '[ALPHA] Cumulative number of errors when starting containers',
     ['container_type', 'code'],
   );
   const sandboxSeconds = registry.histogram(
     'kubelet_run_podsandbox_duration_seconds',
-    'Duration in seconds of the run_podsandbox operations, by RuntimeClass.Handler',
+    '[ALPHA] Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.',
     ['runtime_handler'],
   );
   const sandboxErrors = registry.counter(
     'kubelet_run_podsandbox_errors_total',
-    'Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler',
+    '[ALPHA] Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.',
     ['runtime_handler'],
   );
   return {

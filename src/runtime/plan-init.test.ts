@@ -149,6 +149,17 @@ table('init containers', [
     steps: ['kill pod'],
   },
   {
+    rule: 'unknown: no rule is asked, as nobody knows an exit code',
+    pod: podOf({
+      restartPolicy: 'Never',
+      initContainers: [
+        box('i1', { restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [137] } }] }),
+      ],
+    }),
+    seen: ['i1 unknown'],
+    steps: ['kill pod'],
+  },
+  {
     rule: 'once a main container runs they are not looked at',
     pod: inits,
     seen: ['a running', 'i1 exited 1'],

@@ -2,7 +2,7 @@
 // knows tells how far initialisation got, and everything before it counts as done.
 import { isSidecar, type Container } from '../core/pod.ts';
 import { newestOf, type ObservedContainer } from '../core/snapshot.ts';
-import { restartsAfterExit } from '../core/restart-policy.ts';
+import { effectivePolicy, restartsAfterExit } from '../core/restart-policy.ts';
 import { definitionChanged, killStep, needsResizeRestart, type KillStep, type PlanInput } from './plan-steps.ts';
 import { initFailed } from './restart.ts';
 
@@ -73,7 +73,8 @@ function initFinding(container: Container, seen: ObservedContainer, { pod }: Pla
       if (!initFailed(seen)) return { done: true };
       return mayRetry(container, seen, pod) ? { start: true } : { fatal: true };
     case 'unknown':
-      if (!mayRetry(container, seen, pod)) return { fatal: true };
+      // It may not have ended: there is no code for its rules.
+      if (effectivePolicy(container, pod) === 'Never') return { fatal: true };
       return { kill: killStep('init', seen, UNKNOWN, 'unknown'), start: true };
     default:
       return seen.state satisfies never;
@@ -82,7 +83,7 @@ function initFinding(container: Container, seen: ObservedContainer, { pod }: Pla
 
 /** A failed init container is retried unless its rules and policies say never; `OnFailure` covers an OOM with code 0. */
 function mayRetry(container: Container, seen: ObservedContainer, pod: PlanInput['pod']): boolean {
-  return restartsAfterExit(container, pod, seen.state === 'exited' && seen.exitCode !== 0 ? seen.exitCode : 137);
+  return restartsAfterExit(container, pod, seen.exitCode === 0 ? 137 : seen.exitCode);
 }
 
 function sidecarFinding(container: Container, seen: ObservedContainer, input: PlanInput): Finding {

@@ -59,6 +59,7 @@ export class PodImages {
           const annotations = { ...pod.metadata.annotations };
           return [name, { image: imageRef, userSpecifiedImage: reference, runtimeHandler, annotations }];
         } catch (err) {
+          signal.throwIfAborted();
           if (err instanceof ContainerStartError) return [name, err];
           return [name, new ContainerStartError('ImageInspectError', messageOf(err), err)];
         }

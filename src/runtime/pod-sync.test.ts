@@ -21,7 +21,7 @@ import {
   type SeenEvent,
 } from '../../test/golden/fixture.ts';
 import type { ImageRequest, ResourceManager } from './needs.ts';
-import { PodRuntime, type PodRuntimeDeps } from './pod-runtime.ts';
+import { PodRuntime, type PodRuntimeDeps, type PodSyncRequest } from './pod-runtime.ts';
 import type { PodSyncResult } from './sync-result.ts';
 
 let root = '';
@@ -81,7 +81,8 @@ class Bench {
     );
   }
 
-  sync(pod: Pod, more: { isTerminating?: () => boolean } = {}): Promise<PodSyncResult> {
+  /** `snapshot`: as somebody saw it, where that is not how it is. */
+  sync(pod: Pod, more: Partial<PodSyncRequest> = {}): Promise<PodSyncResult> {
     const probes = { liveness: () => undefined, startup: () => undefined };
     const snapshot = this.scripted.snapshot('u', 'p', 'ns');
     return this.runtime.syncPod({ pod, snapshot, pullSecrets: [], probes, ...more }, new AbortController().signal);
@@ -264,7 +265,7 @@ describe('the sandbox', () => {
     const bench = new Bench(podOf());
     await rename(join(root, 'resolv.conf'), join(root, 'away'));
     const failed = await bench.sync(podOf());
-    assert.match(failed.failure?.message ?? '', /ENOENT.*resolv\.conf/);
+    assert.match(failed.failure?.message ?? '', /: open \S+resolv\.conf: no such file or directory/);
     await rename(join(root, 'away'), join(root, 'resolv.conf'));
     assert.equal((await bench.sync(podOf())).failure, undefined);
   });
@@ -354,17 +355,9 @@ describe('a sync', () => {
   it('tells the sandbox’s address before any container starts', async () => {
     const bench = new Bench(podOf());
     const seen: string[] = [];
-    const probes = { liveness: () => undefined, startup: () => undefined };
-    await bench.runtime.syncPod(
-      {
-        pod: podOf(),
-        snapshot: bench.scripted.snapshot('u', 'p', 'ns'),
-        pullSecrets: [],
-        probes,
-        onSandboxReady: (id, ips) => seen.push(id, ...ips, String(bench.scripted.calls.length)),
-      },
-      new AbortController().signal,
-    );
+    await bench.sync(podOf(), {
+      onSandboxReady: (id, ips) => seen.push(id, ...ips, String(bench.scripted.calls.length)),
+    });
     assert.deepEqual(seen, ['sandbox-1', '10.0.0.1', '1']);
   });
   it('maps users in every mount of a pod with its own', async () => {
@@ -426,11 +419,7 @@ describe('a sync', () => {
     await bench.sync(pod);
     const other = podOf({ containers: [box('a', { image: 'other' })] });
     const stuck = new Bench(other, { fail: { stopContainer: broken } });
-    const probes = { liveness: () => undefined, startup: () => undefined };
-    const result = await stuck.runtime.syncPod(
-      { pod: other, snapshot: bench.scripted.snapshot('u', 'p', 'ns'), pullSecrets: [], probes },
-      new AbortController().signal,
-    );
+    const result = await stuck.sync(other, { snapshot: bench.scripted.snapshot('u', 'p', 'ns') });
     assert.equal(
       result.failure?.message,
       'failed to "KillContainer" for "a" with KillContainerError: "rpc error: code = Unknown desc = broken"',
@@ -467,11 +456,8 @@ describe('a sync', () => {
     await bench.sync(podOf());
     const created = { ...bench.scripted.snapshot('u', 'p', 'ns') };
     assert.equal(created.containers[0]?.state, 'created');
-    const probes = { liveness: () => undefined, startup: () => undefined };
-    const request = { pod: podOf(), snapshot: created, pullSecrets: [], probes };
-
     const stuck = new Bench(podOf(), { fail: { removeContainer: broken } });
-    const waits = await stuck.runtime.syncPod(request, new AbortController().signal);
+    const waits = await stuck.sync(podOf(), { snapshot: created });
     assert.deepEqual(stuck.scripted.calls, []);
     assert.deepEqual([stuck.reported, waits.startErrors.size, waits.acted], [[], 0, true]);
     assert.equal(waits.retryAt, stuck.clock.monotonic() + 500);
@@ -482,6 +468,18 @@ describe('a sync', () => {
       .map((c) => (c.request['config'] as { metadata: { attempt: number } }).metadata.attempt);
     assert.deepEqual(attempts, [0, 0]);
     assert.equal(bench.scripted.snapshot('u', 'p', 'ns').containers.length, 1);
+  });
+
+  it('one that has started since it was seen is left alone, and looked at again', async () => {
+    const bench = new Bench(podOf());
+    await bench.sync(podOf());
+    const running = bench.scripted.snapshot('u', 'p', 'ns');
+    const seen = running.containers.map((c) => ({ ...c, state: 'created' as const }));
+    bench.scripted.calls.length = 0;
+    const { acted, failure, retryAt } = await bench.sync(podOf(), { snapshot: { ...running, containers: seen } });
+    assert.deepEqual([acted, failure, retryAt], [true, undefined, bench.clock.monotonic()]);
+    assert.deepEqual(bench.scripted.calls, []);
+    assert.deepEqual(bench.scripted.snapshot('u', 'p', 'ns').containers, running.containers);
   });
 
   it('one that ended and cannot be removed does not keep the pod from going on', async () => {

@@ -1,5 +1,5 @@
 // One sync of one pod: the plan's steps, done in order. Lives for one call.
-import { PodSandboxState } from '../cri/gen/cri.ts';
+import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { goQuote } from '../core/downward.ts';
 import type { EventRecorder } from '../core/events.ts';
@@ -16,7 +16,7 @@ import { formatDurationMs } from '../core/duration.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { nanosToMs } from '../core/time.ts';
-import { isFault, messageOf } from '../lib/errors.ts';
+import { isFault } from '../lib/errors.ts';
 import { fullErrorText } from '../lib/grpc/status.ts';
 import { backoffKey, type CrashBackoff } from './crash-backoff.ts';
 import type { ClusterView, ContainerRemover, ContainerType, ImageEnsurer, Infra, ResourceManager } from './needs.ts';
@@ -300,7 +300,7 @@ export class PodSync {
     } catch (err) {
       signal.throwIfAborted();
       metrics.resized(false, clock.monotonic() - start);
-      this.#ledger.resizeFailed(messageOf(err), pod);
+      this.#ledger.resizeFailed(fullErrorText(err), pod);
       // Containers stopped for the resize must not stay down for it, so the sync goes on.
     }
     return 'next';
@@ -358,6 +358,11 @@ export class PodSync {
     const leftover = this.#request.snapshot.containers.find((c) => c.id === step.leftover);
     if (leftover === undefined) return true;
     try {
+      if (await this.#hasStarted(leftover.id, signal)) {
+        this.#ledger.acted();
+        this.#ledger.retryBy(this.#parts.infra.clock.now());
+        return false;
+      }
       await this.#parts.executors.remover.remove(leftover, true, signal);
       return true;
     } catch (cause) {
@@ -373,6 +378,17 @@ export class PodSync {
       this.#ledger.acted();
       this.#ledger.retryBy(this.#parts.infra.clock.now() + LEFTOVER_RETRY_MS);
       return false;
+    }
+  }
+
+  /** A start that an agent did not live to see the end of: what it started runs on, or ended as it did. */
+  async #hasStarted(containerId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const { status } = await this.#parts.cri.containerStatus({ containerId }, signal);
+      return status?.state === ContainerState.CONTAINER_RUNNING || status?.state === ContainerState.CONTAINER_EXITED;
+    } catch (err) {
+      if (isFault(err, 'notFound')) return false;
+      throw err;
     }
   }
 

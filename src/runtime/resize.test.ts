@@ -185,18 +185,23 @@ describe('a resize of what the pod has as a whole', () => {
 });
 
 type Told = { calls: string[]; set: string[] };
+type SandboxUpdate = { resources: { cpuPeriod: number; cpuQuota: number; memoryLimitInBytes: number } };
 function bench(options: {
   owner?: string;
   usage?: number;
   containerUsage?: number;
   failWrite?: boolean;
+  /** What the runtime says of the sandbox, from this call on. */
   sandbox?: Error;
+  sandboxFailsAt?: number;
 }): Told & { resize: (pod: Pod) => Promise<void> } {
   const reported: Told = { calls: [], set: [] };
   const cri = {
-    updatePodSandboxResources: async (r: { resources: { cpuQuota: number } }) => {
-      reported.calls.push(`sandbox ${r.resources.cpuQuota}`);
-      if (options.sandbox !== undefined) throw options.sandbox;
+    updatePodSandboxResources: async ({ resources: { cpuPeriod, cpuQuota, memoryLimitInBytes } }: SandboxUpdate) => {
+      assert.equal(cpuPeriod, FACTS.cpuCfsPeriodUs);
+      reported.calls.push(`sandbox ${cpuQuota}${memoryLimitInBytes === -1 ? ' unlimited memory' : ''}`);
+      const told = reported.calls.filter((call) => call.startsWith('sandbox')).length;
+      if (options.sandbox !== undefined && told >= (options.sandboxFailsAt ?? 1)) throw options.sandbox;
     },
     updateContainerResources: async (r: { linux: { cpuQuota: number } }) =>
       void reported.calls.push(`container ${r.linux.cpuQuota}`),
@@ -217,7 +222,7 @@ function bench(options: {
   const hooks: ContainerHooks = {
     preCreate: () => assert.fail('no container is made'),
     preStart: () => assert.fail('no container is started'),
-    hasExclusiveCpus: () => false,
+    hasExclusiveCpus: () => options.owner !== undefined,
     ownsCpus: (_pod, { name }) => name === options.owner,
   };
   const resizer = new Resizer({ cri, resources: { cgroupParentOf: () => '', hooks, resize: records } }, FACTS);
@@ -247,6 +252,24 @@ describe('doing a resize', () => {
       calls.filter((call) => call.startsWith('container')),
       ['container -1'],
     );
+  });
+  it('nor the pod: its quota is neither written nor told', async () => {
+    const { calls, resize } = bench({ owner: 'a' });
+    await resize(podOf({ name: 'a', resources: sized('2', '2Gi') }));
+    assert.deepEqual(calls, [
+      'sandbox -1',
+      `write memoryLimitBytes ${2 ** 31}`,
+      'container -1',
+      'sandbox -1',
+      'write cpuShares 2048',
+      'container -1',
+    ]);
+  });
+  it('tells why the cgroup refused, also where the sandbox cannot be taken back', async () => {
+    const sandbox = new GrpcError(GrpcCode.Unavailable, 'gone');
+    const { calls, resize } = bench({ failWrite: true, sandbox, sandboxFailsAt: 2 });
+    await assert.rejects(resize(podOf({ name: 'a', resources: sized('2', '1Gi') })), /read-only/);
+    assert.deepEqual(calls, ['sandbox 200000', 'write cpuQuota 200000', 'sandbox 100000']);
   });
   it('takes the sandbox back when the cgroup refuses', async () => {
     const { calls, set, resize } = bench({ failWrite: true });
@@ -281,9 +304,15 @@ describe('doing a resize', () => {
   it('and tells of every limit that is', async () => {
     const { calls, resize } = bench({ usage: 600 * 2 ** 20 });
     await assert.rejects(resize(podOf({ name: 'a', resources: sized('1', '512Mi') })), {
-      message: `cannot decrease memory limits: [attempting to set container "a" memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20}), attempting to set pod memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20})]`,
+      message: `cannot decrease memory limits: [attempting to set pod memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20}), attempting to set container "a" memory limit (${512 * 2 ** 20}) below current usage (${600 * 2 ** 20})]`,
     });
     assert.deepEqual(calls, []);
+  });
+  it('tells the runtime what has no limit', async () => {
+    const { calls, resize } = bench({});
+    await resize(podOf({ name: 'a', resources: { ...sized('1', '1Gi'), requests: { cpu: '2' } } }, { name: 'b' }));
+    const told = calls.filter((call) => call.startsWith('sandbox'));
+    assert.deepEqual([told.length > 0, ...new Set(told)], [true, 'sandbox -1 unlimited memory']);
   });
   it('leaves the overhead out of what it tells the runtime', async () => {
     const { calls, resize } = bench({});

@@ -20,6 +20,9 @@ import { planResize, type PodValues, type ResizeStep } from './resize-plan.ts';
 type PodUpdate = Extract<ResizeStep, { do: 'pod' }>;
 type ContainerUpdate = Extract<ResizeStep, { do: 'container' }>;
 
+/** As the runtime is told that there is no limit. */
+const UNLIMITED = -1;
+
 export class Resizer {
   readonly #cri: CriRuntime;
   readonly #resources: ResourceManager;
@@ -40,7 +43,8 @@ export class Resizer {
   ): Promise<void> {
     const records = this.#resources.resize;
     if (records === undefined) return;
-    const steps = planResize(pod, snapshot, records.actuatedOf(uidOf(pod)), this.#facts, restarting);
+    const throttling = this.#isUnthrottled(pod) ? { ...this.#facts, cpuCfsQuota: false } : this.#facts;
+    const steps = planResize(pod, snapshot, records.actuatedOf(uidOf(pod)), throttling, restarting);
     await this.#verifyMemory(pod, steps, records, signal);
     for (const step of steps) {
       if (step.do === 'pod') await this.#updatePod(pod, sandboxId, step, records, signal);
@@ -48,6 +52,11 @@ export class Resizer {
       else if (step.name === undefined) records.setActuatedPod(uidOf(pod), step.resources);
       else records.setActuated(uidOf(pod), step.name, step.resources);
     }
+  }
+
+  /** Containers of the pod own their CPUs: its cgroup has no quota, whatever the limits say. */
+  #isUnthrottled(pod: Pod): boolean {
+    return this.#resources.hooks?.hasExclusiveCpus(pod) ?? false;
   }
 
   /** A limit below what is in use would make the kernel kill at once. */
@@ -58,7 +67,8 @@ export class Resizer {
     signal: AbortSignal,
   ): Promise<void> {
     const problems: string[] = [];
-    for (const step of steps) {
+    // What is wrong with the pod comes first.
+    for (const step of steps.toSorted((a, b) => Number(b.do === 'pod') - Number(a.do === 'pod'))) {
       const limit = loweredMemory(step);
       if (limit === undefined) continue;
       const usage =
@@ -95,18 +105,20 @@ export class Resizer {
     try {
       await records.writePod(pod, changed, values[changed], signal);
     } catch (err) {
-      await this.#tellSandbox(pod, sandboxId, previous, signal);
+      // What failed first is what there is to tell.
+      await this.#tellSandbox(pod, sandboxId, previous, signal).catch(() => undefined);
       throw err;
     }
   }
 
   /** Runtimes that do not know the verb need not know the values. */
   async #tellSandbox(pod: Pod, podSandboxId: string, all: PodValues, signal: AbortSignal): Promise<void> {
-    const values = withoutOverhead(all, pod, this.#facts);
+    const { cpuShares, cpuQuota, memoryLimitBytes } = withoutOverhead(all, pod, this.#facts);
     const resources: LinuxResources = {
-      ...(this.#facts.cpuCfsQuota ? { cpuPeriod: this.#facts.cpuCfsPeriodUs, cpuQuota: values.cpuQuota } : {}),
-      cpuShares: values.cpuShares,
-      memoryLimitInBytes: values.memoryLimitBytes,
+      cpuPeriod: this.#facts.cpuCfsPeriodUs,
+      cpuQuota: cpuQuota === 0 ? UNLIMITED : cpuQuota,
+      cpuShares,
+      memoryLimitInBytes: memoryLimitBytes === 0 ? UNLIMITED : memoryLimitBytes,
     };
     try {
       const overhead = sandboxOverhead(pod, this.#facts);

@@ -1,5 +1,5 @@
 // The pod's sandbox: its config, its creation and what it came up with.
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import type { PodSandboxConfig, PodSandboxStatus } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import type { EventRecorder } from '../core/events.ts';
@@ -14,6 +14,7 @@ import { podLogDir } from './log-paths.ts';
 import { withFreeSandboxName } from './name-conflict.ts';
 import type { UserNamespaceMapping } from './namespaces.ts';
 import type { ClusterView, Infra, ResourceManager, VolumeProvider } from './needs.ts';
+import { readResolvConf } from './resolv-conf-check.ts';
 import { sandboxConfig } from './sandbox-config.ts';
 import type { UserNamespaces } from './user-namespaces.ts';
 
@@ -49,7 +50,8 @@ export class Sandboxes {
   async setting(pod: Pod, attempt: number, signal: AbortSignal): Promise<SandboxSetting> {
     const { cluster, resources, volumes, userns } = this.#deps;
     const [runtimeHandler, hostResolvConf] = await Promise.all([this.#handlerOf(pod, signal), this.#hostResolvConf()]);
-    const mapping = await userns.mappingOf(pod, cluster.handlerFeatures(runtimeHandler).userNamespaces);
+    const { userNamespaces } = cluster.handlerFeatures(runtimeHandler);
+    const mapping = await userns.mappingOf(pod, userNamespaces, runtimeHandler);
     const dns = podDns(pod, {
       clusterDns: this.#facts.clusterDns,
       clusterDomain: this.#facts.clusterDomain,
@@ -77,7 +79,7 @@ export class Sandboxes {
     if (path === '') return undefined;
     const now = this.#deps.infra.clock.monotonic();
     if (this.#resolvConf === undefined || now - this.#resolvConf.atMs > RESOLV_CONF_MS) {
-      const text = readFile(path, 'utf8');
+      const text = readResolvConf(path);
       this.#resolvConf = { text, atMs: now };
       text.catch(() => {
         // The next pod asks again.

@@ -13,6 +13,8 @@ export type StopPodRequest = {
   readonly pod: Pod | undefined;
   readonly snapshot: PodSnapshot;
   readonly graceOverrideSeconds?: number | undefined;
+  /** Called when every container has stopped, while the sandboxes are still there. */
+  readonly onContainersStopped?: (() => void) | undefined;
 };
 export type PodStopperDeps = { readonly cri: CriRuntime; readonly stopper: ContainerStopper };
 
@@ -27,7 +29,9 @@ export class PodStopper {
   async stop(request: StopPodRequest, signal: AbortSignal): Promise<readonly FailedAction[]> {
     const failures = await this.#stopContainers(request, signal);
     signal.throwIfAborted();
-    return [...failures, ...(await this.#stopSandboxes(request.snapshot, signal))];
+    const sandboxes = this.#stopSandboxes(request.snapshot, signal);
+    if (failures.length === 0 && !mayRunUnseen(request.snapshot)) request.onContainersStopped?.();
+    return [...failures, ...(await sandboxes)];
   }
 
   async #stopContainers(request: StopPodRequest, signal: AbortSignal): Promise<FailedAction[]> {
@@ -49,7 +53,8 @@ export class PodStopper {
             {
               pod,
               container: known?.container ?? restoredContainer(seen),
-              kind: known?.kind,
+              // Events take all containers of a pod that nobody knows for main ones.
+              kind: request.pod === undefined ? 'main' : known?.kind,
               containerId: seen.id,
               podIps: snapshot.ips,
               ...(graceOverrideSeconds === undefined ? {} : { graceOverrideSeconds }),
@@ -83,3 +88,10 @@ export class PodStopper {
     return stopped.filter((failure) => failure !== undefined);
   }
 }
+
+/**
+ * The runtime lost track of a container, or may be just starting it for a call that was given up: its processes have ended
+ * for sure only when the sandbox has.
+ */
+const mayRunUnseen = ({ containers }: PodSnapshot): boolean =>
+  containers.some(({ state }) => state === 'unknown' || state === 'created');

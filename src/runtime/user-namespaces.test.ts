@@ -28,6 +28,13 @@ describe('user namespaces', () => {
     assert.equal(await make(1).mappingOf(podOf('x'), true), undefined);
     assert.equal(await make(1).mappingOf(podOf('x', true), true), undefined);
   });
+  it('says who cannot give a pod one', async () => {
+    const refused = (handler?: string): Promise<unknown> => make(1).mappingOf(podOf('x', false), false, handler);
+    const message = (who: string): string =>
+      `can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`;
+    await assert.rejects(refused(), { message: message('runtime') });
+    await assert.rejects(refused('gvisor'), { message: message('RuntimeClass handler "gvisor"') });
+  });
   it('takes back the slots of pods that nobody knows any more', async () => {
     const users = make(2);
     await hostId(users, 'kept');

@@ -2,6 +2,7 @@
 // pod's directory so that it is the same after a restart of the agent.
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { goQuote } from '../core/downward.ts';
 import { podRef, type Pod } from '../core/pod.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
@@ -62,11 +63,13 @@ export class UserNamespaces {
     this.#o = options;
   }
 
-  /** The pod's mapping; undefined when it shares the node's users. */
-  async mappingOf(pod: Pod, supported: boolean): Promise<UserNamespaceMapping | undefined> {
+  /** The pod's mapping; undefined when it shares the node's users. `handler`: of its RuntimeClass, empty without one. */
+  async mappingOf(pod: Pod, supported: boolean, handler = ''): Promise<UserNamespaceMapping | undefined> {
     if (pod.spec.hostUsers !== false) return undefined;
-    if (!supported)
-      throw new KubeletError('invalid', "can't set `spec.hostUsers: false`, runtime does not support user namespaces");
+    if (!supported) {
+      const who = handler === '' ? 'runtime' : `RuntimeClass handler ${goQuote(handler)}`;
+      throw new KubeletError('invalid', `can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces`);
+    }
     const uid = pod.metadata.uid ?? '';
     const slot = this.#slots.get(uid) ?? (await this.#adopt(uid)) ?? (await this.#allocate(pod));
     return this.#mapping(slot);

@@ -2,7 +2,7 @@
 // template, or when it has expired. Never gives up; what was valid stays in use until the new one is there.
 import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError, messageOf } from '../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { sameData } from '../lib/same-data.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -35,6 +35,7 @@ export class CertificateManager implements Runnable {
   #current: KeptCertificate | undefined;
   #deadlineMs = 0;
   #renewErrors = 0;
+  #serverAnswers = false;
   #onReplaced: (livedMs: number) => void = () => undefined;
 
   constructor(deps: CertificateManagerDeps, options: CertificateManagerOptions) {
@@ -59,6 +60,11 @@ export class CertificateManager implements Runnable {
     return this.#renewErrors;
   }
 
+  /** The last request was granted, or refused by the API server itself: it is there. */
+  get serverAnswers(): boolean {
+    return this.#serverAnswers;
+  }
+
   /** Told how long a certificate had been valid when the next one took its place. */
   onReplaced(listener: (livedMs: number) => void): void {
     this.#onReplaced = listener;
@@ -79,7 +85,19 @@ export class CertificateManager implements Runnable {
     }
     if (given === undefined) return;
     this.#use(given.certificate);
-    if (given.replaceNow) this.#deadlineMs = 0;
+    if (!given.replaceNow) return;
+    this.#deadlineMs = 0;
+    await this.#keep(given.certificate);
+  }
+
+  /** Where kubeadm and others look for it, from the first start on. */
+  async #keep({ cert, key }: KeptCertificate): Promise<void> {
+    const { clock, log, store } = this.#deps;
+    try {
+      await store.save(cert, key, clock.now());
+    } catch (err) {
+      log.error('the given certificate could not be stored', { certificate: this.name, err });
+    }
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -117,13 +135,17 @@ export class CertificateManager implements Runnable {
     const { client, clock, log, store } = this.#deps;
     const keys = newKeyPair('ec');
     const usages = usagesFor(keys, this.#o.auth);
-    const ask = { template, signerName: this.#o.signerName, usages, waitMs: WAIT_MS };
+    const onRefused = (err: unknown): void => {
+      this.#serverAnswers = isFault(err, 'denied') || isFault(err, 'notFound');
+    };
+    const ask = { template, signerName: this.#o.signerName, usages, waitMs: WAIT_MS, onRefused };
     const cert = await this.#whileWanted(template, signal, (own) =>
       requestCertificate({ client: client(), clock, log }, ask, keys, own),
     );
     const kept = await store.save(cert, privateKeyPem(keys.privateKey), clock.now());
     if (this.#current !== undefined) this.#onReplaced(clock.now() - this.#current.notBeforeMs);
     this.#use(kept);
+    this.#serverAnswers = true;
     log.info('certificate rotated', { certificate: this.name, until: kept.leaf.validTo });
     this.#deps.onRotated?.(kept);
   }

@@ -16,27 +16,35 @@ export type KeptCertificate = {
   readonly notAfterMs: number;
 };
 
+export type CertificateFiles = { readonly cert: string; readonly key: string };
+
 export class CertificateStore {
   readonly #dir: string;
   readonly #name: string;
+  readonly #given: CertificateFiles | undefined;
 
-  /** `name` is `kubelet-client` or `kubelet-server`. */
-  constructor(dir: string, name: string) {
+  /** `name` is `kubelet-client` or `kubelet-server`; `given` is a pair to begin with. */
+  constructor(dir: string, name: string, given?: CertificateFiles) {
     this.#dir = resolve(dir);
     this.#name = name;
+    this.#given = given;
   }
 
   get currentPath(): string {
     return this.#path('current.pem');
   }
 
-  /** What `current` points to, else a `NAME.crt` and `NAME.key` pair that somebody put there. */
+  /** What `current` points to, else the given pair, else a `NAME.crt` and `NAME.key` that somebody put there. */
   async load(): Promise<KeptCertificate | undefined> {
     const both = await readIfAny(this.currentPath);
     if (both !== undefined) return parseKept(both, both);
-    const cert = await readIfAny(join(this.#dir, `${this.#name}.crt`));
-    const key = await readIfAny(join(this.#dir, `${this.#name}.key`));
-    return cert === undefined || key === undefined ? undefined : parseKept(cert, key);
+    const place = join(this.#dir, this.#name);
+    for (const files of [this.#given, { cert: `${place}.crt`, key: `${place}.key` }]) {
+      if (files === undefined) continue;
+      const [cert, key] = [await readIfAny(files.cert), await readIfAny(files.key)];
+      if (cert !== undefined && key !== undefined) return parseKept(cert, key);
+    }
+    return undefined;
   }
 
   async save(cert: string, key: string, nowMs: number): Promise<KeptCertificate> {

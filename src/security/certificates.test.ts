@@ -1,7 +1,6 @@
 // Certificates from request to file, with a signer in memory.
 import assert from 'node:assert/strict';
-import { X509Certificate } from 'node:crypto';
-import { lstat, mkdtemp, readFile, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readFile, readdir, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,19 +9,20 @@ import { after, before, describe, it } from 'node:test';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { RecordingClient, type Call } from '../kube/recording-client.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
-import { issueCertificate, selfSignedAuthority, subjectOf } from '../lib/x509/certificate.ts';
+import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { readSigningRequest } from '../lib/x509/csr.ts';
 import { newKeyPair } from '../lib/x509/keys.ts';
-import { CertificateManager, covers, rotationDeadline } from './certificate-manager.ts';
+import { CertificateManager } from './certificate-manager.ts';
 import { certificateMetrics } from './certificate-metrics.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { bootstrapClient, clientTemplate } from './client-bootstrap.ts';
 import { CertificateCredentials, SigningCredentials } from './client-identity.ts';
 import { newSelfSigned, selfSignedServing, ServingFiles, servingTemplate } from './serving-certificate.ts';
-import { CLIENT_SIGNER, decisionOf, type CertificateTemplate } from './signing-request.ts';
+import { CLIENT_SIGNER, type CertificateTemplate } from './signing-request.ts';
 
 const log = silentLogger;
 const signal = new AbortController().signal;
@@ -216,6 +216,7 @@ describe('CertificateManager', () => {
     const awake = openManager(dir, () => clientTemplate('n1'), clock);
     await awake.manager.load(given);
     assert.equal(awake.manager.current, certificate);
+    assert.equal((await awake.store.load())?.cert, certificate.cert, 'kept where others look for it');
   });
 
   it('a refusal is repeated more and more slowly, for ever', async () => {
@@ -251,6 +252,38 @@ describe('CertificateManager', () => {
     await awake.stop();
   });
 
+  it('the metrics call a certificate that ran out none at all', async () => {
+    const clock = new ManualClock(START);
+    const t = openManager(await fresh(), () => clientTemplate('n1'), clock);
+    t.run();
+    await steps(clock, 10, () => t.manager.current !== undefined);
+    await t.stop();
+    const registry = new Registry();
+    certificateMetrics(registry, { clock, client: t.manager });
+    assert.match(registry.render(), /client_ttl_seconds \d/);
+    clock.jumpWall(11 * HOUR);
+    assert.match(registry.render(), /client_ttl_seconds \+Inf/);
+  });
+
+  const refusals: readonly [string, unknown, boolean][] = [
+    ['who is not known', new KubeletError('denied', 'Unauthorized'), true],
+    ['who may not ask', new KubeletError('denied', 'forbidden'), true],
+    ['a server without the API', new KubeletError('notFound', 'no such resource'), true],
+    ['a proxy in trouble', new KubeletError('unavailable', 'bad gateway'), false],
+    ['nobody', new Error('connection refused'), false],
+  ];
+  for (const [name, err, answers] of refusals)
+    it(`the server ${answers ? 'answers' : 'does not answer'}: ${name}`, async () => {
+      const clock = new ManualClock(START);
+      const t = openManager(await fresh(), () => clientTemplate('n1'), clock);
+      const refuse = t.signer.client;
+      refuse.create = () => Promise.reject(err as Error);
+      t.run();
+      await steps(clock, 10, () => t.manager.renewErrors > 0);
+      assert.equal(t.manager.serverAnswers, answers);
+      await t.stop();
+    });
+
   it('a damaged file leads to a new certificate', async () => {
     const dir = await fresh();
     await writeFile(join(dir, 'kubelet-client-current.pem'), 'garbage');
@@ -261,52 +294,6 @@ describe('CertificateManager', () => {
     t.run();
     await steps(clock, 10, () => t.manager.current !== undefined);
     await t.stop();
-  });
-});
-
-describe('certificate rules', () => {
-  it('rotates between 70 and 90 %', () => {
-    const kept = { notBeforeMs: 1000, notAfterMs: 2000 };
-    assert.equal(rotationDeadline(kept, 0), 1700);
-    assert.ok(Math.abs(rotationDeadline(kept, 0.9999) - 1900) < 1);
-  });
-
-  it('names the decision', () => {
-    const request = { metadata: { name: 'r' }, spec: { request: '', signerName: '' } };
-    assert.equal(decisionOf(request), undefined);
-    const failed = decisionOf({ ...request, status: { conditions: [{ type: 'Failed', reason: 'R', message: 'M' }] } });
-    assert.equal(String(failed), 'KubeletError: certificate signing request failed, reason: R, message: M');
-  });
-
-  it('a certificate must say all that the template wants', async () => {
-    const { cert } = await newSelfSigned('host1', START);
-    const leaf = new X509Certificate(cert);
-    const commonName = subjectOf(leaf).commonName;
-    const template = { commonName, organizations: [], dnsNames: ['host1'], ipAddresses: [] };
-    assert.equal(covers({ leaf }, template), true);
-    assert.equal(covers({ leaf }, { ...template, dnsNames: ['host2'] }), false);
-    assert.equal(covers({ leaf }, { ...template, ipAddresses: ['10.0.0.1'] }), false);
-    assert.equal(covers({ leaf }, { ...template, commonName: 'x' }), false);
-  });
-
-  it('a certificate of more organizations than were asked for need not be replaced', () => {
-    const keys = newKeyPair();
-    const validity = { notBeforeMs: START, notAfterMs: START + HOUR };
-    const certificatePem = selfSignedAuthority({ commonName: 'ca' }, keys, validity);
-    const leaf = new X509Certificate(
-      issueCertificate(
-        { certificatePem, privateKey: keys.privateKey },
-        {
-          ...validity,
-          subject: { commonName: 'system:node:n', organizations: ['site', 'system:nodes'] },
-          publicKey: keys.publicKey,
-          usages: ['clientAuth'],
-        },
-      ),
-    );
-    const template = { commonName: 'system:node:n', organizations: ['system:nodes'], dnsNames: [], ipAddresses: [] };
-    assert.equal(covers({ leaf }, template), true);
-    assert.equal(covers({ leaf }, { ...template, organizations: ['other'] }), false);
   });
 });
 
@@ -412,8 +399,14 @@ describe('bootstrap', () => {
 describe('serving certificate', () => {
   it('self-signed: made once, usable, with the modes upstream has', async () => {
     const dir = await fresh();
-    const pair = await selfSignedServing(systemClock, dir, 'localhost');
-    assert.deepEqual(await selfSignedServing(systemClock, dir, 'localhost'), pair);
+    const files = await selfSignedServing(systemClock, dir, 'localhost');
+    const read = async (): Promise<{ cert: string; key: string }> => ({
+      cert: await readFile(files.cert, 'utf8'),
+      key: await readFile(files.key, 'utf8'),
+    });
+    const pair = await read();
+    assert.deepEqual(await selfSignedServing(systemClock, dir, 'localhost'), files);
+    assert.deepEqual(await read(), pair);
     assert.equal((await stat(join(dir, 'kubelet.crt'))).mode & 0o777, 0o644);
     assert.equal((await stat(join(dir, 'kubelet.key'))).mode & 0o777, 0o600);
     assert.match(pair.key, /BEGIN RSA PRIVATE KEY/);
@@ -460,6 +453,30 @@ describe('serving certificate', () => {
     await write(two);
     await steps(clock, 10_000, () => changes.length === 1);
     assert.equal(changes[0], two.cert);
+    end.abort();
+    await running;
+  });
+
+  it('files are told apart by what they hold, not by their time', async () => {
+    const dir = await fresh();
+    const paths = { cert: join(dir, 'c'), key: join(dir, 'k') };
+    const write = async (pair: { cert: string; key: string }): Promise<void> => {
+      for (const name of ['cert', 'key'] as const) {
+        await writeFile(paths[name], pair[name].padEnd(8192, '\n'));
+        await utimes(paths[name], 1, 1);
+      }
+    };
+    const clock = new ManualClock(START);
+    const changes: string[] = [];
+    const files = new ServingFiles({ clock, log, onChange: (pair) => changes.push(pair.cert) }, paths);
+    const [one, two] = await Promise.all([newSelfSigned('a', START), newSelfSigned('b', START)]);
+    await write(one);
+    await files.load();
+    await write(two);
+    const end = new AbortController();
+    const running = files.run(end.signal);
+    await steps(clock, 10_000, () => changes.length === 1);
+    assert.deepEqual(changes, [two.cert]);
     end.abort();
     await running;
   });

@@ -121,9 +121,15 @@ async function keptKey(path: string): Promise<KeyPair> {
   }
 }
 
-function requestName(keys: KeyPair, template: CertificateTemplate, usages: readonly string[]): string {
-  const hash = createHash('sha512-256').update(publicKeyDer(keys.publicKey)).update(template.commonName);
-  for (const part of [...template.organizations, ...usages]) hash.update(part);
+/** As upstream names it, so that a request which either kubelet began is found by the other. */
+export function requestName(
+  keys: Pick<KeyPair, 'publicKey'>,
+  template: Pick<CertificateTemplate, 'commonName' | 'organizations'>,
+  usages: readonly string[],
+): string {
+  const hash = createHash('sha512-256');
+  for (const part of [publicKeyDer(keys.publicKey), template.commonName, ...template.organizations, ...usages])
+    hash.update(`${Buffer.from(part).toString('base64url')}|`);
   return `node-csr-${hash.digest('base64url')}`;
 }
 

@@ -2,6 +2,7 @@
 // is valid, the bootstrap credentials serve; for nothing else. `openClientIdentity` puts the pieces together.
 import { readFile } from 'node:fs/promises';
 import { credentialsFor, type Credentials, type Identity } from '../kube/credentials.ts';
+import type { ExecMetrics } from '../kube/exec-metrics.ts';
 import { loadKubeconfig, type ClusterAccess, type TlsIdentity } from '../kube/kubeconfig.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -13,6 +14,7 @@ import { CLIENT_SIGNER, type SigningClient } from './signing-request.ts';
 export type ClientIdentityDeps = {
   clock: Clock;
   log: Logger;
+  execMetrics?: ExecMetrics;
   /** A client for signing requests with these credentials. */
   connect: (access: ClusterAccess, credentials?: Credentials) => ReturnType<BootstrapDeps['connect']>;
 };
@@ -41,11 +43,11 @@ export async function openClientIdentity(
   o: ClientIdentityOptions,
   signal: AbortSignal,
 ): Promise<ClientIdentity> {
-  const { clock, log, connect } = deps;
+  const { clock, log, connect, execMetrics } = deps;
   const store = new CertificateStore(o.certDir, 'kubelet-client');
   if (o.bootstrapKubeconfig !== '') await bootstrapClient({ connect, store, clock, log }, o, signal);
   const access = await loadKubeconfig(o.kubeconfig);
-  const configured = credentialsFor(access, { clock, log });
+  const configured = credentialsFor(access, { clock, log, ...(execMetrics === undefined ? {} : { execMetrics }) });
   if (!o.rotate) return { access, credentials: configured };
   const bootstrap = await bootstrapCredentials(deps, o);
   let client: SigningClient | undefined;

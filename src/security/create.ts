@@ -5,19 +5,22 @@ import { certificateMetrics } from './certificate-metrics.ts';
 import { AccessReviewer, TokenReviewer, type ReviewClient, type ReviewObserver } from './reviews.ts';
 import { openServing, type ServingSource } from './serving-source.ts';
 import type { SigningClient } from './signing-request.ts';
+import { TokenCacheMetrics } from './token-cache-metrics.ts';
 
 export type Reviews = { readonly tokens: TokenReviewer; readonly access: AccessReviewer };
 
 /** Undefined without an API server: nobody can be asked. */
 export function createReviews(
-  { clock, config }: Pick<Environment, 'clock' | 'config'>,
+  { clock, config, registry }: Pick<Environment, 'clock' | 'config' | 'registry'>,
   client: ReviewClient | undefined,
   observe: ReviewObserver,
 ): Reviews | undefined {
   if (client === undefined) return undefined;
   const { webhook } = config.authorization;
+  const cached = new TokenCacheMetrics(clock, registry);
+  const cacheTtlMs = config.authentication.webhook.cacheTTLMs;
   return {
-    tokens: new TokenReviewer({ client, clock }, { cacheTtlMs: config.authentication.webhook.cacheTTLMs }),
+    tokens: new TokenReviewer({ client, clock, observe, cached }, { cacheTtlMs }),
     access: new AccessReviewer(
       { client, clock, observe },
       { allowedTtlMs: webhook.cacheAuthorizedTTLMs, deniedTtlMs: webhook.cacheUnauthorizedTTLMs },
@@ -48,6 +51,7 @@ export async function createServing(
       keyFile: config.tlsPrivateKeyFile,
       bootstrap: config.serverTLSBootstrap,
       allowDnsOnly: gates.enabled('AllowDNSOnlyNodeCSR'),
+      reload: gates.enabled('ReloadKubeletServerCertificateFile'),
       certDir: flags.certDir,
       nodeName,
     },

@@ -3,9 +3,17 @@ import { describe, it } from 'node:test';
 import { RecordingClient, unreachable } from '../kube/recording-client.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
+import { Registry } from '../lib/metrics.ts';
 import { AccessReviewer, TokenReviewer } from './reviews.ts';
+import { TokenCacheMetrics } from './token-cache-metrics.ts';
 
 const signal = new AbortController().signal;
+/** Without comments, buckets and the counts that go with sums. */
+const samples = (registry: Registry): string[] =>
+  registry
+    .render()
+    .split('\n')
+    .filter((line) => line !== '' && !/^#|_bucket|_count\{.*status="(hit|miss)"/.test(line));
 
 describe('TokenReviewer', () => {
   it('asks once per token and time to live, for good and bad tokens', async () => {
@@ -65,6 +73,39 @@ describe('TokenReviewer', () => {
     assert.equal(await reviewer.authenticate('made-up-100', signal), undefined);
   });
 
+  it('counts tokens that were known, those waited for, and the questions about them', async () => {
+    const clock = new ManualClock();
+    const registry = new Registry();
+    const answers: ((user: object | undefined) => void)[] = [];
+    const client = new RecordingClient(
+      () =>
+        new Promise((resolve, reject) => {
+          answers.push((user) => (user === undefined ? reject(new KubeletError('denied', 'no')) : resolve(user)));
+        }),
+    );
+    const cached = new TokenCacheMetrics(clock, registry);
+    const reviewer = new TokenReviewer({ client, clock, cached }, { cacheTtlMs: 120_000 });
+    const waiting = ['good', 'good', 'bad'].map((token) => reviewer.authenticate(token, signal).catch(() => undefined));
+    const active = (status: string): string => `authentication_token_cache_active_fetch_count{status="${status}"}`;
+    assert.deepEqual(samples(registry), [`${active('blocked')} 3`, `${active('in_flight')} 2`]);
+    await clock.advance(250);
+    answers[0]?.({ status: { authenticated: true, user: {} } });
+    answers[1]?.(undefined);
+    await Promise.all(waiting);
+    await reviewer.authenticate('good', signal);
+    const name = 'authentication_token_cache';
+    assert.deepEqual(samples(registry), [
+      `${active('blocked')} 0`,
+      `${active('in_flight')} 0`,
+      `${name}_fetch_total{status="ok"} 1`,
+      `${name}_fetch_total{status="error"} 1`,
+      `${name}_request_duration_seconds_sum{status="miss"} 0.75`,
+      `${name}_request_duration_seconds_sum{status="hit"} 0`,
+      `${name}_request_total{status="miss"} 3`,
+      `${name}_request_total{status="hit"} 1`,
+    ]);
+  });
+
   it('a refusal by the server is not repeated', async () => {
     const client = new RecordingClient(() => {
       throw new KubeletError('denied', 'no');
@@ -105,7 +146,7 @@ describe('AccessReviewer', () => {
     const client = new RecordingClient(() => {
       throw unreachable();
     });
-    const observe = (code: string, seconds: number): void => void seen.push(`${code} ${seconds}`);
+    const observe = (_kind: string, code: string, seconds: number): void => void seen.push(`${code} ${seconds}`);
     const reviewer = new AccessReviewer({ client, clock, observe }, { allowedTtlMs: 1, deniedTtlMs: 1 });
     const ask = (): Promise<unknown> =>
       reviewer.authorize({ user: {}, verb: 'get', nodeName: 'n1', subresource: 'proxy' }, signal);
@@ -116,4 +157,30 @@ describe('AccessReviewer', () => {
     await ask();
     assert.deepEqual(seen, [...Array.from({ length: 5 }, () => '<error> 0'), '201 0']);
   });
+});
+
+describe('questions in figures', () => {
+  const denied = new KubeletError('denied', 'no', { detail: { status: 403 } });
+  for (const [answer, codes] of [
+    [{ status: {} }, ['201', '201']],
+    [denied, ['403', '403']],
+    [new KubeletError('invalid', 'a socket broke'), ['<error>', '<error>']],
+  ] as const)
+    it(`${codes[0]}`, async () => {
+      const seen: string[] = [];
+      const client = new RecordingClient(() => {
+        if (answer instanceof KubeletError) throw answer;
+        return answer;
+      });
+      const deps = {
+        client,
+        clock: new ManualClock(),
+        observe: (kind: string, code: string, seconds: number) => void seen.push(`${kind} ${code} ${seconds}`),
+      };
+      const question = { user: { username: 'u' }, verb: 'get', nodeName: 'n', subresource: 'proxy' };
+      await new TokenReviewer(deps, { cacheTtlMs: 0 }).authenticate('t', signal).catch(() => undefined);
+      const access = new AccessReviewer(deps, { allowedTtlMs: 0, deniedTtlMs: 0 });
+      await access.authorize(question, signal).catch(() => undefined);
+      assert.deepEqual(seen, [`authn ${codes[0]} 0`, `authz ${codes[1]} 0`]);
+    });
 });

@@ -2,15 +2,22 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
-import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, type Resource, type UserInfo, type Where } from '../kube/resources.ts';
-import { ReviewCache } from './review-cache.ts';
+import {
+  SUBJECT_ACCESS_REVIEWS,
+  TOKEN_REVIEWS,
+  type Resource,
+  type SubjectAccessReview,
+  type UserInfo,
+  type Where,
+} from '../kube/resources.ts';
+import { ReviewCache, type CacheObserver } from './review-cache.ts';
 
 export interface ReviewClient {
   create<T>(resource: Resource<T>, where: Where, body: object, signal: AbortSignal): Promise<T>;
 }
-export type ReviewDeps = { client: ReviewClient; clock: Clock };
-/** Told of every question that went to the API server. */
-export type ReviewObserver = (code: string, seconds: number) => void;
+export type ReviewDeps = { client: ReviewClient; clock: Clock; observe?: ReviewObserver };
+/** Told of every question that went to the API server: who somebody is, or what they may do. */
+export type ReviewObserver = (kind: 'authn' | 'authz', code: string, seconds: number) => void;
 
 const RETRY = { firstMs: 500, factor: 1.5, jitter: 0.2, tries: 5 };
 
@@ -31,6 +38,22 @@ async function insist<T>({ clock }: ReviewDeps, signal: AbortSignal, ask: () => 
 }
 
 const CREATED = '201';
+
+/** One question, told of with the code of its answer, `<error>` where there was none. */
+async function measured<T>({ clock, observe }: ReviewDeps, kind: 'authn' | 'authz', ask: () => Promise<T>): Promise<T> {
+  const start = clock.monotonic();
+  const done = (code: string): void => observe?.(kind, code, (clock.monotonic() - start) / 1000);
+  try {
+    const answer = await ask();
+    done(CREATED);
+    return answer;
+  } catch (err) {
+    const status = isFault(err) ? err.detail['status'] : undefined;
+    done(typeof status === 'number' ? String(status) : '<error>');
+    throw err;
+  }
+}
+
 /** Strangers can make up tokens faster than the API server may be asked about them: the rest is told to come back. */
 const MAX_TOKENS_ASKED = 100;
 
@@ -40,9 +63,9 @@ export class TokenReviewer {
   readonly #deps: ReviewDeps;
   readonly #cache: ReviewCache<TokenAnswer>;
 
-  constructor(deps: ReviewDeps, options: { cacheTtlMs: number }) {
+  constructor(deps: ReviewDeps & { cached?: CacheObserver }, options: { cacheTtlMs: number }) {
     this.#deps = deps;
-    this.#cache = new ReviewCache(deps.clock, () => options.cacheTtlMs);
+    this.#cache = new ReviewCache(deps.clock, () => options.cacheTtlMs, deps.cached);
   }
 
   /** The token's user; undefined when the API server does not know it. Fails when it cannot be asked, or not now. */
@@ -56,7 +79,8 @@ export class TokenReviewer {
 
   async #ask(token: string, signal: AbortSignal): Promise<TokenAnswer> {
     const body = { kind: 'TokenReview', apiVersion: 'authentication.k8s.io/v1', spec: { token } };
-    const { status } = await this.#deps.client.create(TOKEN_REVIEWS, {}, body, signal);
+    const { client } = this.#deps;
+    const { status } = await measured(this.#deps, 'authn', () => client.create(TOKEN_REVIEWS, {}, body, signal));
     if (status?.authenticated === true) return { user: status.user ?? {} };
     if (status?.error !== undefined && status.error !== '') throw new KubeletError('denied', status.error);
     return {};
@@ -72,13 +96,10 @@ export type AccessQuestion = {
 export type AccessAnswer = { readonly allowed: boolean; readonly reason: string };
 
 export class AccessReviewer {
-  readonly #deps: ReviewDeps & { readonly observe?: ReviewObserver };
+  readonly #deps: ReviewDeps;
   readonly #cache: ReviewCache<AccessAnswer>;
 
-  constructor(
-    deps: ReviewDeps & { readonly observe?: ReviewObserver },
-    options: { allowedTtlMs: number; deniedTtlMs: number },
-  ) {
+  constructor(deps: ReviewDeps, options: { allowedTtlMs: number; deniedTtlMs: number }) {
     this.#deps = deps;
     const ttl = ({ allowed }: AccessAnswer): number => (allowed ? options.allowedTtlMs : options.deniedTtlMs);
     this.#cache = new ReviewCache(deps.clock, ttl);
@@ -99,16 +120,9 @@ export class AccessReviewer {
   }
 
   async #ask(body: object, signal: AbortSignal): Promise<AccessAnswer> {
-    const { client, clock, observe } = this.#deps;
-    const start = clock.monotonic();
-    const done = (code: string): void => observe?.(code, (clock.monotonic() - start) / 1000);
-    try {
-      const { status } = await client.create(SUBJECT_ACCESS_REVIEWS, {}, body, signal);
-      done(CREATED);
-      return { allowed: status?.allowed === true && status.denied !== true, reason: status?.reason ?? '' };
-    } catch (err) {
-      done('<error>');
-      throw err;
-    }
+    const { client } = this.#deps;
+    const ask = (): Promise<SubjectAccessReview> => client.create(SUBJECT_ACCESS_REVIEWS, {}, body, signal);
+    const { status } = await measured(this.#deps, 'authz', ask);
+    return { allowed: status?.allowed === true && status.denied !== true, reason: status?.reason ?? '' };
   }
 }

@@ -1,6 +1,6 @@
 // What the kubelet's own server shows: configured files (re-read when they change), a certificate the cluster signed, or
 // a self-signed one that stays in the certificate directory.
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { NodeAddress } from '../core/node.ts';
@@ -12,7 +12,7 @@ import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { newRsaKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
-import { parseKept } from './certificate-store.ts';
+import { parseKept, type CertificateFiles } from './certificate-store.ts';
 import type { CertificateTemplate } from './signing-request.ts';
 
 export type ServingPair = { readonly cert: string; readonly key: string };
@@ -27,7 +27,8 @@ export class ServingFiles implements Runnable {
   readonly #deps: { clock: Clock; log: Logger; onChange?: (pair: ServingPair) => void };
   readonly #paths: { cert: string; key: string };
   #current: ServingPair | undefined;
-  #stamp = '';
+  /** As the files had it. They may change at any time, also while they are read. */
+  #taken: ServingPair | undefined;
 
   constructor(
     deps: { clock: Clock; log: Logger; onChange?: (pair: ServingPair) => void },
@@ -43,12 +44,7 @@ export class ServingFiles implements Runnable {
 
   /** Fails when the files are unusable: at start that is fatal. */
   async load(): Promise<ServingPair> {
-    const [cert, key] = await Promise.all([readFile(this.#paths.cert, 'utf8'), readFile(this.#paths.key, 'utf8')]);
-    const kept = parseKept(cert, key);
-    const pair = { cert: kept.cert, key: kept.key };
-    this.#stamp = await this.#stampNow();
-    this.#current = pair;
-    return pair;
+    return this.#take(await this.#read());
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -58,23 +54,32 @@ export class ServingFiles implements Runnable {
   }
 
   async #reload(): Promise<void> {
-    if (this.#stamp === (await this.#stampNow())) return;
-    this.#deps.onChange?.(await this.load());
+    const now = await this.#read();
+    if (now.cert === this.#taken?.cert && now.key === this.#taken.key) return;
+    this.#deps.onChange?.(this.#take(now));
     this.#deps.log.info('serving certificate reloaded', { path: this.#paths.cert });
   }
 
-  async #stampNow(): Promise<string> {
-    const stats = await Promise.all([stat(this.#paths.cert), stat(this.#paths.key)]);
-    return stats.map((s) => `${s.ino}:${s.mtimeMs}:${s.size}`).join(' ');
+  #take(texts: ServingPair): ServingPair {
+    const { cert, key } = parseKept(texts.cert, texts.key);
+    this.#taken = texts;
+    this.#current = { cert, key };
+    return this.#current;
+  }
+
+  async #read(): Promise<ServingPair> {
+    const [cert, key] = await Promise.all([readFile(this.#paths.cert, 'utf8'), readFile(this.#paths.key, 'utf8')]);
+    return { cert, key };
   }
 }
 
-/** `kubelet.crt` and `kubelet.key` in the certificate directory, made if they are missing. */
-export async function selfSignedServing(clock: Clock, certDir: string, hostname: string): Promise<ServingPair> {
+/** `kubelet.crt` and `kubelet.key` in the certificate directory, made if they are missing. Gives their paths. */
+export async function selfSignedServing(clock: Clock, certDir: string, hostname: string): Promise<CertificateFiles> {
   const certPath = join(certDir, 'kubelet.crt');
   const keyPath = join(certDir, 'kubelet.key');
+  const files = { cert: certPath, key: keyPath };
   const [cert, key] = [await readIfAny(certPath), await readIfAny(keyPath)];
-  if (cert !== undefined && key !== undefined) return { cert, key };
+  if (cert !== undefined && key !== undefined) return files;
   if (cert !== undefined || key !== undefined) {
     const missing = cert === undefined ? certPath : keyPath;
     throw new KubeletError('invalid', `error reading ${missing}, certificate and key must be supplied as a pair`);
@@ -83,7 +88,7 @@ export async function selfSignedServing(clock: Clock, certDir: string, hostname:
   await mkdir(certDir, { recursive: true, mode: 0o755 });
   await writeFileAtomic(certPath, pair.cert, 0o644);
   await writeFileAtomic(keyPath, pair.key, 0o600);
-  return pair;
+  return files;
 }
 
 /** A leaf and the throw-away authority that signed it. */

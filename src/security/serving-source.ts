@@ -4,6 +4,7 @@ import type { NodeAddress } from '../core/node.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { CertificateManager } from './certificate-manager.ts';
 import { CertificateStore } from './certificate-store.ts';
@@ -17,23 +18,25 @@ export type ServingDeps = {
   client?: () => SigningClient;
   /** The node's addresses as last reported. */
   addresses: () => readonly NodeAddress[];
-  onChange: (pair: ServingPair) => void;
+  onChange: () => void;
 };
 
 export type ServingOptions = {
-  /** `tlsCertFile` and `tlsPrivateKeyFile`, both or neither. */
+  /** `tlsCertFile` and `tlsPrivateKeyFile`. */
   certFile: string;
   keyFile: string;
   /** `serverTLSBootstrap` */
   bootstrap: boolean;
   /** Gate `AllowDNSOnlyNodeCSR`. */
   allowDnsOnly: boolean;
+  /** Gate `ReloadKubeletServerCertificateFile`. */
+  reload: boolean;
   certDir: string;
   nodeName: string;
 };
 
 export interface ServingSource {
-  /** Undefined while the cluster has not signed one yet: `no serving certificate available for the kubelet`. */
+  /** Undefined while the cluster has not signed one yet, or not in time: connections are refused until it has. */
   current(): ServingPair | undefined;
   readonly parts: readonly Runnable[];
   readonly manager?: CertificateManager;
@@ -41,14 +44,16 @@ export interface ServingSource {
 
 export async function openServing(deps: ServingDeps, o: ServingOptions): Promise<ServingSource> {
   const { clock, log, onChange } = deps;
-  if (o.certFile !== '' && o.keyFile !== '') {
-    const files = new ServingFiles({ clock, log, onChange }, { cert: o.certFile, key: o.keyFile });
-    await files.load();
-    return { current: () => files.current, parts: [files] };
-  }
   if (o.bootstrap) return await clusterSigned(deps, o);
-  const pair = await selfSignedServing(clock, o.certDir, o.nodeName);
-  return { current: () => pair, parts: [] };
+  if ((o.certFile === '') !== (o.keyFile === '')) {
+    log.error('there is no serving certificate: tlsCertFile and tlsPrivateKeyFile must be given together');
+    return { current: () => undefined, parts: [] };
+  }
+  const paths =
+    o.certFile === '' ? await selfSignedServing(clock, o.certDir, o.nodeName) : { cert: o.certFile, key: o.keyFile };
+  const files = new ServingFiles({ clock, log, onChange }, paths);
+  await files.load();
+  return { current: () => files.current, parts: o.reload ? [files] : [] };
 }
 
 async function clusterSigned(deps: ServingDeps, o: ServingOptions): Promise<ServingSource> {
@@ -56,15 +61,49 @@ async function clusterSigned(deps: ServingDeps, o: ServingOptions): Promise<Serv
   if (client === undefined) throw new KubeletError('invalid', 'serverTLSBootstrap needs an API server');
   const manager = new CertificateManager(
     {
-      store: new CertificateStore(o.certDir, 'kubelet-server'),
+      store: new CertificateStore(o.certDir, 'kubelet-server', { cert: o.certFile, key: o.keyFile }),
       client,
       template: () => servingTemplate(o.nodeName, addresses(), o.allowDnsOnly),
       clock,
       log,
-      onRotated: ({ cert, key }) => onChange({ cert, key }),
+      onRotated: onChange,
     },
     { name: 'kubelet-server', signerName: SERVING_SIGNER, auth: 'server auth' },
   );
   await manager.load();
-  return { current: () => manager.current, parts: [manager], manager };
+  const expiry = new ExpiryWatch({ manager, clock, log, onExpired: onChange });
+  return { current: () => manager.valid, parts: [manager, expiry], manager };
+}
+
+const LOOK_EVERY_MS = 10_000;
+
+type ExpiryWatchDeps = {
+  readonly manager: { readonly valid: object | undefined };
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onExpired: () => void;
+};
+
+/** A certificate that ran out is not shown any more: new connections fail until there is a valid one. */
+class ExpiryWatch implements Runnable {
+  readonly name = 'serving-certificate-expiry';
+  readonly #deps: ExpiryWatchDeps;
+  #wasValid = false;
+
+  constructor(deps: ExpiryWatchDeps) {
+    this.#deps = deps;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    const { clock, log, manager, onExpired } = this.#deps;
+    const look = (): void => {
+      const isValid = manager.valid !== undefined;
+      if (this.#wasValid && !isValid) {
+        log.error('the serving certificate has expired');
+        onExpired();
+      }
+      this.#wasValid = isValid;
+    };
+    return runEvery(clock, log, { name: this.name, everyMs: LOOK_EVERY_MS }, look, signal);
+  }
 }

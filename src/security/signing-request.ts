@@ -27,6 +27,8 @@ export type SigningAsk = {
   /** A fixed name is reused when the server has it already; without one the server makes it up. */
   readonly name?: string;
   readonly waitMs: number;
+  /** The server did not take the request. */
+  readonly onRefused?: (err: unknown) => void;
 };
 
 export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
@@ -63,8 +65,9 @@ async function post(client: SigningClient, ask: SigningAsk, pem: string, signal:
   try {
     return (await client.create(SIGNING_REQUESTS, {}, body, signal)).metadata.name;
   } catch (err) {
-    if (!isFault(err, 'exists') || ask.name === undefined) throw err;
-    return ask.name; // the name is made from the key, so the request behind it is ours
+    if (isFault(err, 'exists') && ask.name !== undefined) return ask.name; // made from the key, so the request is ours
+    ask.onRefused?.(err);
+    throw err;
   }
 }
 

@@ -29,7 +29,7 @@ export type ServerDeps = EndpointDeps & {
   readonly local: LocalApisDeps;
   /** The API server's word on tokens and permissions, where there is one. */
   readonly reviews: (
-    observe: (code: string, seconds: number) => void,
+    observe: (kind: 'authn' | 'authz', code: string, seconds: number) => void,
   ) => NonNullable<AccessDeps['cluster']> | undefined;
   readonly openServing: (onChange: () => void) => Promise<Serving>;
 };

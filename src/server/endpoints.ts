@@ -7,7 +7,7 @@ import type { Registry } from '../lib/metrics.ts';
 import { KUBERNETES_VERSION } from '../lib/version.ts';
 import type { Waterfall } from '../trace/waterfall.ts';
 import type { HealthCheck } from './health-checks.ts';
-import { HealthMetrics } from './health-metrics.ts';
+import { HealthMetrics, type LocalHealth } from './health-metrics.ts';
 import { nodeLogs } from './journal.ts';
 import type { LogQuery } from './log-query.ts';
 import { PodFinder, type ObservedPods, type PodsView } from './pods-view.ts';
@@ -41,6 +41,7 @@ export type Statistics = SummarySource & {
 
 export type EndpointDeps = {
   readonly health: readonly HealthCheck[];
+  readonly localHealth: LocalHealth;
   readonly pods: PodsView;
   readonly observed: ObservedPods;
   readonly runtime: CriRuntime;
@@ -77,7 +78,7 @@ const NODE_LOGS = '/var/log';
 /** On both ports. */
 export function sharedEndpoints({ clock, registry }: Environment, deps: EndpointDeps): readonly Endpoint[] {
   const { statistics, probeRegistry } = deps;
-  const health = new HealthMetrics();
+  const health = new HealthMetrics(deps.localHealth, processStartMs(clock));
   return [
     healthzRoutes(deps.health, health.observe),
     podsRoutes(deps.pods),
@@ -89,7 +90,7 @@ export function sharedEndpoints({ clock, registry }: Environment, deps: Endpoint
           return registry.render();
         },
         '/metrics/probes': () => probeRegistry.render(),
-        '/metrics/slis': () => health.registry.render(),
+        '/metrics/slis': () => health.render(),
         '/metrics/cadvisor': (signal) => statistics.cadvisorMetrics(signal),
         '/metrics/resource': (signal) => statistics.resourceMetrics(signal),
       },
@@ -152,7 +153,7 @@ function podEndpoints({ clock, flags, gates }: Environment, deps: EndpointDeps):
 export function streamEndpoint({ clock, config, gates, registry }: Environment, deps: EndpointDeps): Endpoint {
   const webSockets = registry.counter(
     'kubelet_websocket_streaming_requests_total',
-    'Number of WebSocket streaming requests that end at the kubelet, by subresource',
+    '[ALPHA] Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.',
     ['subresource'],
   );
   return streamRoutes({

@@ -20,11 +20,18 @@ test('answers by checks and query', () => {
     ],
     ['the failing one is excluded', sick, 'exclude=syncloop', true, 'ok'],
     [
-      'several excluded in one word',
+      'several are excluded',
       sick,
-      'verbose&exclude=ping,syncloop',
+      'verbose&exclude=ping&exclude=syncloop',
       true,
       '[+]ping excluded: ok\n[+]syncloop excluded: ok\nhealthz check passed\n',
+    ],
+    [
+      'what there is not to exclude is named',
+      sick,
+      'exclude=x&exclude=ping,syncloop&exclude=x&exclude=ping',
+      false,
+      '[+]ping excluded: ok\n[-]syncloop failed: reason withheld\nwarn: some health checks cannot be excluded: no matches for "ping,syncloop","x"\nhealthz check failed\n',
     ],
   ];
   for (const [what, checks, query, ok, body] of rows)

@@ -20,6 +20,13 @@ test('health and nothing else', async () => {
     ['GET', '/healthz', 200, 'ok', 'nosniff'],
     ['POST', '/healthz', 200, 'ok', 'nosniff'],
     ['GET', '/healthz?verbose', 200, '[+]ping ok\nhealthz check passed\n', 'nosniff'],
+    [
+      'GET',
+      '/healthz?verbose&exclude=x',
+      200,
+      '[+]ping ok\nwarn: some health checks cannot be excluded: no matches for "x"\nhealthz check passed\n',
+      'nosniff',
+    ],
     ['GET', '/healthz?verbose&exclude=ping', 200, '[+]ping excluded: ok\nhealthz check passed\n', 'nosniff'],
     ['GET', '/healthz/ping', 200, 'ok', null],
     ...[
@@ -43,6 +50,7 @@ test('health and nothing else', async () => {
     assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8');
     assert.equal(answer.headers.get('x-content-type-options'), sniff, path);
   }
+  assert.equal(server.pings, 5, 'but for the one that asked not to be told');
   stop.abort();
   await done;
   await assert.rejects(fetch(`${base}/healthz`));

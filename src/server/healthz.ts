@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { answerHealth, type HealthCheck } from './health-checks.ts';
 
 type HealthzDeps = { readonly clock: Clock; readonly log: Logger };
 type HealthzOptions = { readonly address: string; readonly port: number };
@@ -21,6 +22,8 @@ export class HealthzServer {
   readonly tried: Promise<void> = this.#first.promise;
   /** The port in use; differs from the option only when that is 0 in tests. */
   boundPort: number | undefined;
+  /** How often it was told that this process answers. */
+  pings = 0;
 
   constructor(deps: HealthzDeps, options: HealthzOptions) {
     this.#deps = deps;
@@ -42,7 +45,9 @@ export class HealthzServer {
 
   #serve(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const server = createServer({ maxHeaderSize: 16 * 1024 }, respond);
+      const server = createServer({ maxHeaderSize: 16 * 1024 }, (request, response) => {
+        if (respond(request, response)) this.pings++;
+      });
       const stop = (): void => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -63,17 +68,24 @@ export class HealthzServer {
   }
 }
 
-function respond(request: IncomingMessage, response: ServerResponse): void {
+const PING: HealthCheck = { name: 'ping', failing: () => undefined };
+
+/** Gives whether it told that the process answers. */
+function respond(request: IncomingMessage, response: ServerResponse): boolean {
   const [path = '', query = ''] = (request.url ?? '').split('?', 2);
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');
   if (path === '/healthz') {
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    const params = new URLSearchParams(query);
-    const ping = params.getAll('exclude').includes('ping') ? '[+]ping excluded: ok' : '[+]ping ok';
-    response.end(params.has('verbose') ? `${ping}\nhealthz check passed\n` : 'ok');
-  } else if (path === '/healthz/ping') response.end('ok');
-  else {
-    response.setHeader('X-Content-Type-Options', 'nosniff');
-    response.writeHead(404).end('404 page not found\n');
+    let isTold = false;
+    const { body } = answerHealth([PING], new URLSearchParams(query), () => (isTold = true));
+    response.end(body);
+    return isTold;
   }
+  if (path === '/healthz/ping') {
+    response.end('ok');
+    return true;
+  }
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.writeHead(404).end('404 page not found\n');
+  return false;
 }

@@ -13,7 +13,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import type { Guard } from './guard.ts';
 import { lingeringEnd } from './lingering-end.ts';
 import { pageNotFound, redirect, reply } from './replies.ts';
-import { cleanPath, resolve, withoutEmptySegments, type Endpoint, type Exchange } from './router.ts';
+import { cleanPath, resolve, searchOf, withoutEmptySegments, type Endpoint, type Exchange } from './router.ts';
 import type { UserInfo } from './user.ts';
 
 export type TlsSettings = Pick<ServerOptions, 'cert' | 'key' | 'ca' | 'minVersion' | 'ciphers' | 'ecdhCurve'>;
@@ -245,5 +245,3 @@ function splitUrl(request: IncomingMessage): { readonly path: string; readonly q
   const path = at < 0 ? target : target.slice(0, at);
   return { path: cleanPath(path), query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)) };
 }
-
-const searchOf = (request: IncomingMessage): string => /\?.*$/.exec(request.url ?? '')?.[0] ?? '';

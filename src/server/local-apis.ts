@@ -11,11 +11,12 @@ export function createPodsFeed(
   { gates, registry }: Pick<Environment, 'gates' | 'registry'>,
   deps: Pick<PodsFeedDeps, 'pods' | 'statuses'>,
 ): PodsFeed | undefined {
-  if (!gates.enabled('PodsAPI')) return undefined;
+  // Shown in any case, as upstream.
   const dropped = registry.counter(
     'kubelet_pod_watch_events_dropped_total',
-    'Cumulative number of pod watch events dropped.',
+    '[ALPHA] Cumulative number of pod watch events dropped.',
   );
+  if (!gates.enabled('PodsAPI')) return undefined;
   return new PodsFeed({ ...deps, dropped });
 }
 

@@ -32,15 +32,3 @@ test('patterns of the journal that JavaScript writes otherwise', () => {
   for (const [pattern, isOne] of rows)
     assert.equal(problemsOf({ services: ['a'], files: [], pattern }) === undefined, isOne, pattern);
 });
-
-test('a time before the other is told as Go tells times', () => {
-  const rows: readonly [string, string][] = [
-    ['2026-01-02T03:04:05Z', '2026-01-02 03:04:05 +0000 UTC'],
-    ['2026-01-02T03:04:05.25z', '2026-01-02 03:04:05.25 +0000 UTC'],
-    ['2026-01-02T03:04:05-07:00', '2026-01-02 03:04:05 -0700 -0700'],
-  ];
-  for (const [until, told] of rows) {
-    const query = read(`query=a&sinceTime=2026-02-01T00:00:00Z&untilTime=${until}`);
-    assert.equal(problemsOf(query), `untilTime: Invalid value: ${told}: must be after \`sinceTime\`\n`);
-  }
-});

@@ -35,12 +35,9 @@ const MAX_TAIL = 100_000;
 const NAME = /^[a-zA-Z\-_.:0-9@]+$/;
 const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Values as Go prints them: a list is one of its type. */
-function invalid(field: string, value: string | number | readonly string[], why: string): string {
-  const text =
-    typeof value === 'object' ? `[]string{${value.map((v) => JSON.stringify(v)).join(', ')}}` : JSON.stringify(value);
-  return `${field}: Invalid value: ${text}: ${why}`;
-}
+/** Values as upstream shows them. */
+const invalid = (field: string, value: string | number | readonly string[], why: string): string =>
+  `${field}: Invalid value: ${JSON.stringify(value)}: ${why}`;
 
 export function readNodeLogQuery(params: URLSearchParams): NodeLogQueryResult {
   const errors: string[] = [];
@@ -48,7 +45,7 @@ export function readNodeLogQuery(params: URLSearchParams): NodeLogQueryResult {
   const files = asked.filter((q) => /[/\\]/.test(q));
   const services = asked.filter((q) => !/[/\\]/.test(q) && q.trim() !== '');
   if (params.has('query') && files.length === 0 && services.length === 0)
-    errors.push(invalid('query', asked, 'query cannot be empty'));
+    errors.push(invalid('query', asked, 'may not be empty'));
   const sinceTime = time(params, 'sinceTime', errors);
   const untilTime = time(params, 'untilTime', errors);
   const boot = integer(params, 'boot', errors);
@@ -99,7 +96,7 @@ export function problemsOf(query: NodeLogQuery): string | undefined {
   const { services, files, sinceTime, untilTime, boot, tailLines, pattern } = query;
   const errors: string[] = [];
   for (const name of services) {
-    if (Buffer.byteLength(name) > MAX_NAME) errors.push(invalid('query', name, 'length must be less than 100'));
+    if (Buffer.byteLength(name) > MAX_NAME) errors.push(invalid('query', name, `length must be less than ${MAX_NAME}`));
     else if (!NAME.test(name)) errors.push(invalid('query', name, 'input contains unsupported characters'));
   }
   if (services.length > MAX_SERVICES)
@@ -111,7 +108,7 @@ export function problemsOf(query: NodeLogQuery): string | undefined {
   else if (files.length === 1 && hasOptions(query))
     errors.push(invalid('query', files, 'cannot specify file with options'));
   if (sinceTime !== undefined && untilTime !== undefined && sinceTime.date > untilTime.date)
-    errors.push(`untilTime: Invalid value: ${asGoTells(untilTime)}: must be after \`sinceTime\``);
+    errors.push(invalid('untilTime', untilTime.text, 'must be after `sinceTime`'));
   if (boot !== undefined && boot > 0) errors.push(invalid('boot', boot, 'must be less than 1'));
   if (tailLines !== undefined && (tailLines < 0 || tailLines > MAX_TAIL))
     errors.push(invalid('tailLines', tailLines, `must be between 0 and ${MAX_TAIL}, inclusive`));
@@ -122,13 +119,6 @@ export function problemsOf(query: NodeLogQuery): string | undefined {
 /** What is wrong with a file that is not there. */
 export const missingFile = (root: string, file: string): string =>
   `${invalid('query', [file], `stat ${join(root, file)}: no such file or directory`)}\n`;
-
-/** `2026-01-02 03:04:05 +0000 UTC` */
-function asGoTells({ text }: Moment): string {
-  const [, day = '', clock = '', zone = ''] = /^(.{10}).(.{8}(?:\.\d+)?)(.+)$/.exec(text) ?? [];
-  const offset = zone.replace(':', '');
-  return `${day} ${clock} ${/^z$/i.test(zone) ? '+0000 UTC' : `${offset} ${offset}`}`;
-}
 
 /** The journal's and Go's expressions know groups that JavaScript writes otherwise or not at all. */
 function compiles(pattern: string): boolean {

@@ -225,20 +225,21 @@ class PodResourcesCounters {
   constructor(registry: Registry) {
     const counter = (name: string, help: string): Counter =>
       registry.counter(`kubelet_pod_resources_endpoint_${name}`, help, ['server_api_version']);
-    const each = (what: string, help: string): Record<Kind, Counter> => ({
-      list: counter(`${what}_list`, `${help} List. Broken down by server api version.`),
-      get: counter(`${what}_get`, `${help} Get. Broken down by server api version.`),
-      get_allocatable: counter(
-        `${what}_get_allocatable`,
-        `${help} GetAllocatableResources. Broken down by server api version.`,
-      ),
-    });
+    const each = (what: string, outcome: string): Record<Kind, Counter> => {
+      const help = (verb: string): string =>
+        `[ALPHA] Number of requests to the PodResource ${verb} endpoint${outcome}. Broken down by server api version.`;
+      return {
+        list: counter(`${what}_list`, help('List')),
+        get: counter(`${what}_get`, help('Get')),
+        get_allocatable: counter(`${what}_get_allocatable`, help('GetAllocatableResources')),
+      };
+    };
     this.#total = counter(
       'requests_total',
-      'Cumulative number of requests to the PodResource endpoint. Broken down by server api version.',
+      '[ALPHA] Cumulative number of requests to the PodResource endpoint. Broken down by server api version.',
     );
-    this.#asked = each('requests', 'Number of requests to the PodResource endpoint for');
-    this.#failed = each('errors', 'Number of requests to the PodResource endpoint which returned error for');
+    this.#asked = each('requests', '');
+    this.#failed = each('errors', ' which returned error');
   }
 
   asked(kind: Kind, version: string): void {

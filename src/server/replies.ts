@@ -26,11 +26,23 @@ export const pageNotFound = (response: ServerResponse): void =>
   reply(response, 404, '404 page not found\n', { nosniff: true });
 
 export function redirect(response: ServerResponse, location: string): void {
+  // Who does not read is told no more than where.
+  if (response.req.method !== 'GET' && response.req.method !== 'HEAD') return elsewhere(response, 307, location);
   const href = location.replaceAll('&', '&amp;').replaceAll('"', '&#34;').replaceAll('<', '&lt;');
   reply(response, 307, `<a href="${href}">Temporary Redirect</a>.\n\n`, {
     contentType: 'text/html; charset=utf-8',
     headers: { Location: location },
   });
+}
+
+/** To another name of the same thing, relative to the one that was asked for. */
+export const moved = (response: ServerResponse, location: string): void => elsewhere(response, 301, location);
+
+function elsewhere(response: ServerResponse, status: number, location: string): void {
+  response.statusCode = status;
+  response.setHeader('Location', Buffer.from(location).toString('latin1'));
+  response.setHeader('Content-Length', 0);
+  response.end();
 }
 
 export const json = (response: ServerResponse, value: unknown, options: { readonly newline?: boolean } = {}): void =>

@@ -50,16 +50,20 @@ export class RequestMetrics {
     this.#clock = clock;
     this.#total = registry.counter(
       'kubelet_http_requests_total',
-      'Number of the http requests received since the server started',
+      '[ALPHA] Number of the http requests received since the server started',
       labels,
     );
     this.#seconds = registry.histogram(
       'kubelet_http_requests_duration_seconds',
-      'Duration in seconds to serve http requests',
+      '[ALPHA] Duration in seconds to serve http requests',
       labels,
       DEFAULT_BUCKETS,
     );
-    this.#inflight = registry.gauge('kubelet_http_inflight_requests', 'Number of the inflight http requests', labels);
+    this.#inflight = registry.gauge(
+      'kubelet_http_inflight_requests',
+      '[ALPHA] Number of the inflight http requests',
+      labels,
+    );
   }
 
   observer(serverType: 'readonly' | 'readwrite'): RequestObserver {

@@ -91,10 +91,13 @@ export function cleanPath(path: string): string {
 export const withoutEmptySegments = (path: string): string | undefined =>
   path.includes('//') ? path.replaceAll(/\/{2,}/g, '/') : undefined;
 
-/** Decodes nothing twice: a broken escape is no match. */
+/** The query as it was sent, `?` included. */
+export const searchOf = ({ url }: Pick<IncomingMessage, 'url'>): string => /\?.*$/.exec(url ?? '')?.[0] ?? '';
+
+/** Decodes nothing twice: a broken escape is no match. A slash at the end says nothing, unless the pattern has one. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {
   const want = pattern.split('/');
-  const got = path.split('/');
+  const got = (/(\/|\.\.\.\})$/.test(pattern) ? path : path.replace(/(.)\/$/, '$1')).split('/');
   const params: Record<string, string> = {};
   for (const [i, part] of want.entries()) {
     if (part.startsWith('{') && part.endsWith('...}')) {

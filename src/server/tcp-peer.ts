@@ -2,9 +2,12 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { LocalPeer } from './standalone-access.ts';
 
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+/** The kernel gives its table out a page at a time, and leaves out sockets while others come and go in between. */
+const READS = 3;
+
 export async function tcpPeer(address: string, port: number): Promise<LocalPeer | undefined> {
-  const [ipv4, ipv6] = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readTable));
-  const found = findSocket(`${ipv4 ?? ''}\n${ipv6 ?? ''}`, address, port);
+  const found = await findListed(() => Promise.all(TABLES.map(readTable)), address, port);
   if (found === undefined) return undefined;
   // Other users are refused anyway: no need to look for their process.
   if (found.uid !== 0) return { uid: found.uid, contained: false, agent: false };
@@ -17,6 +20,18 @@ export async function tcpPeer(address: string, port: number): Promise<LocalPeer 
     contained: spaces.length === 0 || spaces.some((space) => space !== own),
     agent: holders.includes(String(process.pid)),
   };
+}
+
+export async function findListed(
+  read: () => Promise<readonly string[]>,
+  address: string,
+  port: number,
+): Promise<FoundSocket | undefined> {
+  for (let tries = 0; tries < READS; tries++) {
+    const found = findSocket((await read()).join('\n'), address, port);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 // Without IPv6 there is no such table.

@@ -47,6 +47,17 @@ describe('shutdown groups', () => {
     assert.equal(totalSeconds(groups), 40);
   });
 
+  it('of one priority: the first has its pods, the last those above', () => {
+    const twice = [5, 5].map((priority, i) => ({ priority, seconds: i + 1 }));
+    assert.deepEqual(
+      shutdownSteps([pod('same', 5), pod('above', 6)], twice).map((s) => [s.seconds, s.pods[0]?.metadata.name]),
+      [
+        [1, 'same'],
+        [2, 'above'],
+      ],
+    );
+  });
+
   it('take the pods from their priority up; groups without pods are skipped', () => {
     const pods = [pod('high', 5000), pod('edge', 10), pod('none'), pod('below', -1), pod('almost', 99)];
     assert.deepEqual(

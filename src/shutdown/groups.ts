@@ -37,11 +37,16 @@ export type ShutdownStep = { readonly seconds: number; readonly pods: readonly P
 
 /** One step for each group that has pods. A pod below all groups belongs to the lowest. */
 export function shutdownSteps(pods: readonly Pod[], groups: readonly ShutdownGroup[]): readonly ShutdownStep[] {
-  const indexOf = (pod: Pod): number =>
-    Math.max(
-      0,
-      groups.findLastIndex((g) => g.priority <= (pod.spec.priority ?? 0)),
-    );
+  const indexOf = ({ spec: { priority = 0 } }: Pod): number => {
+    // Of groups with one priority the first takes the pods that have it, the last those above.
+    const exact = groups.findIndex((g) => g.priority === priority);
+    return exact >= 0
+      ? exact
+      : Math.max(
+          0,
+          groups.findLastIndex((g) => g.priority < priority),
+        );
+  };
   return groups
     .map(({ seconds }, index) => ({ seconds, pods: pods.filter((pod) => indexOf(pod) === index) }))
     .filter((step) => step.pods.length > 0);

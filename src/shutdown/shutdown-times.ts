@@ -21,7 +21,7 @@ export class ShutdownTimes {
     );
     this.#end = registry.gauge(
       'kubelet_graceful_shutdown_end_time_seconds',
-      '[ALPHA] Last graceful shutdown start time since unix epoch in seconds',
+      '[ALPHA] Last graceful shutdown end time since unix epoch in seconds',
     );
   }
 

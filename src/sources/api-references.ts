@@ -70,8 +70,24 @@ function* volumeReferences(volume: Volume, at: string): Iterable<ApiReference> {
   }
 }
 
+export type AllowedReferences = {
+  /** ConfigMaps and Secrets come from files beside the pods. */
+  readonly localObjects: boolean;
+  /** Pods may name API objects, at their own risk (gate `PreventStaticPodAPIReferences` off). */
+  readonly apiObjects?: boolean;
+};
+
+/** A static pod can have none of these, whoever allows it to name them. */
+const NEVER: readonly string[] = ['resourceclaims', 'clustertrustbundles'];
+
 /** The first reference that cannot be served on this node. */
-export function forbiddenReference(pod: Pod, localObjects: boolean): ApiReference | undefined {
-  for (const reference of apiReferencesOf(pod)) if (!(localObjects && reference.localPossible)) return reference;
+export function forbiddenReference(
+  pod: Pod,
+  { localObjects, apiObjects = false }: AllowedReferences,
+): ApiReference | undefined {
+  for (const reference of apiReferencesOf(pod)) {
+    const isAllowed = apiObjects ? !NEVER.includes(reference.what) : localObjects && reference.localPossible;
+    if (!isAllowed) return reference;
+  }
   return undefined;
 }

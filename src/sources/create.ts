@@ -33,6 +33,7 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
   const { events, onChange, objects } = deps;
   const log = env.log.child({ component: 'sources' });
   const own = ownSources(env);
+  const apiObjects = !env.gates.enabled('PreventStaticPodAPIReferences');
   const merged = new PodConfig({ clock, log, events, onChange }, { sources: [...own, ...others] });
   const problems = new ProblemBoard({ clock, log, events });
   const decoder = new Decoder(clock);
@@ -51,6 +52,7 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
         env.updates.live(['fileCheckFrequency'], (now) => ({
           path: config.staticPodPath,
           nodeName,
+          apiObjects,
           get rescanMs() {
             return now.current.fileCheckFrequencyMs;
           },
@@ -61,7 +63,13 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
     parts.push(
       new HttpSource(
         { ...feeding('http'), observed: deps.observed },
-        { url: config.staticPodURL, headers: config.staticPodURLHeader, nodeName, pollMs: config.httpCheckFrequencyMs },
+        {
+          url: config.staticPodURL,
+          headers: config.staticPodURLHeader,
+          nodeName,
+          pollMs: config.httpCheckFrequencyMs,
+          apiObjects,
+        },
       ),
     );
   if (!own.includes('manifests')) return { merged, problems, parts };

@@ -48,10 +48,33 @@ describe('values', () => {
   });
 });
 
+describe('a key that is there twice', () => {
+  const rows: [string, unknown, string][] = [
+    [
+      'a: 1\nb:\n  c: 1\n  c: {x: 2}\n',
+      { a: 1, b: { c: { x: 2 } } },
+      '4:3 key "c" is already set above; this one counts',
+    ],
+    ['{"a": {"b": 1}, "a": 2}', { a: 2 }, '1:17 key "a" is already set above; this one counts'],
+  ];
+  for (const [text, value, warning] of rows)
+    it(`has its last value: ${JSON.stringify(text)}`, () => {
+      const { documents, errors, warnings } = decodeText(text);
+      assert.deepEqual(documents, [{ index: 0, value }]);
+      assert.deepEqual(errors, []);
+      assert.deepEqual(
+        warnings.map((w) => `${w.line}:${w.column} ${w.message}`),
+        [warning],
+      );
+    });
+
+  it('is looked for where it counts', () => {
+    assert.deepEqual(locateFields('a: {x: 1}\na: {x: 2}\n', 0, ['a.x']), [{ line: 2, column: 5 }]);
+  });
+});
+
 describe('errors', () => {
   it('have a place', () => {
-    assert.deepEqual(errorsOf('a: 1\nb:\n  c: 1\n  c: 2\n'), ['4:3 key "c" is already set above']);
-    assert.deepEqual(errorsOf('{"a": 1, "a": 2}'), ['1:10 key "a" is already set above']);
     assert.match(errorsOf('a: [1\nb: 2')[0] ?? '', /^2:1 /);
     assert.match(errorsOf('a:\n\t- b')[0] ?? '', /^2:1 Tabs/);
     assert.match(errorsOf('a: {{ .Values.x }}')[0] ?? '', /^1:\d+ keys must be plain values/);

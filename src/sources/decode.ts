@@ -9,6 +9,8 @@ export type Decoded = {
   /** Plain values of the documents that are not empty, with their number in the text. */
   readonly documents: readonly { readonly index: number; readonly value: unknown }[];
   readonly errors: readonly TextError[];
+  /** What is odd and read all the same. */
+  readonly warnings: readonly TextError[];
 };
 
 const MAX_DEPTH = 100;
@@ -55,22 +57,26 @@ export function decodeText(text: string): Decoded {
   } catch (err) {
     // The composer recurses; text nested deep enough to end its stack is refused like any other that is too deep.
     const message = err instanceof RangeError ? TOO_DEEP : String(err);
-    return { documents: [], errors: [{ ...START, message }] };
+    return { documents: [], errors: [{ ...START, message }], warnings: [] };
   }
 }
 
 function decodeParsed({ documents, lines }: Parsed): Decoded {
   if (documents.length > MAX_DOCUMENTS)
-    return { documents: [], errors: [{ ...START, message: `more than ${MAX_DOCUMENTS} documents` }] };
+    return { documents: [], errors: [{ ...START, message: `more than ${MAX_DOCUMENTS} documents` }], warnings: [] };
   const errors: TextError[] = [];
+  const warnings: TextError[] = [];
   const values: { index: number; value: unknown }[] = [];
-  const report = (offset: number, message: string): void => {
-    if (errors.length < MAX_ERRORS) errors.push({ ...at(lines, offset), message });
-  };
+  const reportTo =
+    (found: TextError[]): Report =>
+    (offset, message) => {
+      if (found.length < MAX_ERRORS) found.push({ ...at(lines, offset), message });
+    };
+  const report = reportTo(errors);
   documents.forEach((document, index) => {
     const before = errors.length;
     for (const error of document.errors) report(error.pos[0], reasonOf(error.message));
-    checkTree(document, report);
+    checkTree(document, report, reportTo(warnings));
     if (errors.length > before || document.contents === null) return;
     try {
       const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
@@ -79,7 +85,7 @@ function decodeParsed({ documents, lines }: Parsed): Decoded {
       report(offsetOf(document.contents), oneLine(String(err instanceof Error ? err.message : err)));
     }
   });
-  return { documents: values, errors };
+  return { documents: values, errors, warnings };
 }
 
 const oneLine = (text: string): string => text.split('\n', 1)[0] ?? '';
@@ -99,8 +105,10 @@ const keyText = (key: unknown): string | undefined => {
   return key === null ? 'null' : undefined;
 };
 
-/** Depth and duplicate keys, with a stack of its own. */
-function checkTree(document: Document, report: (offset: number, message: string) => void): void {
+type Report = (offset: number, message: string) => void;
+
+/** Depth and duplicate keys, with a stack of its own. Of a key that is there twice the last one counts, as for upstream. */
+function checkTree(document: Document, report: Report, warn: Report): void {
   const stack: { node: unknown; depth: number }[] = [{ node: document.contents, depth: 0 }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { node, depth } = next;
@@ -117,7 +125,8 @@ function checkTree(document: Document, report: (offset: number, message: string)
       }
       const name = isScalar(entry.key) ? keyText(entry.key.value) : undefined;
       if (name !== undefined) {
-        if (keys.has(name)) report(offsetOf(entry.key as Node), `key ${JSON.stringify(name)} is already set above`);
+        if (keys.has(name))
+          warn(offsetOf(entry.key as Node), `key ${JSON.stringify(name)} is already set above; this one counts`);
         if (name !== MERGE_KEY) keys.add(name);
       } else if (!isScalar(entry.key) && !isAlias(entry.key)) {
         report(offsetOf(entry.key as Node), 'keys must be plain values');
@@ -157,7 +166,7 @@ function nearestOffset(document: Document, segments: readonly string[]): number 
   for (const segment of segments) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
-      const pair = node.items.find((p) => isScalar(p.key) && keyText(p.key.value) === segment);
+      const pair = node.items.findLast((p) => isScalar(p.key) && keyText(p.key.value) === segment);
       if (pair === undefined) return offset;
       offset = offsetOf(pair.key as Node);
       node = pair.value;

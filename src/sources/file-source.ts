@@ -33,6 +33,8 @@ export type FileSourceOptions = {
   readonly path: string;
   readonly nodeName: string;
   readonly rescanMs: number;
+  /** Pods may name API objects. */
+  readonly apiObjects?: boolean;
 };
 
 /** What a file last had. */
@@ -166,6 +168,7 @@ export class FileSource implements Runnable {
         nodeName: this.#opts.nodeName,
         localObjects: this.#deps.objects !== undefined,
         lists: this.#deps.objects !== undefined,
+        apiObjects: this.#opts.apiObjects ?? false,
       };
       const { problems, ...good } = await readManifest(
         text,

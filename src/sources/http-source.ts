@@ -33,6 +33,8 @@ export type HttpSourceOptions = {
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly nodeName: string;
   readonly pollMs: number;
+  /** Pods may name API objects. */
+  readonly apiObjects?: boolean;
   /** For one poll, redirects included; 10 s unless said otherwise. */
   readonly timeoutMs?: number;
 };
@@ -73,7 +75,8 @@ export class HttpSource implements Runnable {
     if (text.trim() === '') {
       return this.#accept(text, [], [{ where, severity: 'error', message: 'zero-length data received' }]);
     }
-    const options = { nodeName: this.#opts.nodeName, localObjects: false, lists: true };
+    const { nodeName, apiObjects = false } = this.#opts;
+    const options = { nodeName, localObjects: false, lists: true, apiObjects };
     const contents = await readManifest(text, { where, local: false }, options, this.#deps.decoder, signal);
     // One bad pod spoils the whole answer, as the rest could be half of something; the last good set stays.
     if (contents.problems.some((p) => p.severity === 'error')) return this.#deps.report(contents.problems);
@@ -118,6 +121,7 @@ function requestOf({ url, headers, timeoutMs }: HttpSourceOptions): WholeRequest
     target,
     headers: { ...basic, ...headers },
     verifyCertificate: true,
+    lenient: true,
     deadlineMs: timeoutMs ?? TIMEOUT_MS,
     maxBodyBytes: MAX_MANIFEST_BYTES,
   };

@@ -39,6 +39,16 @@ describe('merge', () => {
     assert.deepEqual(said(), []);
   });
 
+  it('tells of the first word of a source also when an old copy said the same before', () => {
+    const { config, said } = setup();
+    config.set('api', [pod('a')], true);
+    assert.deepEqual([said(), config.awaited()], [['ADD api a'], ['file', 'api']]);
+    config.set('api', [pod('a')]);
+    assert.deepEqual([said(), config.awaited()], [['ADD api'], ['file']]);
+    config.set('api', [pod('a')]);
+    assert.deepEqual(said(), []);
+  });
+
   it('is ready when every source has been heard', () => {
     const { config } = setup();
     assert.ok(!config.sourcesReady());

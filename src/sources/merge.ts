@@ -118,16 +118,16 @@ export class PodConfig {
 
   /** Takes the full set of one source. A `provisional` set (an old copy) does not count as having heard the source. */
   set(source: string, pods: readonly Pod[], provisional = false): void {
-    if (!provisional) this.#heard.add(source);
     const before = this.#bySource.get(source);
+    const isFirstWord = before === undefined || (!provisional && !this.#heard.has(source));
+    if (!provisional) this.#heard.add(source);
     const diff = diffPods(before ?? new Map<string, Pod>(), pods, source, this.#seen());
     this.#bySource.set(source, diff.known);
     for (const pod of diff.duplicates) this.#refuseDuplicate(source, pod);
     for (const op of ORDER) {
       const changed = diff.changes[op];
-      // Everybody learns of a source's first word, even if it is that there is nothing.
-      if (changed.length > 0 || (op === 'ADD' && before === undefined))
-        this.#deps.onChange({ op, source, pods: changed });
+      // Everybody learns of a source's first word, even if it is that there is nothing, or what an old copy said.
+      if (changed.length > 0 || (op === 'ADD' && isFirstWord)) this.#deps.onChange({ op, source, pods: changed });
     }
   }
 

@@ -56,6 +56,15 @@ describe('manifests', () => {
     assert.deepEqual(pods[0].spec.tolerations, [{ operator: 'Exists', effect: 'NoExecute' }]);
   });
 
+  it('with a key that is there twice run, with its last value, and a warning', async () => {
+    const text = POD.replace('image: i:1', 'image: i:1\n    image: i:2');
+    const { pods } = await read(text);
+    assert.equal(pods[0]?.spec.containers[0]?.image, 'i:2');
+    assert.deepEqual(await problemsOf(text), [
+      'warning /m/a.yaml:8:5: key "image" is already set above; this one counts',
+    ]);
+  });
+
   const rows: readonly (readonly [string, string, Partial<ManifestOptions>, readonly RegExp[]])[] = [
     ['empty', '# nothing\n', {}, [/error \/m\/a\.yaml: has no content/]],
     ['a word', 'hello', {}, [/apiVersion: Required value/, /kind: Required value/]],
@@ -70,6 +79,12 @@ describe('manifests', () => {
       'apiVersion: v2\nkind: Pod\n',
       {},
       [/a\.yaml:1:1: apiVersion: Invalid value: "v2": must be v1/],
+    ],
+    [
+      'what only a cluster runs',
+      'apiVersion: apps/v1\nkind: Deployment\n',
+      {},
+      [/a\.yaml:1:1: apiVersion: Invalid value: "apps\/v1": must be v1, the kind Pod$/],
     ],
     [
       'no name',
@@ -100,6 +115,12 @@ describe('manifests', () => {
       POD.replace('spec:', 'spec:\n  serviceAccountName: x'),
       {},
       [/a\.yaml:5:3: spec\.serviceAccountName: Forbidden: static pods may not reference serviceaccounts/],
+    ],
+    [
+      'a service account, where pods may name what the API server has',
+      POD.replace('spec:', 'spec:\n  serviceAccountName: x'),
+      { apiObjects: true },
+      [],
     ],
     [
       'a secret',

@@ -17,6 +17,8 @@ export type ManifestOptions = {
   readonly nodeName: string;
   /** ConfigMaps and Secrets may stand beside pods, and pods may use them. */
   readonly localObjects: boolean;
+  /** Pods may use those of the API server, and what else it has. */
+  readonly apiObjects?: boolean;
   /** Lists of objects are taken apart. */
   readonly lists: boolean;
 };
@@ -57,7 +59,13 @@ export async function readManifest(
         { document: more[0].index, path: '', value: undefined },
         'only the first document of a file is read',
       );
-    return { ...reading.contents(), problems: await placed(reading.findings, text, origin, decoder, signal) };
+    const odd = decoded.warnings.map((w): FoundProblem => ({
+      ...failed(w.message),
+      severity: 'warning',
+      ...placeOf(w),
+    }));
+    const problems = await placed(reading.findings, text, origin, decoder, signal);
+    return { ...reading.contents(), problems: [...odd, ...problems] };
   } catch (err) {
     signal.throwIfAborted();
     return { ...none, problems: [failed(messageOf(err))] };
@@ -174,7 +182,7 @@ class Reading {
     this.#fail(item, [
       version === 'v1'
         ? { field: 'kind', kind: 'Invalid', value: kind, message: `must be ${allowed}` }
-        : { field: 'apiVersion', kind: 'Invalid', value: version, message: 'must be v1' },
+        : { field: 'apiVersion', kind: 'Invalid', value: version, message: `must be v1, the kind ${allowed}` },
     ]);
   }
 
@@ -197,7 +205,7 @@ class Reading {
     const pod = makeStatic(applyPodDefaults(given), item.value, this.#origin, this.#options.nodeName);
     const errors = validatePod(pod);
     if (errors.length > 0) return this.#fail(item, errors);
-    const reference = forbiddenReference(pod, this.#options.localObjects);
+    const reference = forbiddenReference(pod, this.#options);
     if (reference !== undefined)
       return this.#fail(item, [
         { field: reference.field, kind: 'Forbidden', message: `static pods may not reference ${reference.what}` },

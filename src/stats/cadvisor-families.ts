@@ -72,8 +72,9 @@ const GENERAL: readonly Family[] = [
   fact('start_time_seconds', 'Start time of the container since unix epoch in seconds.', (r) =>
     one(Math.floor(r.startMs / 1000)),
   ),
-  counter('oom_events_total', 'Count of out of memory events observed for the container', (r) =>
-    one(r.stats.memory?.oomKills ?? 0),
+  // Each counts once, with the container; some runtimes put its processes into a cgroup below its own.
+  counter('oom_events_total', 'Count of out of memory events observed for the container', ({ labels, stats }) =>
+    one((labels.name === '' ? stats.memory?.ownOomKills : stats.memory?.oomKills) ?? 0),
   ),
 ];
 
@@ -238,6 +239,16 @@ const perDevice =
       return value === undefined ? [] : [{ value, extra: { device: name(io.major, io.minor) } }];
     });
 
+/** As the cgroup counts them; of the machine also each filesystem, as its disk does. */
+const requests = (operation: string, pick: (counters: DiskCounters) => number): Family['values'] => {
+  const [ofCgroup, ofDisks] = [perDevice((io) => io.requests.get(operation)), disk(pick)];
+  return (reading, name) => {
+    const counted = ofCgroup(reading, name);
+    const named = new Set(counted.map(({ extra }) => extra?.['device']));
+    return [...counted, ...ofDisks(reading, name).filter(({ extra }) => !named.has(extra?.['device']))];
+  };
+};
+
 const cost = (key: string): Family['values'] =>
   perDevice((io) => {
     const us = io.costUs?.get(key);
@@ -273,7 +284,7 @@ const DISK: readonly Family[] = [
   counter(
     'fs_reads_total',
     'Cumulative count of reads completed',
-    disk((d) => d.reads),
+    requests('Read', (d) => d.reads),
   ),
   counter(
     'fs_sector_reads_total',
@@ -298,7 +309,7 @@ const DISK: readonly Family[] = [
   counter(
     'fs_writes_total',
     'Cumulative count of writes completed',
-    disk((d) => d.writes),
+    requests('Write', (d) => d.writes),
   ),
   counter(
     'fs_sector_writes_total',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { statisticsV1 } from '../host/cgroups/statistics-v1.ts';
 import { statisticsV2 } from '../host/cgroups/statistics-v2.ts';
-import type { ContainerReading } from './cadvisor-families.ts';
+import type { ContainerReading, MachineFilesystem } from './cadvisor-families.ts';
 import { cadvisorMetricsText, type MachineReading } from './cadvisor-metrics.ts';
 
 const AT = 1794720760757;
@@ -19,7 +19,7 @@ const v2 = (files: Record<string, string>): ContainerReading => ({
 });
 const machine: MachineReading = {
   facts: { cpus: 4, memoryBytes: 1024, swapBytes: 0, kernelRelease: '6.18' },
-  topology: { cores: 2, sockets: 1, books: 1, drawers: 1 },
+  topology: { cores: 2, sockets: 1 },
   machineId: 'm',
   systemUuid: 'u',
   bootId: 'b',
@@ -84,11 +84,37 @@ test('pressure and device traffic of v2', () => {
   assert.match(line(text, 'container_pressure_cpu_stalled_seconds_total'), new RegExp(` 0.000001 ${AT}$`));
   assert.ok(!has(text, 'container_pressure_memory_waiting_seconds_total'));
   assert.match(line(text, 'container_fs_reads_bytes_total'), /device="\/dev\/vda".* 4096 /);
+  assert.match(line(text, 'container_fs_reads_total'), /device="\/dev\/vda".* 1 /);
+  assert.match(line(text, 'container_fs_writes_total'), /device="\/dev\/vda".* 2 /);
   assert.match(line(text, 'container_fs_io_cost_usage_seconds_total'), / 1.5 /);
   assert.match(
     line(text, 'container_blkio_device_usage_total'),
     /device="\/dev\/vda".*major="254",minor="0",name="c1",namespace="ns",operation="Read"/,
   );
+});
+
+test('a kill for memory counts once: with the container, not with what is above it', () => {
+  const files = {
+    'memory.current': '500\n',
+    'memory.events': 'max 3\noom_kill 2\n',
+    'memory.events.local': 'max 0\noom_kill 0\n',
+  };
+  const oneBelow = v2(files);
+  const pod = { ...oneBelow, labels: { ...labels, id: '/kubepods/podx', name: '', image: '', container: '' } };
+  const shown = [...page(oneBelow, pod).matchAll(/^container_oom_events_total\{container="(.*?)".*\} (\d+) /gm)];
+  assert.deepEqual(Object.fromEntries(shown.map(([, container, count]) => [container, count])), { web: '2', '': '0' });
+});
+
+test('requests are shown of the disks that the cgroup used, and of the filesystems of the machine', () => {
+  const capacity = { atMs: AT, capacityBytes: 9, availableBytes: 9, freeBytes: 9, inodes: 9, inodesFree: 9 };
+  const disk = { reads: 70, writes: 80 } as NonNullable<MachineFilesystem['disk']>;
+  const filesystems = ['/dev/vda', '/dev/vdb1'].map((device) => ({ device, capacity, disk }));
+  const files = { 'cpu.stat': 'usage_usec 5\n', 'io.stat': '254:0 rbytes=4096 wbytes=8192 rios=1 wios=2\n' };
+  const text = page({ ...v2(files), filesystems });
+  const shown = (family: string): string[] =>
+    [...text.matchAll(new RegExp(`^${family}\\{.*device="([^"]*)".*\\} (\\d+) `, 'gm'))].map(([, d, n]) => `${d} ${n}`);
+  assert.deepEqual(shown('container_fs_reads_total'), ['/dev/vda 1', '/dev/vdb1 70']);
+  assert.deepEqual(shown('container_fs_writes_total'), ['/dev/vda 2', '/dev/vdb1 80']);
 });
 
 test('every family comes once, sorted, with its header', () => {
@@ -102,6 +128,8 @@ test('every family comes once, sorted, with its header', () => {
 test('machine facts; odd texts are escaped', () => {
   const text = page();
   assert.equal(line(text, 'machine_cpu_cores'), 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="u"} 4');
+  assert.match(line(text, 'machine_cpu_books'), / 0$/);
+  assert.match(line(text, 'machine_cpu_drawers'), / 0$/);
   assert.match(line(text, 'cadvisor_version_info'), /osVersion="An \\"OS\\"\\\\with\\nlines"\} 1$/);
 });
 

@@ -40,8 +40,9 @@ const MACHINE: readonly (readonly [FamilyHead, (machine: MachineReading) => numb
   [gauge('machine_cpu_physical_cores', 'Number of physical CPU cores.'), (m) => m.topology.cores],
   [gauge('machine_cpu_cores', 'Number of logical CPU cores.'), (m) => m.facts.cpus],
   [gauge('machine_cpu_sockets', 'Number of CPU sockets.'), (m) => m.topology.sockets],
-  [gauge('machine_cpu_books', 'Number of CPU books.'), (m) => m.topology.books],
-  [gauge('machine_cpu_drawers', 'Number of CPU drawers.'), (m) => m.topology.drawers],
+  // Mainframes have them, and to cAdvisor no other machine.
+  [gauge('machine_cpu_books', 'Number of CPU books.'), () => 0],
+  [gauge('machine_cpu_drawers', 'Number of CPU drawers.'), () => 0],
   [gauge('machine_memory_bytes', 'Amount of memory installed on the machine.'), (m) => m.facts.memoryBytes],
   [gauge('machine_swap_bytes', 'Amount of swap memory available on the machine.'), (m) => m.facts.swapBytes],
   // Persistent memory needs a vendor's library to be counted; upstream's builds lack it too and say zero.

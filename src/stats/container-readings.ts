@@ -15,6 +15,7 @@ export type ContainerReadingsDeps = {
   readonly source: {
     createdMs(path: string): Promise<number>;
     procs(path: string, signal: AbortSignal): Promise<readonly number[]>;
+    procsOfContainer(path: string, signal: AbortSignal): Promise<readonly number[]>;
   };
   readonly root: (signal: AbortSignal) => Promise<Reading>;
   readonly bootMs: () => Promise<number>;
@@ -126,7 +127,7 @@ export class ContainerReadings {
     const [reading, bornMs, pids] = await Promise.all([
       cgroups.read(path, 'full', signal),
       startMs ?? source.createdMs(path),
-      source.procs(path, signal),
+      kind === 'plain' ? source.procs(path, signal) : source.procsOfContainer(path, signal),
     ]);
     if (reading === undefined) return undefined;
     const first = kind === 'plain' ? undefined : pids[0];
@@ -153,7 +154,7 @@ export class ContainerReadings {
   ): Promise<readonly InterfaceCounters[] | undefined> {
     if (first !== undefined) return this.#deps.interfaces(first);
     for (const path of alsoIn) {
-      const [pid] = await this.#deps.source.procs(path, signal);
+      const [pid] = await this.#deps.source.procsOfContainer(path, signal);
       if (pid !== undefined) return this.#deps.interfaces(pid);
     }
     return undefined;

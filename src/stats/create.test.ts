@@ -15,6 +15,12 @@ describe('where cgroups are', () => {
       '/mine.slice/mine-kubepods.slice',
       '/mine.slice/mine-kubepods.slice/mine-kubepods-burstable.slice',
     ],
+    [
+      '/my-own',
+      'systemd',
+      '/my_own.slice/my_own-kubepods.slice',
+      '/my_own.slice/my_own-kubepods.slice/my_own-kubepods-burstable.slice',
+    ],
   ] as const)
     it(`${driver} below "${cgroupRoot}"`, () => {
       const places = placesOf(environmentOf({ config: { cgroupRoot } }), driver, undefined);

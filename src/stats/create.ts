@@ -3,7 +3,7 @@ import type { Environment } from '../config/environment.ts';
 import type { CriConnection, RuntimeVersion } from '../cri/connection.ts';
 import type { ContainerStats } from '../cri/gen/cri.ts';
 import type { PodUid } from '../core/ids.ts';
-import { cgroupPath, kubepodsName, parseCgroupName, podUidOfDir, qosName } from '../host/cgroups/cgroup-names.ts';
+import { cgroupPath, kubepodsName, parseCgroupRoot, podUidOfDir, qosName } from '../host/cgroups/cgroup-names.ts';
 import type { CgroupDriver } from '../host/cgroups/cgroup-names.ts';
 import { detectCgroups } from '../host/cgroups/layout.ts';
 import { readOwnCgroup } from '../host/cgroups/own-cgroup.ts';
@@ -23,6 +23,7 @@ import { CpuSampling } from './cpu-sampling.ts';
 import { readDisks, showsLayers } from './filesystems.ts';
 import { HostReadings } from './host-readings.ts';
 import { registerKubeletMetrics, type KubeletMetricsDeps } from './kubelet-metrics.ts';
+import { registerRegistryMetrics } from './registry-metrics.ts';
 import { NodeReadings } from './node-readings.ts';
 import { PodReadings } from './pod-readings.ts';
 import { registerProcessMetrics, registerProcessStart } from './process-metrics.ts';
@@ -111,10 +112,10 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     clock,
     log,
     onNode,
+    showHidden: config.showHiddenMetricsForVersion !== '',
   });
   registerMetrics(env, deps, opts, provider);
-  const sampling = new CpuSampling({ cgroups: source, places, rates, clock, log });
-  return { provider, census, parts: [sampling, volumes] };
+  return { provider, census, parts: [new CpuSampling({ cgroups: source, places, rates, clock, log }), volumes] };
 }
 
 const measuring = ({ clock, config, log, registry }: Environment, { store, volumes }: StatsDeps): VolumeMeasuring =>
@@ -139,7 +140,7 @@ export function placesOf(
   driver: CgroupDriver,
   own: string | undefined,
 ): CgroupPlaces {
-  const root = parseCgroupName(config.cgroupRoot || '/', driver);
+  const root = parseCgroupRoot(config.cgroupRoot, driver);
   const pods = cgroupPath(kubepodsName(root), driver);
   const system = [
     { name: 'kubelet', path: config.kubeletCgroups || (own ?? '') },
@@ -173,9 +174,11 @@ function registerMetrics(env: Environment, deps: StatsDeps, opts: StatsOptions, 
       cgroupVersion: opts.cgroupVersion,
       version: KUBELET_VERSION,
       platform: `linux/${goArch(process.arch)}`,
+      provider: gates.enabled('PodAndContainerStatsFromCRI') ? 'cri' : 'cadvisor',
       gates: gates.entries(),
     },
   );
   registerProcessMetrics(registry, startMs);
   registerProcessStart(deps.probeRegistry, startMs);
+  registerRegistryMetrics(registry, [registry, deps.probeRegistry]);
 }

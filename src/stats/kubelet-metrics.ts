@@ -34,6 +34,8 @@ export type KubeletFacts = {
   readonly cgroupVersion: number;
   readonly version: string;
   readonly platform: string;
+  /** Who has the figures of containers. */
+  readonly provider: 'cadvisor' | 'cri';
   readonly gates: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
 };
 
@@ -148,7 +150,7 @@ function registerFacts(registry: Registry, facts: KubeletFacts): void {
   gauge(
     'kubelet_metrics_provider',
     "[ALPHA] Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'",
-    () => [[{ provider: 'cadvisor' }, 1]],
+    () => [[{ provider: facts.provider }, 1]],
   );
   gauge(
     'kubernetes_build_info',

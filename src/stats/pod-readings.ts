@@ -31,7 +31,7 @@ interface Cgroups {
   read(path: string, detail: Detail, signal: AbortSignal): Promise<Reading | undefined>;
 }
 interface Processes {
-  procs(path: string, signal: AbortSignal): Promise<readonly number[]>;
+  procsOfContainer(path: string, signal: AbortSignal): Promise<readonly number[]>;
 }
 interface Disk {
   filesystem(path: string): Promise<FsCapacity>;
@@ -178,7 +178,7 @@ export class PodReadings {
     signal: AbortSignal,
   ): Promise<PodFigures['network']> {
     for (const path of known(members.map((id) => cgroup?.members.get(id)))) {
-      const [pid] = await this.#deps.processes.procs(path, signal);
+      const [pid] = await this.#deps.processes.procsOfContainer(path, signal);
       const counters = pid === undefined ? undefined : await this.#deps.disk.interfaces(pid);
       if (counters !== undefined) return networkFigures(this.#deps.clock.now(), counters);
     }
@@ -192,8 +192,8 @@ export class PodReadings {
   ): Promise<number | undefined> {
     const paths = known(containers.map((c) => cgroup?.members.get(c.id)));
     if (paths.length === 0) return undefined;
-    const counts = await Promise.all(paths.map(async (p) => (await this.#deps.processes.procs(p, signal)).length));
-    return counts.reduce((a, b) => a + b, 0);
+    const lists = await Promise.all(paths.map((p) => this.#deps.processes.procsOfContainer(p, signal)));
+    return lists.flat().length;
   }
 
   async #disk(

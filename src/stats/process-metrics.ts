@@ -30,17 +30,16 @@ export function registerProcessMetrics(registry: Registry, startMs: number): voi
   show('counter', 'network_transmit_bytes_total', 'Number of bytes sent by the process over the network.', () =>
     octetsIn(textOf('net/netstat'), 'OutOctets'),
   );
-  registerProcessStart(registry, startMs);
+  show('gauge', 'start_time_seconds', 'Start time of the process since unix epoch in seconds.', () => startMs / 1000);
 }
 
-/** The only one that the probes' page shows. */
+const START_TIME = 'process_start_time_seconds';
+
+/** The only one that the probes' page shows, with a text of its own. */
 export function registerProcessStart(registry: Registry, startMs: number): void {
-  registry.collected(
-    'process_start_time_seconds',
-    'Start time of the process since unix epoch in seconds.',
-    'gauge',
-    () => [[{}, startMs / 1000]],
-  );
+  registry.collected(START_TIME, '[ALPHA] Start time of the process since unix epoch in seconds.', 'gauge', () => [
+    [{}, startMs / 1000],
+  ]);
 }
 
 const textOf = (file: string): string => readFileSync(`/proc/self/${file}`, 'utf8');

@@ -11,7 +11,7 @@ function samplesOf(container: Partial<ContainerFigures>): string[] {
   const containers = [{ name: 'c', startTime: new Moment(0), ...LEVEL, ...container }];
   const podRef = { name: 'p', namespace: 'n', uid: 'u' };
   const node = { nodeName: 'n1', systemContainers: [], startTime: at, ...LEVEL };
-  const text = resourceMetricsText({ node, pods: [{ podRef, startTime: at, containers, ...LEVEL }] });
+  const text = resourceMetricsText({ node, pods: [{ podRef, startTime: at, containers, ...LEVEL }] }, false);
   return text
     .split('\n')
     .filter((line) => line.startsWith('container_'))
@@ -38,8 +38,10 @@ test('a container: only what is known of it', () => {
 });
 
 test('a summary that could not be made is an error of the scrape, and nothing else', () => {
-  const samples = resourceMetricsText(undefined)
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  assert.deepEqual(samples, ['resource_scrape_error 1']);
+  const samples = (showHidden: boolean): string[] =>
+    resourceMetricsText(undefined, showHidden)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+  assert.deepEqual(samples(false), ['resource_scrape_error 1']);
+  assert.deepEqual(samples(true), ['resource_scrape_error 1', 'scrape_error 1'], 'hidden families asked for');
 });

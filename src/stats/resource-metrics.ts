@@ -34,15 +34,19 @@ const START_TIME = gauge(
 );
 const ERROR_HELP = '1 if there was an error while getting container metrics, 0 otherwise';
 const RESOURCE_SCRAPE_ERROR = gauge('resource_scrape_error', `[STABLE] ${ERROR_HELP}`);
+/** The name before 1.29; hidden unless somebody asks for what is hidden. */
+const SCRAPE_ERROR = gauge('scrape_error', `[ALPHA] (Deprecated since 1.29.0) ${ERROR_HELP}`);
 
 /** `undefined`: the summary could not be made. */
-export function resourceMetricsText(summary: Summary | undefined): string {
+export function resourceMetricsText(summary: Summary | undefined, showHidden: boolean): string {
   const page = new Exposition();
   if (summary !== undefined) {
     add(page, NODE, {}, summary.node);
     for (const pod of summary.pods) addPod(page, pod);
   }
-  page.add(RESOURCE_SCRAPE_ERROR, {}, summary === undefined ? 1 : 0);
+  const failed = summary === undefined ? 1 : 0;
+  page.add(RESOURCE_SCRAPE_ERROR, {}, failed);
+  if (showHidden) page.add(SCRAPE_ERROR, {}, failed);
   return page.text();
 }
 

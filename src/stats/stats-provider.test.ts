@@ -114,6 +114,8 @@ type Trouble = {
   podStats?: () => Promise<readonly PodSandboxStats[]>;
   /** No process in the cgroup of a sandbox, as with CRI-O. */
   emptySandbox?: true;
+  /** Of the logs of every pod. */
+  logs?: Error;
 };
 
 const hang = (signal: AbortSignal): Promise<never> =>
@@ -129,7 +131,8 @@ function setup(trouble: Trouble = {}) {
   );
   const host = {
     filesystem: () => Promise.resolve(FS),
-    filesIn: () => Promise.resolve({ bytes: 3, inodes: 1 }),
+    filesIn: () =>
+      trouble.logs === undefined ? Promise.resolve({ bytes: 3, inodes: 1 }) : Promise.reject(trouble.logs),
     file: () => Promise.resolve({ bytes: 4, inodes: 1 }),
     interfaces: () => Promise.resolve([counters('eth0')]),
     machine: () => Promise.resolve(MACHINE),
@@ -139,7 +142,9 @@ function setup(trouble: Trouble = {}) {
   };
   const source = {
     createdMs: () => Promise.resolve(2000),
-    procs: (path: string) =>
+    // As with crun: processes of a container are in a cgroup below its own.
+    procs: () => Promise.resolve([]),
+    procsOfContainer: (path: string) =>
       Promise.resolve(trouble.emptySandbox === true && path.endsWith('/sb') ? [] : [process.pid]),
   };
   const images: ImageFsInfoResponse = { imageFilesystems: [layer], containerFilesystems: [] };
@@ -192,7 +197,7 @@ function setup(trouble: Trouble = {}) {
       machine: () =>
         Promise.resolve({
           facts: MACHINE,
-          topology: { cores: 1, sockets: 1, books: 1, drawers: 1 },
+          topology: { cores: 1, sockets: 1 },
           machineId: 'm',
           systemUuid: 'u',
           bootId: 'b',
@@ -235,6 +240,15 @@ test('figures of a pod', async () => {
   assert.equal(node.memory?.availableBytes, 1_000_000 - 4000, 'the machine is the limit of the root');
   assert.deepEqual([node.rlimit?.maxpid, node.rlimit?.curproc], [32768, 811]);
   assert.deepEqual(node.runtime?.imageFs, node.runtime?.containerFs);
+});
+
+test('a pod whose logs cannot be read is shown without its disk usage', async () => {
+  const { provider } = setup({ logs: new Error('EIO: i/o error, lstat') });
+  for (const pods of [(await provider.summary({}, never)).pods, await provider.pods(never)]) {
+    assert.equal(pods[0]?.cpu?.usageCoreNanoSeconds, 1_000_000);
+    assert.equal(pods[0].containers[0]?.memory?.workingSetBytes, 4000);
+    assert.equal(pods[0]['ephemeral-storage'], undefined);
+  }
 });
 
 test('a sandbox without a process shows the network of its containers', async () => {

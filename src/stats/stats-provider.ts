@@ -10,7 +10,7 @@ import type { Census } from './census.ts';
 import type { ContainerReadings } from './container-readings.ts';
 import type { Disks } from './filesystems.ts';
 import type { NodeReadings } from './node-readings.ts';
-import { shownPods, type PodReadings } from './pod-readings.ts';
+import { shownPods, type PodReadings, type PodsContext, type ShownPod } from './pod-readings.ts';
 import { resourceMetricsText } from './resource-metrics.ts';
 import { byPod, withRuntimeFigures } from './runtime-figures.ts';
 import { wholeFs, type FsCapacity } from './summary.ts';
@@ -33,6 +33,8 @@ export type StatsProviderDeps = {
   };
   readonly clock: Clock;
   readonly log: Logger;
+  /** Families that are no longer shown are shown all the same (`showHiddenMetricsForVersion`). */
+  readonly showHidden?: boolean;
   /** Told of the node's figures whenever they were read. */
   readonly onNode?: (figures: NodeFigures) => void;
 };
@@ -100,12 +102,13 @@ export class StatsProvider {
 
   /** Never rejects but for the caller's own signal: the scrape errors say what went wrong. */
   async resourceMetrics(signal: AbortSignal): Promise<string> {
+    const { showHidden = false } = this.#deps;
     try {
-      return resourceMetricsText(await this.#reduced.get(signal));
+      return resourceMetricsText(await this.#reduced.get(signal), showHidden);
     } catch (err) {
       signal.throwIfAborted();
       this.#deps.log.warn('resource metrics could not be gathered', { err });
-      return resourceMetricsText(undefined);
+      return resourceMetricsText(undefined, showHidden);
     }
   }
 
@@ -139,7 +142,11 @@ export class StatsProvider {
       shownPods(sources.snapshots()).map(async (pod) => {
         const full =
           rootFs &&
-          this.#patiently(signal, pods.full(pod, { census, reported, rootFs }, signal), 'no full figures of a pod');
+          this.#patiently(
+            signal,
+            this.#podFigures(pod, { census, reported, rootFs }, signal),
+            'no full figures of a pod',
+          );
         const figures = (await full) ?? (await pods.reduced(pod, { census, reported }, signal));
         return withRuntimeFigures(figures, told.get(figures.podRef.uid));
       }),
@@ -173,8 +180,20 @@ export class StatsProvider {
     });
   }
 
+  /** A file or folder of one pod that cannot be read leaves the others as they are. */
+  async #podFigures(pod: ShownPod, context: PodsContext, signal: AbortSignal): Promise<PodFigures> {
+    const { pods, log } = this.#deps;
+    try {
+      return await pods.full(pod, context, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      log.warn('what a pod uses of disks is not known', { pod: `${pod.snapshot.namespace}/${pod.snapshot.name}`, err });
+      return await pods.reduced(pod, context, signal);
+    }
+  }
+
   async #fullSummary(signal: AbortSignal): Promise<Summary> {
-    const { node, pods, sources } = this.#deps;
+    const { node, sources } = this.#deps;
     const [rootFs, census, reported, told] = await Promise.all([
       node.rootFs(),
       sources.census(),
@@ -184,7 +203,7 @@ export class StatsProvider {
     const context = { census, reported, rootFs };
     const [nodeFigures, ...podFigures] = await Promise.all([
       node.full(rootFs, signal),
-      ...shownPods(sources.snapshots()).map((pod) => pods.full(pod, context, signal)),
+      ...shownPods(sources.snapshots()).map((pod) => this.#podFigures(pod, context, signal)),
     ]);
     this.#latest = { node: nodeFigures, pods: podFigures.map((p) => withRuntimeFigures(p, told.get(p.podRef.uid))) };
     return this.#latest;

@@ -84,7 +84,7 @@ export class VolumeMeasuring implements Runnable {
         this.#figures.delete(uid);
       }
     const now = clock.monotonic();
-    for (const pod of pods) if (!this.#dueAt.has(uidOf(pod)) && !hasAny(pod)) this.#nothingOf(uidOf(pod));
+    for (const pod of pods) if (!this.#dueAt.has(uidOf(pod)) && !hasVolumes(pod)) this.#nothingOf(uidOf(pod));
     const isDueIn = (pod: Pod, ms: number): boolean => (this.#dueAt.get(uidOf(pod)) ?? 0) <= now + ms;
     if (!pods.some((pod) => isDueIn(pod, 0))) return;
     const due = new Map(pods.filter((pod) => isDueIn(pod, TOGETHER_MS)).map((pod) => [uidOf(pod), pod]));
@@ -92,7 +92,7 @@ export class VolumeMeasuring implements Runnable {
     await this.#measure(due, signal);
   }
 
-  /** Nearly every pod has a token and no more: for those nobody looks at the disk, nor at the mount table. */
+  /** Of those nobody looks at the disk, nor at the mount table. */
   #nothingOf(uid: PodUid): void {
     this.#dueAt.set(uid, Infinity);
     this.#figures.set(uid, NOTHING);
@@ -114,7 +114,7 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
   const others: VolumeFigures[] = [];
   for (const volume of pod.spec.volumes ?? []) {
     const found = measured.get(volume.name);
-    if (found === undefined || !hasMetrics(volume)) continue;
+    if (found === undefined) continue;
     const claim = claimOf(pod, volume);
     (isLocalEphemeral(volume) ? ephemeral : others).push({
       time: new Moment(nowMs),
@@ -132,10 +132,7 @@ function sorted(pod: Pod, measured: ReadonlyMap<string, MeasuredVolume>, nowMs: 
   return { ephemeral, others };
 }
 
-/** Upstream has no metrics of projected volumes, the token of every pod among them. */
-const hasMetrics = (volume: Volume): boolean => volume.projected === undefined;
-
-const hasAny = (pod: Pod): boolean => (pod.spec.volumes ?? []).some(hasMetrics);
+const hasVolumes = (pod: Pod): boolean => (pod.spec.volumes ?? []).length > 0;
 
 function claimOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;

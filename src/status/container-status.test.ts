@@ -37,7 +37,13 @@ type Given = {
 } & Partial<
   Pick<
     ContainerStatusInput,
-    'startErrors' | 'terminationMessage' | 'restartingAll' | 'deviceHealth' | 'recursiveReadOnly' | 'stopSignals'
+    | 'startErrors'
+    | 'terminationMessage'
+    | 'restartingAll'
+    | 'deviceHealth'
+    | 'recursiveReadOnly'
+    | 'stopSignals'
+    | 'imageDigests'
   >
 >;
 
@@ -53,6 +59,7 @@ function status({ kind = 'main', container, pod = podOf(), before, ...given }: G
     restartingAll: given.restartingAll ?? false,
     ...(given.deviceHealth === undefined ? {} : { deviceHealth: given.deviceHealth }),
     ...(given.stopSignals === undefined ? {} : { stopSignals: given.stopSignals }),
+    ...(given.imageDigests === undefined ? {} : { imageDigests: given.imageDigests }),
     ...(given.recursiveReadOnly === undefined ? {} : { recursiveReadOnly: given.recursiveReadOnly }),
   });
   assert.ok(first !== undefined);
@@ -98,7 +105,7 @@ const states: readonly [string, Given, string][] = [
     { seen: [seen()], before: old({ state: runs, containerID: 'r://new' }) },
     'running, before: nothing, 2',
   ],
-  ['in a state nobody knows', { seen: [seen({ state: 'unknown' })] }, 'waiting ContainerCreating, before: nothing, 0'],
+  ['in a state nobody knows', { seen: [seen({ state: 'unknown' })] }, 'waiting, before: nothing, 0'],
   [
     'lost while it ran',
     { seen: [seen({ state: 'unknown' })], before: old({ state: runs }) },
@@ -189,6 +196,32 @@ const recursive: Partial<Container> = {
   ],
 };
 const able = (handler: string): boolean => handler === '';
+const withImages = {
+  pod: podOf({
+    volumes: [
+      { name: 'i', image: { reference: 'r' } },
+      { name: 'e', emptyDir: {} },
+    ],
+  }),
+  container: {
+    volumeMounts: [
+      { name: 'i', mountPath: '/a' },
+      { name: 'i', mountPath: 'b/' },
+      { name: 'e', mountPath: '/e' },
+    ],
+  },
+  seen: [
+    seen({
+      mounts: [
+        { containerPath: '/a', hostPath: '', image: 'sha256:1' },
+        { containerPath: '/b', hostPath: '', image: 'sha256:2' },
+        { containerPath: '/e', hostPath: '/h' },
+      ],
+    }),
+  ],
+};
+const images = (s: ContainerStatus): string =>
+  (s.volumeMounts ?? []).map((m) => m.volumeStatus?.image?.imageRef ?? '-').join(' ');
 const modes = (s: ContainerStatus): string => (s.volumeMounts ?? []).map((m) => m.recursiveReadOnly?.[0]).join('');
 
 const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unknown][] = [
@@ -241,6 +274,27 @@ const fields: readonly [string, Given, (status: ContainerStatus) => unknown, unk
       { name: 'a', mountPath: '/a' },
       { name: 'b', mountPath: '/b', readOnly: true, recursiveReadOnly: 'Disabled' },
     ],
+  ],
+  ['image volumes, without their images', { ...withImages }, images, '- - -'],
+  ['image volumes, with what was mounted', { ...withImages, imageDigests: true }, images, 'sha256:1 sha256:2 -'],
+  [
+    'image volumes of the next instance',
+    {
+      ...withImages,
+      imageDigests: true,
+      before: old({
+        containerID: 'r://old',
+        volumeMounts: [{ name: 'i', mountPath: '/a', volumeStatus: { image: { imageRef: 'sha256:0' } } }],
+      }),
+    },
+    images,
+    'sha256:1',
+  ],
+  [
+    'image volumes of a runtime that does not tell',
+    { ...withImages, imageDigests: true, seen: [seen()] },
+    images,
+    '- - -',
   ],
   ['recursive mounts, of a handler that makes them', { container: recursive, recursiveReadOnly: able }, modes, 'DEED'],
   [

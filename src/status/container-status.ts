@@ -10,6 +10,7 @@ import {
   type VolumeMount,
   type VolumeMountStatus,
 } from '../core/pod.ts';
+import { absolutePath } from '../core/paths.ts';
 import type { Actuated } from '../core/pod-resources.ts';
 import { RESTARTING_ALL, restartsAfterExit } from '../core/restart-policy.ts';
 import { newestOf, type ObservedContainer, type PodSnapshot } from '../core/snapshot.ts';
@@ -34,6 +35,8 @@ export type ContainerStatusInput = {
   readonly recursiveReadOnly?: (runtimeHandler: string) => boolean;
   /** Statuses tell by which signal containers are stopped (gate `ContainerStopSignals`). */
   readonly stopSignals?: boolean;
+  /** Statuses tell which image an image volume has (gate `ImageVolumeWithDigest`). */
+  readonly imageDigests?: boolean;
   /** A rule has all containers start over: those not there were removed for it. */
   readonly restartingAll: boolean;
 };
@@ -172,7 +175,7 @@ function fromInstance(
       input.actuated.containers.get(container.name),
       old?.containerID === id ? old : undefined,
     ),
-    ...toldMounts(container, old, input),
+    ...withDigests(toldMounts(container, old, input), seen, input),
     ...userStatus(seen),
     ...(input.stopSignals === true && seen.stopSignal !== undefined ? { stopSignal: seen.stopSignal } : {}),
   };
@@ -211,7 +214,7 @@ function stateOf(
     case 'exited':
       return { terminated: terminationOf(seen, input) };
     case 'unknown':
-      if (old?.state.running === undefined) return waitingDefault(input.pod);
+      if (old?.state.running === undefined) return { waiting: {} };
       return {
         terminated: madeUpTermination(
           input.restartingAll ? RESTARTING_ALL : 'ContainerStatusUnknown',
@@ -280,6 +283,23 @@ function toldMounts(
 ): Pick<ContainerStatus, 'volumeMounts'> {
   const isTold = old?.containerID !== undefined && old.volumeMounts !== undefined;
   return isTold ? { volumeMounts: old.volumeMounts } : mountStatuses(container, input);
+}
+
+type Mounts = Pick<ContainerStatus, 'volumeMounts'>;
+
+/** The image of each image volume, which may be another one after every start. */
+function withDigests({ volumeMounts }: Mounts, seen: ObservedContainer, input: ContainerStatusInput): Mounts {
+  if (volumeMounts === undefined) return {};
+  if (input.imageDigests !== true) return { volumeMounts };
+  const images = (input.pod.spec.volumes ?? []).filter((v) => v.image !== undefined).map((v) => v.name);
+  return {
+    volumeMounts: volumeMounts.map((mount) => {
+      if (!images.includes(mount.name)) return mount;
+      const paths = [mount.mountPath, absolutePath(mount.mountPath)];
+      const imageRef = seen.mounts.find((m) => m.image !== undefined && paths.includes(m.containerPath))?.image;
+      return imageRef === undefined ? mount : { ...mount, volumeStatus: { image: { imageRef } } };
+    }),
+  };
 }
 
 function mountStatuses(container: Container, input: ContainerStatusInput): Pick<ContainerStatus, 'volumeMounts'> {

@@ -19,6 +19,19 @@ const podOf = (spec: Partial<Pod['spec']> = {}, more: Partial<Pod> = {}): Pod =>
 const empty = emptySnapshot(podUid('u'), 'p', 'n');
 const running = { ...empty, containers: [observedContainer('c', { id: 'c1' })] };
 
+const ended = (exitCode: number) => ({
+  ...empty,
+  containers: [observedContainer('c', { id: 'c1', state: 'exited', exitCode })],
+});
+const evicted = {
+  previous: {
+    phase: 'Failed',
+    reason: 'Evicted',
+    message: 'm',
+    conditions: [{ type: 'DisruptionTarget', status: 'True' }],
+  },
+} as const;
+
 const derive = (more: Partial<DeriveInput>): PodStatus =>
   derivePodStatus({
     pod: podOf(),
@@ -49,6 +62,41 @@ const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unkno
     (s) => s.phase,
     'Succeeded',
   ],
+  [
+    'evicted, and all containers ended well',
+    { ...evicted, snapshot: ended(0), terminal: true },
+    (s) => [s.phase, s.reason, s.message, s.conditions?.[0]?.type],
+    ['Succeeded', undefined, undefined, 'DisruptionTarget'],
+  ],
+  [
+    'evicted, and a container failed',
+    { ...evicted, snapshot: ended(143), terminal: true },
+    (s) => [s.phase, s.reason, s.message, s.conditions?.[0]?.type],
+    ['Failed', 'Evicted', 'm', 'DisruptionTarget'],
+  ],
+  [
+    'evicted, and the API server shows it as failed',
+    { ...evicted, pod: podOf({}, { status: { phase: 'Failed' } }), snapshot: ended(0), terminal: true },
+    (s) => [s.phase, s.reason],
+    ['Failed', 'Evicted'],
+  ],
+  [
+    'past its deadline, and all containers ended well when they were stopped',
+    {
+      ...deadline,
+      previous: { ...deadline.previous, phase: 'Failed', reason: 'DeadlineExceeded' },
+      snapshot: ended(0),
+      terminal: true,
+    },
+    (s) => [s.phase, s.reason],
+    ['Failed', 'DeadlineExceeded'],
+  ],
+  [
+    'past its deadline, after all containers had ended well',
+    { ...deadline, previous: { ...deadline.previous, phase: 'Succeeded' }, snapshot: ended(0), terminal: true },
+    (s) => [s.phase, s.reason],
+    ['Succeeded', undefined],
+  ],
   ['otherwise it is computed', { pod: podOf({}, { status: { phase: 'Pending' } }) }, (s) => s.phase, 'Running'],
   ['a deadline that has passed', deadline, (s) => [s.phase, s.reason], ['Failed', 'DeadlineExceeded']],
   ['a deadline to come', { ...deadline, nowMs: START_MS + 9999 }, (s) => [s.phase, s.reason], ['Running', undefined]],
@@ -61,6 +109,12 @@ const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unkno
   ],
   ['a reason goes with its phase', { previous: { phase: 'Pending', reason: 'R' } }, (s) => s.reason, undefined],
   ['a reason stays with its phase', { previous: { phase: 'Running', reason: 'R' } }, (s) => s.reason, 'R'],
+  [
+    'a reason that others gave it stays with its phase',
+    { previous: { phase: 'Running' }, pod: podOf({}, { status: { phase: 'Running', reason: 'R', message: 'm' } }) },
+    (s) => [s.reason, s.message],
+    ['R', 'm'],
+  ],
   ['no address', {}, (s) => [s.podIP, s.podIPs, s.hostIP], [undefined, undefined, undefined]],
   [
     'addresses of the pod, one of each family, the node first',

@@ -10,6 +10,7 @@ import {
   type ResourceList,
   type ResourceRequirements,
 } from '../core/pod.ts';
+import { podIpsOf } from '../core/pod-ips.ts';
 import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { mustRestartAll } from '../core/restart-policy.ts';
@@ -68,7 +69,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
     ...(generation > 0 ? { observedGeneration: generation } : {}),
     phase,
     conditions: [...kept, ...conditions],
-    ...explanation(previous, phase, overdue),
+    ...explanation(input, phase, overdue),
     ...addresses(input),
     ...(previous.startTime === undefined ? {} : { startTime: previous.startTime }),
     ...(statuses.init.length > 0 ? { initContainerStatuses: statuses.init } : {}),
@@ -117,11 +118,16 @@ function isInitialised(pod: Pod, { sandboxes: [newest], containers }: PodSnapsho
   return containers.some((c) => c.sandboxId === newest.id && names.has(c.name));
 }
 
-/** A final phase never turns back; a pod past its deadline has failed. */
-function finalPhase(input: DeriveInput, computed: PodPhase, overdue: boolean): PodPhase {
-  const known = isFinalPhase(input.previous.phase) ? input.previous.phase : input.pod.status?.phase;
-  if (known !== undefined && isFinalPhase(known)) return known;
-  return overdue ? 'Failed' : computed;
+/**
+ * What the API server shows as final is. Otherwise it counts how the containers ended, also those of a pod that was evicted:
+ * only while they do not tell, a final phase stays. A pod past its deadline has failed, unless it had succeeded before.
+ */
+function finalPhase({ pod, previous }: DeriveInput, computed: PodPhase, overdue: boolean): PodPhase {
+  const final = (phase: PodPhase | undefined): PodPhase | undefined => (isFinalPhase(phase) ? phase : undefined);
+  const shown = final(pod.status?.phase);
+  if (shown !== undefined) return shown;
+  if (overdue && previous.phase !== 'Succeeded') return 'Failed';
+  return final(computed) ?? final(previous.phase) ?? computed;
 }
 
 function pastDeadline(pod: Pod, status: PodStatus, nowMs: number): boolean {
@@ -130,34 +136,28 @@ function pastDeadline(pod: Pod, status: PodStatus, nowMs: number): boolean {
   return nowMs - parseTimeMs(status.startTime) >= seconds * 1000;
 }
 
-function explanation(previous: PodStatus, phase: PodPhase, overdue: boolean): Pick<PodStatus, 'reason' | 'message'> {
+/** A reason and a message belong to their phase. Others may have written them. */
+function explanation(
+  { pod, previous }: DeriveInput,
+  phase: PodPhase,
+  overdue: boolean,
+): Pick<PodStatus, 'reason' | 'message'> {
   if (overdue && !isFinalPhase(previous.phase)) return { reason: DEADLINE_REASON, message: DEADLINE_MESSAGE };
   if (previous.phase !== phase) return {};
-  return {
-    ...(previous.reason === undefined ? {} : { reason: previous.reason }),
-    ...(previous.message === undefined ? {} : { message: previous.message }),
-  };
+  const reason = previous.reason || pod.status?.reason;
+  const message = previous.message || pod.status?.message;
+  return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 }
 
 function addresses({ pod, snapshot, hostIPs, previous }: DeriveInput): Partial<PodStatus> {
   const [hostIP] = hostIPs;
-  const observed = pod.spec.hostNetwork === true ? hostIPs : oneOfEachFamily(snapshot.ips, hostIP);
+  const observed = pod.spec.hostNetwork === true ? hostIPs : podIpsOf(snapshot.ips, hostIP);
   const ips = observed.length > 0 ? observed : (previous.podIPs ?? []).map((p) => p.ip);
   const [podIP] = ips;
   return {
     ...(hostIP === undefined ? {} : { hostIP, hostIPs: hostIPs.map((ip) => ({ ip })) }),
     ...(podIP === undefined ? {} : { podIP, podIPs: ips.map((ip) => ({ ip })) }),
   };
-}
-
-const isV6 = (ip: string): boolean => ip.includes(':');
-
-/** At most one address per family, the node's own family first. */
-function oneOfEachFamily(ips: readonly string[], hostIP: string | undefined): readonly string[] {
-  const primaryV6 = hostIP !== undefined && isV6(hostIP);
-  const first = ips.find((ip) => isV6(ip) === primaryV6);
-  const second = ips.find((ip) => isV6(ip) !== primaryV6);
-  return [first, second].filter((ip) => ip !== undefined);
 }
 
 type Total = { readonly requests: ResourceList | undefined; readonly limits: ResourceList | undefined };

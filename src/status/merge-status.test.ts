@@ -128,7 +128,18 @@ describe('mergePodStatus', () => {
     const api = [c('DisruptionTarget', 'False'), c('Gate', 'True')];
     const ours: PodStatus = { phase: 'Failed', conditions: [c('DisruptionTarget', 'True')] };
     const merged = merge({ phase: 'Running', conditions: api }, ours);
-    assert.deepEqual(merged.conditions, [c('DisruptionTarget', 'True'), c('Gate', 'True')]);
+    const turned = c('DisruptionTarget', 'True', { lastTransitionTime: NOW });
+    assert.deepEqual(merged.conditions, [turned, c('Gate', 'True')]);
+  });
+
+  it('tells of a DisruptionTarget when it is shown, unless it was true before', () => {
+    const ours: PodStatus = { phase: 'Failed', conditions: [c('DisruptionTarget', 'True', { reason: 'Mine' })] };
+    const shown = { reason: 'Mine', lastTransitionTime: NOW };
+    assert.deepEqual(merge({ phase: 'Running' }, ours).conditions, [c('DisruptionTarget', 'True', shown)]);
+    const before = c('DisruptionTarget', 'True', { reason: 'Theirs', lastTransitionTime: '2026-01-01T00:00:03Z' });
+    assert.deepEqual(merge({ phase: 'Running', conditions: [before] }, ours).conditions, [
+      { ...before, reason: 'Mine' },
+    ]);
   });
 
   it('leaves a DisruptionTarget alone once the phase is final', () => {

@@ -22,7 +22,8 @@ export function mergePodStatus(
   // A pod that is refused says nothing of its containers: until it is over, what is known of them stays.
   if (withheld && ours.containerStatuses === undefined && api.containerStatuses !== undefined) return api;
   const shown = withheld ? api : ours;
-  const conditions = mergeConditions(api.conditions ?? [], ours.conditions ?? [], becomesFinal && !withheld);
+  const showShared = becomesFinal && !withheld;
+  const conditions = mergeConditions(api.conditions ?? [], ours.conditions ?? [], showShared, now);
   return {
     ...ours,
     ...keptFromApi(api),
@@ -35,6 +36,7 @@ function mergeConditions(
   api: readonly PodCondition[],
   ours: readonly PodCondition[],
   showShared: boolean,
+  now: string,
 ): readonly PodCondition[] {
   const merged = api.filter((c) => !OWNED_CONDITIONS.includes(c.type));
   for (const condition of ours) {
@@ -42,12 +44,17 @@ function mergeConditions(
       merged.push(condition);
     } else if (condition.type === SHARED_CONDITION && showShared) {
       const at = merged.findIndex((c) => c.type === SHARED_CONDITION);
-      if (at < 0) merged.push(condition);
-      else merged[at] = condition;
+      const shown = { ...condition, lastTransitionTime: transitionOf(condition, merged[at], now) };
+      if (at < 0) merged.push(shown);
+      else merged[at] = shown;
     }
   }
   return merged;
 }
+
+/** For everybody else a condition that was held back turns only now. */
+const transitionOf = (ours: PodCondition, theirs: PodCondition | undefined, now: string): string =>
+  (theirs?.status === ours.status ? theirs.lastTransitionTime : undefined) ?? now;
 
 /** Phase, reason and message belong together. */
 const phaseOf = ({ phase, reason, message }: PodStatus): PodStatus => ({ phase, reason, message }) as PodStatus; // undefined means absent, and must hide what `ours` has

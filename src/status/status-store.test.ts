@@ -143,4 +143,31 @@ describe('a pod that is over', () => {
       assert.deepEqual([shown(initContainerStatuses), shown(containerStatuses), last], closed);
       assert.equal(entry?.finished, true);
     });
+
+  const stopped: [what: string, init: Partial<Container>, before: Partial<ContainerStatus>, main: string][] = [
+    ['while its init container ran, which ended well when stopped', {}, STATES.running, 'waiting'],
+    ['after its init container', {}, STATES.done, 'ContainerStatusUnknown'],
+    [
+      'while its sidecar ran',
+      { restartPolicy: 'Always' },
+      { ...STATES.running, started: true },
+      'ContainerStatusUnknown',
+    ],
+    ['while its sidecar started', { restartPolicy: 'Always' }, { ...STATES.running, started: false }, 'waiting'],
+  ];
+  for (const [what, init, before, main] of stopped)
+    it(`that was stopped ${what}`, () => {
+      const store = storeOf();
+      const pod = podOf({ initContainers: [{ name: 'i', ...init }] });
+      const status = (of: Partial<ContainerStatus>): PodStatus => ({
+        phase: 'Pending',
+        initContainerStatuses: [statusOf('i', 'waiting', of)],
+        containerStatuses: [statusOf('c', 'waiting')],
+      });
+      store.set(pod, status(before));
+      store.set(pod, status(STATES.done), true);
+      store.set(pod, { ...status(STATES.done), observedGeneration: 2 }, true);
+      store.finish(pod);
+      assert.equal(shown(store.statusOf(podUid('u'))?.containerStatuses), main);
+    });
 });

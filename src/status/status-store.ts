@@ -20,6 +20,8 @@ export type StoredStatus = {
   readonly finished: boolean;
   /** The pod has started over since. */
   readonly reopened?: boolean;
+  /** Whether its main containers may have run, by the last status from before they were all stopped. */
+  readonly initialised?: boolean;
 };
 
 export type StatusStoreDeps = {
@@ -61,8 +63,11 @@ export class StatusStore {
     return this.#entries.entries();
   }
 
-  /** Records a status. Equal ones change nothing, except that a pod being deleted is announced again. */
-  set(pod: Pod, next: PodStatus): PodStatus {
+  /**
+   * Records a status. Equal ones change nothing, except that a pod being deleted is announced again. `terminal`: all of its
+   * containers were stopped for good, so that how they ended tells nothing about how far the pod had come.
+   */
+  set(pod: Pod, next: PodStatus, terminal = false): PodStatus {
     const uid = uidOf(pod);
     const old = this.#entries.get(uid);
     const base = this.lastOf(pod);
@@ -78,12 +83,14 @@ export class StatusStore {
     const status = stamped(current, base, this.#deps.clock.now());
     const changed = old === undefined || !sameData(old.status, status);
     const shown = changed ? status : old.status;
-    if (changed || old.pod !== pod || old.reopened === true)
+    const initialised = terminal ? old?.initialised : hasInitialised(pod, shown);
+    if (changed || old.pod !== pod || old.reopened === true || old.initialised !== initialised)
       this.#entries.set(uid, {
         pod,
         status: shown,
         version: (old?.version ?? 0) + (changed ? 1 : 0),
         finished: old?.finished ?? false,
+        ...(initialised === undefined ? {} : { initialised }),
       });
     if (changed || pod.metadata.deletionTimestamp !== undefined) this.#deps.onChange(uid);
     return shown;
@@ -105,8 +112,9 @@ export class StatusStore {
   /** The worker has stopped everything and cleaned up: whatever is still open in the status is closed now. */
   finish(pod: Pod): void {
     const uid = uidOf(pod);
-    const status = terminated(pod, this.lastOf(pod));
-    this.set(pod, status);
+    const last = this.lastOf(pod);
+    const initialised = this.#entries.get(uid)?.initialised ?? hasInitialised(pod, last);
+    this.set(pod, terminated(pod, last, initialised), true);
     const entry = this.#entries.get(uid);
     if (entry !== undefined) this.#entries.set(uid, { ...entry, finished: true });
     this.#deps.onChange(uid);
@@ -179,7 +187,7 @@ function resurrected(pod: Pod, old: PodStatus, next: PodStatus): string | undefi
   return undefined;
 }
 
-function terminated(pod: Pod, status: PodStatus): PodStatus {
+function terminated(pod: Pod, status: PodStatus, initialised: boolean): PodStatus {
   const close = (s: ContainerStatus): ContainerStatus =>
     s.state.terminated !== undefined
       ? s
@@ -198,7 +206,6 @@ function terminated(pod: Pod, status: PodStatus): PodStatus {
     state.waiting === undefined || lastState.terminated !== undefined;
   // All up to the last that was ever started, and the first in any case.
   const reached = Math.max(0, init.findLastIndex(wasStarted));
-  const initialised = hasInitialised(pod, status);
   const out: PodStatus = {
     ...status,
     ...(init.length > 0 ? { initContainerStatuses: init.map((s, i) => (i <= reached ? close(s) : s)) } : {}),

@@ -294,6 +294,22 @@ describe('StatusSync', () => {
     await t.stop();
   });
 
+  it('a server that refuses a status is asked as often as upstream asks, and at once for another', async () => {
+    const base = apiPod({ phase: 'Pending' });
+    const refusal = new KubeletError('invalid', 'no', { detail: { status: 422 } });
+    const t = open((call) => (call.verb === 'GET' ? base : Promise.reject(refusal)));
+    t.watched.set(base);
+    t.statuses.set(U, { pod: base, status: { phase: 'Running' }, version: 1, finished: false });
+    t.sync.wake(U);
+    await t.clock.advance(600_000);
+    const { length } = t.client.calls;
+    assert.ok(length <= 3 * 66, `${length} requests in ten minutes`);
+    t.sync.wake(U);
+    await t.clock.advance(0);
+    assert.equal(t.client.calls.length, length + 3);
+    await t.stop();
+  });
+
   it('a static pod’s status goes to its mirror, and again to a new mirror', async () => {
     const fixed: Pod = {
       metadata: { name: 'p', namespace: 'ns', uid: 'static', annotations: { [CONFIG_SOURCE]: 'file' } },

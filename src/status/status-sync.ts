@@ -13,6 +13,7 @@ import {
   type PodStatus,
 } from '../core/pod.ts';
 import { apiTime } from '../core/time.ts';
+import { isUnreachable } from '../kube/api-error.ts';
 import { POD_MERGE_KEYS, strategicMergeDiff } from '../kube/patch.ts';
 import { PODS, type Resource, type Where } from '../kube/resources.ts';
 import { Backoff } from '../lib/backoff.ts';
@@ -70,7 +71,9 @@ const CONCURRENCY = 4;
 /** A patch that takes longer waits for somebody's webhook: other pods are told of meanwhile. */
 const SLOW_MS = 1000;
 const FULL_ROUND_MS = 10_000;
-const RETRY = { baseMs: 100, maxMs: 2000 };
+const RETRY = { baseMs: 100, maxMs: 10_000 };
+/** A server that does not answer is tried more often: that costs it nothing, and it may be back. */
+const UNREACHABLE_RETRY_MS = 2000;
 /**
  * A pod that is deleted has a new generation and, most often, a new status a moment later; when its containers have ended,
  * its phase is final a moment later. What belongs together goes together.
@@ -140,7 +143,7 @@ export class StatusSync implements Runnable {
   #wakeStale(): void {
     for (const [uid] of this.#deps.statuses.all())
       this.#guarded(uid, () => {
-        if (this.#isStale(uid)) this.#runner.wake(uid);
+        if (!this.#retries.has(uid) && this.#isStale(uid)) this.#runner.wake(uid);
       });
     for (const uid of this.#sent.keys()) if (this.#deps.statuses.get(uid) === undefined) this.#forget(uid);
   }
@@ -178,15 +181,15 @@ export class StatusSync implements Runnable {
     } catch (err) {
       if (signal.aborted) return;
       this.#deps.log.warn('failed to update status for pod', { uid, err });
-      this.#retryLater(uid);
+      this.#retryLater(uid, isUnreachable(err) ? UNREACHABLE_RETRY_MS : RETRY.maxMs);
     }
   }
 
-  #retryLater(uid: PodUid): void {
+  #retryLater(uid: PodUid, mostMs: number): void {
     const { clock } = this.#deps;
     const retry = this.#retries.get(uid) ?? { backoff: new Backoff(RETRY) };
     retry.timer?.cancel();
-    retry.timer = clock.after(retry.backoff.failed(clock.monotonic()), () => this.wake(uid));
+    retry.timer = clock.after(Math.min(retry.backoff.failed(clock.monotonic()), mostMs), () => this.wake(uid));
     this.#retries.set(uid, retry);
   }
 

@@ -81,6 +81,7 @@ function tracedWait(tracer: PodTracer): () => void {
 /** Everything a worker does for a pod belongs to that pod; its first step towards an end begins the trace of its stop. */
 const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({
   sync: (pod, signal) => tracer.during(uidOf(pod), () => steps.sync(pod, signal)),
+  dueAt: (pod) => steps.dueAt(pod),
   terminate: (target, state, signal) => {
     if (target.pod !== undefined) beginTrace(tracer, 'stop', target.pod);
     return tracer.during(target.uid, () => tracer.span('terminate', () => steps.terminate(target, state, signal)));

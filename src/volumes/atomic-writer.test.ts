@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
@@ -32,6 +42,28 @@ test('files are reached through ..data and keep exact modes', async () => {
   assert.equal(statSync(join(root, 'a')).mode & 0o7777, 0o444);
   assert.equal(statSync(join(root, '..data/deep/er')).mode & 0o7777, 0o755);
 });
+
+test(
+  'a link belongs to the owner of its file, in the group that it was made in',
+  { skip: process.getuid?.() !== 0 },
+  async () => {
+    const own = (text: string): PayloadFile => ({ data: Buffer.from(text), mode: 0o600, uid: 12_345 });
+    const payload = new Map([...files({ plain: '1' }), ['token', own('2')], ['d/token', own('3')]]);
+    const idsOf = (name: string): number[] => [lstatSync(join(root, name)).uid, lstatSync(join(root, name)).gid];
+    const { gid } = lstatSync(root);
+    await writer.write(root, payload, none);
+    assert.deepEqual(['plain', 'token', 'd', '..data'].map(idsOf), [
+      [0, gid],
+      [12_345, gid],
+      [12_345, gid],
+      [0, gid],
+    ]);
+    rmSync(join(root, 'token'));
+    mkdirSync(join(root, 'token'));
+    await writer.write(root, payload, none);
+    assert.deepEqual(idsOf('token'), [12_345, gid], 'also of one that was damaged');
+  },
+);
 
 test('the same content is not written again, other content replaces all of it', async () => {
   await writer.write(root, files({ a: '1', b: '2', 'd/x': '3' }), none);

@@ -18,6 +18,8 @@ export type PayloadFile = {
 /** Files by their path relative to the volume. */
 export type Payload = ReadonlyMap<string, PayloadFile>;
 
+type WriteOptions = { readonly unseen?: boolean; readonly mountPoints?: ReadonlySet<string> };
+
 const DATA = '..data';
 const DATA_TMP = '..data_tmp';
 const STAMP = /^\.\.\d{4}_\d{2}_\d{2}_\d{2}_\d{2}_\d{2}\.\d+$/;
@@ -57,13 +59,13 @@ export class AtomicWriter {
   /**
    * Makes `payload` the content of the volume at `root`. `setPermissions` runs after the new files are written and
    * before a reader can see them. Returns whether anything had to be written. `unseen`: a file system in memory that
-   * nobody but the caller has had in hand yet.
+   * nobody but the caller has had in hand yet. `mountPoints`: names that stay the directories they are.
    */
   async write(
     root: string,
     payload: Payload,
     setPermissions: () => Promise<void>,
-    { unseen = false }: { readonly unseen?: boolean } = {},
+    { unseen = false, mountPoints = new Set() }: WriteOptions = {},
   ): Promise<boolean> {
     const files = new Map<string, PayloadFile>();
     for (const [path, file] of payload) {
@@ -75,7 +77,7 @@ export class AtomicWriter {
     const work = async (volume: OpenDir): Promise<boolean> => {
       const current = await currentStamp(volume);
       if (current !== undefined && (await holdsExactly(volume, current, files))) {
-        await showNames(volume, files);
+        await showNames(volume, files, mountPoints);
         await removeLeftovers(volume, current, files);
         return false;
       }
@@ -87,7 +89,7 @@ export class AtomicWriter {
         await volume.removeTree(stamp);
         throw err;
       }
-      await showNames(volume, files);
+      await showNames(volume, files, mountPoints);
       await removeLeftovers(volume, stamp, files);
       return true;
     };
@@ -194,21 +196,37 @@ async function point(volume: OpenDir, stamp: string): Promise<void> {
   await volume.rename(DATA_TMP, DATA);
 }
 
-const topNames = (files: Payload): Set<string> => new Set([...files.keys()].map((path) => elementsOf(path)[0] ?? ''));
+/** What shows in the volume itself, with the owner of the first file of that name. */
+function topNames(files: Payload): Map<string, number | undefined> {
+  const names = new Map<string, number | undefined>();
+  for (const [path, { uid }] of files) {
+    const [name = ''] = elementsOf(path);
+    if (!names.has(name)) names.set(name, uid);
+  }
+  return names;
+}
 
-async function showNames(volume: OpenDir, files: Payload): Promise<void> {
-  for (const name of topNames(files)) {
+async function showNames(volume: OpenDir, files: Payload, mountPoints: ReadonlySet<string>): Promise<void> {
+  for (const [name, uid] of topNames(files)) {
+    if (mountPoints.has(name) && (await volume.lstat(name))?.isDirectory() === true) continue;
     const target = `${DATA}/${name}`;
     try {
-      await volume.symlink(target, name);
+      await showName(volume, name, target, uid);
       continue;
     } catch (err) {
       if (errnoOf(err) !== 'EEXIST') throw err;
     }
     if ((await volume.readlink(name)) === target) continue;
     await volume.removeTree(name);
-    await volume.symlink(target, name);
+    await showName(volume, name, target, uid);
   }
+}
+
+/** The link belongs to whom its file does. */
+async function showName(volume: OpenDir, name: string, target: string, uid: number | undefined): Promise<void> {
+  await volume.symlink(target, name);
+  const made = uid === undefined ? undefined : await volume.lstat(name);
+  if (uid !== undefined && made !== undefined) await volume.lchown(name, uid, made.gid);
 }
 
 /** Removes names that are no longer in the payload, and directories of earlier or interrupted writes. */

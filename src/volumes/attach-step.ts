@@ -17,7 +17,18 @@ export type AttachStepDeps = {
 };
 
 /** The path it was attached at, which may be empty. Waits for a controller however long that takes: nothing here can hurry it. */
-export async function attachVolume(
+export function attachVolume(
+  deps: AttachStepDeps,
+  entry: VolumeEntry,
+  running: Running,
+  volume: { readonly pod: Pod; readonly resolved: ResolvedVolume },
+): Promise<string> {
+  // What nobody attaches counts as seen attached, as upstream.
+  const byController = deps.controllerAttaches || entry.attachedName === undefined;
+  return running.operations.attach(byController, () => attached(deps, entry, running, volume), running.scope.signal);
+}
+
+async function attached(
   deps: AttachStepDeps,
   entry: VolumeEntry,
   running: Running,

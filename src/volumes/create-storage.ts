@@ -16,6 +16,7 @@ import { CsiDrivers } from './csi/csi-drivers.ts';
 import { CsiMetrics } from './csi/csi-metrics.ts';
 import type { CsiObjects } from './csi/csi-objects.ts';
 import { LimitUpdates } from './csi/limit-updates.ts';
+import type { PersistentVolumeEvents } from './mount-messages.ts';
 import { CsiNodeInfo } from './csi/node-info.ts';
 
 export type Storage = {
@@ -31,14 +32,14 @@ export type CreateStorageDeps = Pick<StorageDeps, 'node' | 'onVolumesInUse'> & {
   readonly secret: (namespace: string, name: string, signal: AbortSignal) => Promise<Secret>;
   /** Tokens that CSI drivers ask for on behalf of a pod; absent where there are none. */
   readonly tokens: { token: CsiObjects['token'] } | undefined;
-  readonly events: ExpanderDeps['events'];
+  readonly events: ExpanderDeps['events'] & PersistentVolumeEvents;
   /** A CSI driver came or went. */
   readonly onDriver: () => void;
 };
 
 export function createStorage(env: Environment, deps: CreateStorageDeps): Storage {
   const { clock, nodeName, registry } = env;
-  const { client, events, node, onDriver, onVolumesInUse, secret, tokens } = deps;
+  const { client, events, node, onDriver, onVolumesInUse } = deps;
   const log = env.log.child({ component: 'csi' });
   const watched = new Reflector<CsiDriver>({ client, clock, log }, { name: 'csi-driver-watch', resource: CSI_DRIVERS });
   const drivers = new CsiDrivers({
@@ -63,20 +64,14 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
     onDriver();
   });
   const attachments = new Attachments();
-  const objects: CsiObjects = {
-    driversRead: (signal) => watched.whenSynced(signal),
-    driver: (name) => watched.store.byName(undefined, name),
-    attachment: (name, signal) => client.get(VOLUME_ATTACHMENTS, { name }, signal),
-    secret,
-    token: (pod, request, signal) =>
-      tokens?.token(pod, request, signal) ?? notFound(`no tokens in ${namespaceOf(pod)}`),
-  };
+  const objects = csiObjects(watched, deps);
   return {
     deps: {
       nodeName,
       attachments,
       node,
       onVolumesInUse,
+      volumeEvents: events,
       controllerAttaches: env.config.enableControllerAttachDetach,
       claims: {
         claim: (namespace, name, signal) => client.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal),
@@ -96,3 +91,14 @@ export function createStorage(env: Environment, deps: CreateStorageDeps): Storag
     parts: [watched, drivers, limits],
   };
 }
+
+const csiObjects = (
+  watched: Reflector<CsiDriver>,
+  { client, secret, tokens }: Pick<CreateStorageDeps, 'client' | 'secret' | 'tokens'>,
+): CsiObjects => ({
+  driversRead: (signal) => watched.whenSynced(signal),
+  driver: (name) => watched.store.byName(undefined, name),
+  attachment: (name, signal) => client.get(VOLUME_ATTACHMENTS, { name }, signal),
+  secret,
+  token: (pod, request, signal) => tokens?.token(pod, request, signal) ?? notFound(`no tokens in ${namespaceOf(pod)}`),
+});

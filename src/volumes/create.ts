@@ -10,6 +10,7 @@ import { HostMounter, type Mounter } from '../host/mounts/mounter.ts';
 import { containerFileContext } from '../host/selinux.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
+import type { Runnable } from '../lib/supervise.ts';
 import type { Attachments } from './attachments.ts';
 import { AtomicWriter } from './atomic-writer.ts';
 import type { Expander } from './claims/expander.ts';
@@ -17,11 +18,14 @@ import { DeviceMap } from './block/device-map.ts';
 import { ClaimResolver, type ClaimObjects } from './claims/claim-resolver.ts';
 import { CsiLayout } from './csi/csi-layout.ts';
 import { CsiPlugin, type CsiPluginDeps } from './csi/csi-plugin.ts';
+import { DriverWatch } from './flex/driver-watch.ts';
+import type { FlexVolumesOpts } from './flex/flex-volumes.ts';
 import { GroupOwner } from './group-owner.ts';
 import { migratedPersistentVolume } from './in-tree-migration.ts';
 import { VolumeLayout } from './layout.ts';
 import { VolumeManager, type VolumeManagerOpts } from './manager.ts';
 import type { VolumeMetrics } from './metrics.ts';
+import type { PersistentVolumeEvents } from './mount-messages.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { PluginSet } from './plugin-set.ts';
 import { ConfigMapContent } from './plugins/config-map.ts';
@@ -41,7 +45,7 @@ import type {
 } from './plugins/sources.ts';
 import { WrittenVolumePlugin, type ContentSource } from './plugins/written-volume.ts';
 import { PodDirs } from './pod-dirs.ts';
-import { storagePlugins } from './storage-plugins.ts';
+import { flexVolumes, storagePlugins, type StorageDeps as StoragePartsDeps } from './storage-plugins.ts';
 import { SubPaths, type SubPathOpts } from './subpath.ts';
 
 /** What persistent volumes need; absent without an API server. */
@@ -53,13 +57,16 @@ export type StorageDeps = {
   readonly onVolumesInUse: () => void;
   /** `enableControllerAttachDetach`; true unless it says otherwise. */
   readonly controllerAttaches?: boolean;
-  readonly expander?: Expander;
+  readonly volumeEvents?: PersistentVolumeEvents;
+  readonly expander?: Pick<Expander, 'expand' | 'forget'>;
   readonly csi: Pick<CsiPluginDeps, 'drivers' | 'objects'> & {
     readonly gates?: { enabled(name: 'CSIVolumeHealth' | 'SELinuxMount'): boolean };
     /** Stand-in for tests. */
     readonly fileContext?: CsiPluginDeps['fileContext'];
   };
 };
+
+type AttachedParts = Omit<StorageDeps, 'nodeName' | 'claims' | 'csi'>;
 
 export type VolumesDeps = {
   readonly storage?: StorageDeps;
@@ -86,6 +93,8 @@ export type VolumesOpts = VolumeManagerOpts & {
   readonly mounterPath?: string;
   /** Measure emptyDir volumes by project quotas where possible. */
   readonly quotaMonitoring?: boolean;
+  /** FlexVolumes; there are none without it. */
+  readonly flex?: FlexVolumesOpts;
   /** How long a host path on a filesystem that may be dead gets to answer. */
   readonly hostPathTimeoutMs?: number;
 };
@@ -95,6 +104,8 @@ export type Volumes = {
   readonly podDirs: PodDirs;
   readonly layout: VolumeLayout;
   readonly mounter: Mounter;
+  /** Long-lived parts, the manager first. */
+  readonly parts: readonly Runnable[];
 };
 
 export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
@@ -107,7 +118,21 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
   const hostFiles = deps.hostFiles ?? new SafeHostFiles({ clock, mounter }, { timeoutMs });
   const quotas = deps.quotas ?? (opts.quotaMonitoring === true ? new ProjectQuotas({ clock, log }) : undefined);
   const measuring = quotas === undefined ? {} : { quotas };
-  const plugins = pluginsOf({ ...deps, ...measuring }, hostFiles, layout, mounter, opts.mounterPath ?? '');
+  const owner = new GroupOwner({ clock, events, mounter, log: deps.log });
+  const storageParts: StoragePartsDeps = {
+    clock,
+    layout,
+    mounter,
+    files: hostFiles,
+    owner,
+    events,
+    objects: deps.objects,
+    log,
+    mounterPath: opts.mounterPath ?? '',
+    ...(deps.commands === undefined ? {} : { commands: deps.commands }),
+  };
+  const plugins = pluginsOf({ ...deps, ...measuring }, storageParts);
+  const flex = opts.flex === undefined ? undefined : flexVolumes(storageParts, opts.flex);
   const { storage } = deps;
   const abilities = { podCertificates: deps.podCertificates !== undefined, claims: storage !== undefined };
   const claims =
@@ -115,10 +140,10 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
       ? undefined
       : new ClaimResolver({
           objects: storage.claims,
-          pluginOf: (source) => plugins[source],
+          pluginOf: (field, source, specName) => (field === 'flexVolume' ? flex?.of(source, specName) : plugins[field]),
           migrate: migratedPersistentVolume,
         });
-  const resolver = new PluginSet(plugins, abilities, claims);
+  const resolver = new PluginSet(plugins, abilities, { claims, flex });
   const subPaths = new SubPaths({ layout, mounter, clock }, opts.subPath);
   const metrics = deps.metrics === undefined ? {} : { metrics: deps.metrics };
   const attached = storage === undefined ? {} : attachedParts(storage);
@@ -136,41 +161,26 @@ export function createVolumes(deps: VolumesDeps, opts: VolumesOpts): Volumes {
     ...measuring,
   };
   const manager = new VolumeManager(parts, opts);
-  return { manager, podDirs, layout, mounter };
+  const watch =
+    opts.flex === undefined
+      ? []
+      : [new DriverWatch({ clock, log, onChange: (names) => names.forEach((name) => manager.retry(name)) }, opts.flex)];
+  return { manager, podDirs, layout, mounter, parts: [manager, ...watch] };
 }
 
-const attachedParts = ({
-  attachments,
-  node,
-  onVolumesInUse,
-  expander,
-  controllerAttaches = true,
-}: StorageDeps): Pick<StorageDeps, 'attachments' | 'node' | 'onVolumesInUse' | 'expander' | 'controllerAttaches'> => ({
-  attachments,
-  node,
-  onVolumesInUse,
-  controllerAttaches,
-  ...(expander === undefined ? {} : { expander }),
-});
+const attachedParts = ({ nodeName: _name, claims: _claims, csi: _csi, ...parts }: StorageDeps): AttachedParts => parts;
 
-function pluginsOf(
-  deps: VolumesDeps,
-  hostFiles: HostFiles,
-  layout: VolumeLayout,
-  mounter: Mounter,
-  mounterPath: string,
-): Record<string, VolumePlugin> {
+function pluginsOf(deps: VolumesDeps, parts: StoragePartsDeps): Record<string, VolumePlugin> {
   const { clock, objects, facts, tokens, trustBundles, podCertificates, quotas } = deps;
+  const { layout, mounter, owner, files } = parts;
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
-  const owner = new GroupOwner({ clock, events: deps.events, mounter });
-  const commands = deps.commands === undefined ? {} : { commands: deps.commands };
   const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
   const written = (source: ContentSource): VolumePlugin =>
     new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
   return {
     emptyDir: new EmptyDirPlugin({ backing, owner, allocatableMemory, ...(quotas === undefined ? {} : { quotas }) }),
-    hostPath: new HostPathPlugin(hostFiles),
+    hostPath: new HostPathPlugin(files),
     configMap: written(new ConfigMapContent(objects)),
     secret: written(new SecretContent(objects)),
     downwardAPI: written(new DownwardApiContent(facts)),
@@ -185,18 +195,7 @@ function pluginsOf(
     ),
     image: new ImagePlugin(),
     ...(deps.storage === undefined ? {} : { csi: csiPlugin(deps.storage, deps, layout, mounter, owner) }),
-    ...storagePlugins({
-      clock,
-      layout,
-      mounter,
-      files: hostFiles,
-      owner,
-      events: deps.events,
-      objects,
-      log: deps.log,
-      mounterPath,
-      ...commands,
-    }),
+    ...storagePlugins(parts),
   };
 }
 
@@ -205,7 +204,7 @@ const csiPlugin = (
   { clock, events }: VolumesDeps,
   layout: VolumeLayout,
   mounter: Mounter,
-  owner: GroupOwner,
+  owner: StoragePartsDeps['owner'],
 ): CsiPlugin => {
   const loops = new LoopDevices({ commands: new ChildCommands({ clock }) });
   const map = new DeviceMap({ layout, mounter, loops });

@@ -28,7 +28,6 @@ test('a file system that may not answer is asked by a child, a local one is not'
     inodes: 1000,
     inodesFree: 900,
     inodesUsed: 100,
-    partial: false,
     source: 'statfs',
   });
   assert.deepEqual(ran, ['stat -f -c %S %b %f %a %c %d -- /pods/u/nfs']);

@@ -20,10 +20,7 @@ export class FilesystemStats {
   /** Undefined for a device that is gone. */
   async of({ hostPath, devicePath }: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
     if (devicePath !== undefined) return usageOfDevice(devicePath);
-    if ((await this.#mounter.table(signal)).isLocal(hostPath)) {
-      const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(hostPath);
-      return usage([bsize, blocks, bfree, bavail, files, ffree]);
-    }
+    if ((await this.#mounter.table(signal)).isLocal(hostPath)) return usageOfFilesystem(hostPath);
     const { code, output } = await this.#commands.run(
       'stat',
       ['-f', '-c', '%S %b %f %a %c %d', '--', hostPath],
@@ -35,6 +32,12 @@ export class FilesystemStats {
   }
 }
 
+/** Of one that is known to answer. */
+export async function usageOfFilesystem(path: string): Promise<VolumeUsage> {
+  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
+  return usage([bsize, blocks, bfree, bavail, files, ffree]);
+}
+
 function usage([size = 0, blocks = 0, free = 0, available = 0, inodes = 0, inodesFree = 0]: number[]): VolumeUsage {
   return {
     capacityBytes: blocks * size,
@@ -43,7 +46,6 @@ function usage([size = 0, blocks = 0, free = 0, available = 0, inodes = 0, inode
     inodes,
     inodesFree,
     inodesUsed: inodes - inodesFree,
-    partial: false,
     source: 'statfs',
   };
 }
@@ -53,5 +55,5 @@ async function usageOfDevice(path: string): Promise<VolumeUsage | undefined> {
   const bytes = number === undefined ? undefined : await deviceBytes(number);
   if (bytes === undefined) return undefined;
   const nothing = { usedBytes: 0, availableBytes: 0, inodes: 0, inodesFree: 0, inodesUsed: 0 };
-  return { capacityBytes: bytes, ...nothing, partial: false, source: 'block' };
+  return { capacityBytes: bytes, ...nothing, source: 'block' };
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Pod } from '../core/pod.ts';
+import { errnoOf } from '../lib/errors.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { GroupOwner } from './group-owner.ts';
 import { giveToGroup } from './ownership.ts';
@@ -95,6 +96,58 @@ test('every file, link and directory counts once', async () => {
     let count = 0;
     await giveToGroup(root, { gid: process.getgid?.() ?? 0, ...HOW }, signal, () => void count++);
     assert.equal(count, 4);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test('what will not change hands stays as it is, and the log tells of it', async () => {
+  const warned: unknown[] = [];
+  const owner = new GroupOwner({
+    clock: new ManualClock(),
+    events: { pod: () => undefined, node: () => undefined },
+    log: { warn: (_, fields) => void warned.push(errnoOf(fields?.['err'])) },
+  });
+  // The kernel's own files: not even root may change their modes.
+  const request = { pod: podOf(process.getgid?.() ?? 0), progress: () => undefined };
+  await owner.give(request, '/proc/self/ns', HOW, signal);
+  assert.deepEqual(warned, ['EPERM']);
+});
+
+test('a change of files is told with how it ended and its time; what was right already, or nobody wants, is not', async () => {
+  const clock = new ManualClock();
+  const events = { pod: () => undefined, node: () => undefined };
+  const told: string[] = [];
+  const ownershipChanged = (ok: boolean, seconds: number): void => void told.push(`${ok} ${seconds}`);
+  const request = { pod: podOf(2000), progress: () => undefined, ownershipChanged };
+  const owner = (files: number, end: 'well' | 'badly' = 'well'): GroupOwner =>
+    new GroupOwner({ clock, events }, async (_path, _how, _signal, onFile = () => undefined) => {
+      for (let i = 0; i < files; i++) onFile();
+      await clock.advance(2000);
+      if (end === 'badly') throw new Error('no');
+    });
+  await owner(0).give(request, PATH, HOW, signal);
+  assert.deepEqual(told, [], 'nothing had to be changed');
+  await owner(3).give(request, PATH, HOW, signal);
+  await assert.rejects(owner(3, 'badly').give(request, PATH, HOW, signal));
+  await assert.rejects(owner(3, 'badly').give(request, PATH, HOW, AbortSignal.abort()));
+  assert.deepEqual(told, ['true 2', 'false 2']);
+});
+
+test('what the group has already is left as it is', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'owner-'));
+  try {
+    mkdirSync(join(root, 'dir'));
+    const paths = ['dir', 'dir/file', 'dir/link'].map((name) => join(root, name));
+    writeFileSync(join(root, 'dir/file'), '', { mode: 0o600 });
+    symlinkSync('file', join(root, 'dir/link'));
+    const give = (): Promise<void> => giveToGroup(root, { gid: process.getgid?.() ?? 0, ...HOW }, signal);
+    const changedAt = (): bigint[] => paths.map((path) => lstatSync(path, { bigint: true }).ctimeNs);
+    await give();
+    assert.equal(lstatSync(join(root, 'dir/file')).mode & 0o777, 0o660);
+    const before = changedAt();
+    await give();
+    assert.deepEqual(changedAt(), before);
   } finally {
     rmSync(root, { recursive: true });
   }

@@ -4,6 +4,7 @@ import type { EventRecorder } from '../core/events.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
+import type { Logger } from '../lib/logger.ts';
 import { giveToGroup, type Ownership } from './ownership.ts';
 import { giveToGroupElsewhere } from './ownership-elsewhere.ts';
 import type { VolumeRequest } from './plugin.ts';
@@ -13,6 +14,7 @@ export type GroupOwnerDeps = {
   readonly events: EventRecorder;
   /** Says which volumes may not answer; without it none is expected to hang. */
   readonly mounter?: Pick<Mounter, 'table'>;
+  readonly log?: Pick<Logger, 'warn'>;
 };
 
 const FIRST_NEWS_MS = 30_000;
@@ -32,16 +34,20 @@ export class GroupOwner {
 
   /** Does nothing for a pod without an fsGroup. */
   async give(
-    { pod, progress }: Pick<VolumeRequest, 'pod' | 'progress'>,
+    { pod, progress, ownershipChanged }: Pick<VolumeRequest, 'pod' | 'progress' | 'ownershipChanged'>,
     path: string,
     how: Omit<Ownership, 'gid'>,
     signal: AbortSignal,
   ): Promise<void> {
     const gid = pod.spec.securityContext?.fsGroup;
     if (gid === undefined) return;
-    const { clock, events, mounter } = this.#deps;
+    const { clock, events, mounter, log } = this.#deps;
     const place = placeIn(path, pod);
+    const from = clock.monotonic();
     let files = 0;
+    let succeeded = false;
+    let refused: unknown;
+    const onRefused = (err: unknown): void => void (refused ??= err);
     const warn = (text: string): void => {
       events.pod(pod, 'Warning', REASON, `Setting volume ownership for ${place}${text}`);
       timer = clock.after(MORE_NEWS_MS, () => warn(`, processed ${files} files.`));
@@ -50,10 +56,15 @@ export class GroupOwner {
     try {
       const onFile = (): void => progress(`giving its files to group ${gid}, ${++files} so far`);
       const mayHang = mounter !== undefined && !(await mounter.table(signal)).isLocal(path);
-      if (mayHang) await giveToGroupElsewhere(clock, path, { gid, ...how }, signal, onFile);
-      else await this.#change(path, { gid, ...how }, signal, onFile);
+      if (mayHang) await giveToGroupElsewhere(clock, path, { gid, ...how }, signal, onFile, { onRefused });
+      else await this.#change(path, { gid, ...how }, signal, onFile, onRefused);
+      succeeded = true;
+      if (refused !== undefined)
+        log?.warn('not every file of a volume could be given to the group', { volume: place, gid, err: refused });
     } finally {
       timer.cancel();
+      // What was found given already took nothing.
+      if (files > 0 && (succeeded || !signal.aborted)) ownershipChanged?.(succeeded, (clock.monotonic() - from) / 1000);
     }
   }
 }

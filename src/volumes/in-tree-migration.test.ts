@@ -242,10 +242,39 @@ describe('zones', () => {
   it('are left alone for drivers without', () => {
     const nodeAffinity = affinity('topology.kubernetes.io/zone', 'x');
     const migrated = migratedPersistentVolume(
-      pvOf({ source: { vsphereVolume: { volumePath: 'v' } }, spec: { nodeAffinity } }),
+      pvOf({ source: { portworxVolume: { volumeID: 'v' } }, spec: { nodeAffinity } }),
     );
     assert.deepEqual(migrated?.spec.nodeAffinity, nodeAffinity);
   });
+
+  it('and regions get the names of the driver for vSphere', () => {
+    const source = { vsphereVolume: { volumePath: 'v' } };
+    const expected = [
+      [
+        { key: 'topology.csi.vmware.com/zone', operator: 'In', values: ['a'] },
+        { key: 'topology.csi.vmware.com/region', operator: 'In', values: ['r'] },
+      ],
+    ];
+    for (const prefix of ['topology.kubernetes.io', 'failure-domain.beta.kubernetes.io']) {
+      const nodeAffinity = affinity(`${prefix}/zone`, `${prefix}/region`);
+      assert.deepEqual(expressions(pvOf({ source, spec: { nodeAffinity } })), expected);
+      const labels = { [`${prefix}/zone`]: 'a', [`${prefix}/region`]: 'r' };
+      assert.deepEqual(expressions(pvOf({ source, metadata: { labels } })), expected);
+    }
+    assert.equal(expressions(pvOf({ source })), undefined);
+  });
+});
+
+it('Azure disks are of the one kind that there is a driver for', () => {
+  const kindOf = (kind?: string): unknown =>
+    migratedPersistentVolume(
+      pvOf({ source: { azureDisk: { diskURI: '/x', ...(kind === undefined ? {} : { kind }) } } }),
+    )?.spec.csi?.volumeAttributes?.['kind'];
+  for (const kind of [undefined, 'Managed', 'managed']) assert.equal(kindOf(kind), 'Managed');
+  assert.throws(
+    () => kindOf('Shared'),
+    /^KubeletError: failed to translate in-tree pv to CSI: kind\(Shared\) is not supported in csi migration$/,
+  );
 });
 
 it('GCE disks are attached as before whatever the modes say', () => {
@@ -261,7 +290,7 @@ describe("a pod's own volume", () => {
   const inline: [Record<string, unknown>, string, string][] = [
     [{ awsElasticBlockStore: { volumeID: 'vol-1' } }, 'ebs.csi.aws.com-vol-1', 'ReadWriteOnce'],
     [{ gcePersistentDisk: { pdName: 'd', readOnly: true } }, 'pd.csi.storage.gke.io-d', 'ReadOnlyMany'],
-    [{ azureDisk: { diskName: 'n', diskURI: '/x/n' } }, 'disk.csi.azure.com-n', 'ReadWriteOnce'],
+    [{ azureDisk: { diskName: 'n', diskURI: '/x/n' } }, '~x~n', 'ReadWriteOnce'],
     [{ azureFile: { secretName: 's', shareName: 'sh' } }, '#s#sh#v#ns', 'ReadWriteMany'],
     [{ vsphereVolume: { volumePath: '[ds] a/b' } }, 'csi.vsphere.vmware.com-[ds] a~b', 'ReadWriteOnce'],
   ];

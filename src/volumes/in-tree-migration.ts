@@ -2,7 +2,7 @@
 // as the CSI volume its driver knows. Names, handles and attributes are what the drivers expect. Pure.
 import type { NodeSelectorRequirement, NodeSelectorTerm, Volume } from '../core/pod.ts';
 import type { CsiVolumeSource, PersistentVolume, PersistentVolumeSpec, SecretReference } from '../core/storage.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 /** What a translation may look at beside the source. */
@@ -13,12 +13,13 @@ type TranslationContext = {
   /** Of the secrets that the source names without one. */
   readonly namespace: string;
 };
+type Topology = { readonly zone: string; readonly region?: string };
 type Translated = Omit<CsiVolumeSource, 'driver'>;
 type Migration = {
   readonly plugin: string;
   readonly driver: string;
-  /** What the driver calls a zone in a node's labels. */
-  readonly topologyKey?: string;
+  /** What the driver calls a zone, and perhaps a region, in a node's labels. */
+  readonly topology?: Topology;
   readonly translate: (source: Source, context: TranslationContext) => Translated;
   /** Names the volume among all of the driver's, for a pod's own volume. */
   readonly inlineId: (source: Source, translated: Translated) => string;
@@ -48,7 +49,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   awsElasticBlockStore: {
     plugin: 'kubernetes.io/aws-ebs',
     driver: 'ebs.csi.aws.com',
-    topologyKey: 'topology.ebs.csi.aws.com/zone',
+    topology: { zone: 'topology.ebs.csi.aws.com/zone' },
     translate: (source) => ({
       ...common(source),
       volumeHandle: ebsVolumeId(text(source, 'volumeID')),
@@ -60,7 +61,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   gcePersistentDisk: {
     plugin: 'kubernetes.io/gce-pd',
     driver: 'pd.csi.storage.gke.io',
-    topologyKey: 'topology.gke.io/zone',
+    topology: { zone: 'topology.gke.io/zone' },
     translate: (source, { labels }) => ({
       ...common(source),
       volumeHandle: gceVolumeId(text(source, 'pdName'), labels),
@@ -74,7 +75,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   cinder: {
     plugin: 'kubernetes.io/cinder',
     driver: 'cinder.csi.openstack.org',
-    topologyKey: 'topology.cinder.csi.openstack.org/zone',
+    topology: { zone: 'topology.cinder.csi.openstack.org/zone' },
     translate: (source) => ({ ...common(source), volumeHandle: text(source, 'volumeID'), volumeAttributes: {} }),
     inlineId: byHandle,
     inlineModes: once,
@@ -86,12 +87,12 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       ...common(source),
       volumeHandle: text(source, 'diskURI'),
       volumeAttributes: {
-        kind: text(source, 'kind') || 'Managed',
+        kind: managed(text(source, 'kind')),
         ...(text(source, 'cachingMode') === '' ? {} : { cachingmode: text(source, 'cachingMode') }),
         ...(text(source, 'fsType') === '' ? {} : { fstype: text(source, 'fsType') }),
       },
     }),
-    inlineId: (source) => text(source, 'diskName'),
+    inlineId: byHandle,
     inlineModes: once,
   },
   azureFile: {
@@ -104,6 +105,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   vsphereVolume: {
     plugin: 'kubernetes.io/vsphere-volume',
     driver: 'csi.vsphere.vmware.com',
+    topology: { zone: 'topology.csi.vmware.com/zone', region: 'topology.csi.vmware.com/region' },
     translate: (source) => ({
       fsType: text(source, 'fsType'),
       volumeHandle: text(source, 'volumePath'),
@@ -142,10 +144,10 @@ export function migratedPersistentVolume(volume: PersistentVolume): PersistentVo
   const { field, source, migration } = found;
   const { labels = {}, annotations = {}, name } = volume.metadata;
   const namespace = text(source, 'secretNamespace') || (volume.spec.claimRef?.namespace ?? '');
-  const translated = migration.translate(source, { name, labels, annotations, namespace });
+  const translated = translate(migration, source, { name, labels, annotations, namespace });
   const { [field]: _, accessModes, nodeAffinity, ...spec } = volume.spec;
   const affinity =
-    migration.topologyKey === undefined ? nodeAffinity : migratedAffinity(nodeAffinity, labels, migration.topologyKey);
+    migration.topology === undefined ? nodeAffinity : migratedAffinity(nodeAffinity, labels, migration.topology);
   return {
     ...volume,
     spec: {
@@ -163,9 +165,9 @@ export function migratedPodVolume(volume: Volume, podNamespace: string): Persist
   if (found === undefined) return undefined;
   const { source, migration } = found;
   const namespace = podNamespace === '' ? 'default' : podNamespace;
-  const translated = migration.translate(source, { name: volume.name, labels: {}, annotations: {}, namespace });
+  const translated = translate(migration, source, { name: volume.name, labels: {}, annotations: {}, namespace });
   const id = migration.inlineId(source, translated);
-  const name = migration.driver === 'file.csi.azure.com' ? id : `${migration.driver}-${id}`;
+  const name = NAMED_BY_ID.has(migration.driver) ? id : `${migration.driver}-${id}`;
   return {
     // The name of a directory, where some handles have slashes.
     metadata: { name: name.replaceAll('/', '~') },
@@ -176,6 +178,17 @@ export function migratedPodVolume(volume: Volume, podNamespace: string): Persist
     },
   };
 }
+
+function translate(migration: Migration, source: Source, context: TranslationContext): Translated {
+  try {
+    return migration.translate(source, context);
+  } catch (err) {
+    throw new KubeletError('invalid', `failed to translate in-tree pv to CSI: ${messageOf(err)}`, { cause: err });
+  }
+}
+
+/** Their ids are not only numbers that others may have, too. */
+const NAMED_BY_ID: ReadonlySet<string> = new Set(['file.csi.azure.com', 'disk.csi.azure.com']);
 
 type Found = { readonly field: string; readonly source: Source; readonly migration: Migration };
 
@@ -233,6 +246,12 @@ function regionOfGceZone(zone: string): string {
   return `${parts[0]}-${parts[1]}`;
 }
 
+/** The only kind of Azure disk there is a driver for. */
+function managed(kind: string): string {
+  if (kind === '' || kind.toLowerCase() === 'managed') return 'Managed';
+  throw new KubeletError('invalid', `kind(${kind}) is not supported in csi migration`);
+}
+
 function azureFile(source: Source, { name, annotations, namespace }: TranslationContext): Translated {
   if (namespace === '')
     throw new KubeletError('invalid', 'could not find a secret namespace in PersistentVolumeSource or ClaimRef');
@@ -262,26 +281,42 @@ type NodeAffinity = PersistentVolumeSpec['nodeAffinity'];
 function migratedAffinity(
   affinity: NodeAffinity,
   labels: TranslationContext['labels'],
-  topologyKey: string,
+  { zone, region }: Topology,
 ): NodeAffinity {
-  const terms = affinity?.required?.nodeSelectorTerms ?? [];
-  const used = terms.flatMap((term) => term.matchExpressions ?? []).map(({ key }) => key);
-  const beta = used.includes(BETA_ZONE) || (!used.includes(ZONE) && BETA_ZONE in labels);
-  const zoneKey = beta ? BETA_ZONE : ZONE;
-  const renamed = new Map([
-    [zoneKey, topologyKey],
-    [BETA_REGION, REGION],
-  ]);
-  const rename = (requirement: NodeSelectorRequirement): NodeSelectorRequirement => ({
-    ...requirement,
-    key: renamed.get(requirement.key) ?? requirement.key,
-  });
-  if (used.includes(zoneKey)) return required(terms.map((term) => withExpressions(term, (list) => list.map(rename))));
-  const label = labels[zoneKey];
-  if (label === undefined) return affinity;
-  const zone = { key: topologyKey, operator: 'In', values: label.split(ZONE_SEPARATOR) };
-  const base = terms.length === 0 ? [{}] : terms;
-  return required(base.map((term) => withExpressions(term, (list) => [...list.map(rename), zone])));
+  const keys = keysOf(affinity);
+  const isBeta = !keys.includes(ZONE) && (keys.includes(BETA_ZONE) || isOnlyBeta(labels));
+  const [zoneLabel, regionLabel] = isBeta ? [BETA_ZONE, BETA_REGION] : [ZONE, REGION];
+  const zones = labels[zoneLabel] ?? '';
+  if (region === undefined) {
+    const zoned = renamedOrAdded(affinity, zoneLabel, zone, zones.split(ZONE_SEPARATOR));
+    return isBeta ? renamed(zoned, BETA_REGION, REGION) : zoned;
+  }
+  const zoned = renamedOrAdded(affinity, zoneLabel, zone, [zones]);
+  return renamedOrAdded(zoned, regionLabel, region, [labels[regionLabel] ?? '']);
+}
+
+const isOnlyBeta = (labels: TranslationContext['labels']): boolean => !(ZONE in labels) && BETA_ZONE in labels;
+
+const keysOf = (affinity: NodeAffinity): string[] =>
+  termsOf(affinity).flatMap(({ matchExpressions = [] }) => matchExpressions.map(({ key }) => key));
+
+const termsOf = (affinity: NodeAffinity): readonly NodeSelectorTerm[] => affinity?.required?.nodeSelectorTerms ?? [];
+
+/** What the affinity says under the old key it says under the new one; where it says nothing, the labels count. */
+function renamedOrAdded(affinity: NodeAffinity, from: string, to: string, given: readonly string[]): NodeAffinity {
+  if (keysOf(affinity).includes(from)) return renamed(affinity, from, to);
+  const values = [...new Set(given.map((value) => value.trim()))].filter((value) => value !== '').sort();
+  if (values.length === 0) return affinity;
+  const terms = termsOf(affinity).length === 0 ? [{}] : termsOf(affinity);
+  const more = { key: to, operator: 'In', values };
+  return required(terms.map((term) => withExpressions(term, (list) => [...list, more])));
+}
+
+function renamed(affinity: NodeAffinity, from: string, to: string): NodeAffinity {
+  if (!keysOf(affinity).includes(from)) return affinity;
+  const rename = (requirement: NodeSelectorRequirement): NodeSelectorRequirement =>
+    requirement.key === from ? { ...requirement, key: to } : requirement;
+  return required(termsOf(affinity).map((term) => withExpressions(term, (list) => list.map(rename))));
 }
 
 const required = (nodeSelectorTerms: readonly NodeSelectorTerm[]): NodeAffinity => ({

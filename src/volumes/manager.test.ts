@@ -17,7 +17,10 @@ const pod: Pod = {
   },
 };
 
-function scripted(verbs: Partial<Pick<VolumePlugin, 'setUp' | 'tearDown'>>) {
+function scripted(
+  verbs: Partial<Pick<VolumePlugin, 'setUp' | 'tearDown'>>,
+  deps: Partial<Pick<VolumeManagerDeps, 'expander'>> = {},
+) {
   const clock = new ManualClock();
   const warned: string[] = [];
   const plugin: VolumePlugin = {
@@ -30,12 +33,13 @@ function scripted(verbs: Partial<Pick<VolumePlugin, 'setUp' | 'tearDown'>>) {
   const manager = new VolumeManager({
     resolver: {
       resolve: () => Promise.resolve({ plugin, specName: 'v', volumeMode: 'Filesystem', readOnly: false }),
-      byName: () => plugin,
+      byName: () => Promise.resolve(plugin),
     },
     podDirs: { ensureOnce: () => Promise.resolve() },
     subPaths: { cleanUp: () => Promise.resolve() },
     events: { pod: () => undefined, node: () => undefined },
     clock,
+    ...deps,
     log: {
       ...silentLogger,
       warn: (message: string, fields?: Record<string, unknown>) =>
@@ -48,6 +52,23 @@ function scripted(verbs: Partial<Pick<VolumePlugin, 'setUp' | 'tearDown'>>) {
 }
 
 const { signal } = new AbortController();
+
+test('what was remembered of a pod’s expansions goes with its last volume', async () => {
+  const forgotten: string[] = [];
+  const gone = Promise.withResolvers<void>();
+  const expander = { expand: () => Promise.resolve(undefined), forget: (uid: string) => void forgotten.push(uid) };
+  const { clock, manager, stop, running } = scripted({ tearDown: () => gone.promise }, { expander });
+  await manager.waitMounted(pod, signal);
+  manager.podRemoved('u');
+  await clock.advance(0);
+  assert.deepEqual(forgotten, []);
+  gone.resolve();
+  await manager.waitUnmounted('u', signal);
+  assert.deepEqual(forgotten, ['u']);
+  stop.abort();
+  await running;
+});
+
 const hung = (): Promise<never> => new Promise(() => undefined);
 
 for (const verb of ['setUp', 'tearDown'] as const)

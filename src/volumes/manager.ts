@@ -14,15 +14,17 @@ import type { Runnable } from '../lib/supervise.ts';
 import type { Attachments } from './attachments.ts';
 import { ClaimLooks } from './claims/claim-looks.ts';
 import type { Expander } from './claims/expander.ts';
+import { DirectorySizes } from './directory-sizes.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumePlugin, VolumeResolver } from './plugin.ts';
-import { attachLimitError, notMountedError } from './mount-messages.ts';
+import { attachLimitError, notMountedError, type PersistentVolumeEvents } from './mount-messages.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
 import type { SubPaths } from './subpath.ts';
-import { knownUsage, usageOf, type VolumeUsage } from './volume-stats.ts';
+import { usageOfFilesystem } from './filesystem-stats.ts';
+import { usageOf, type VolumeUsage } from './volume-stats.ts';
 
 export type VolumeManagerDeps = {
   readonly resolver: VolumeResolver;
@@ -38,7 +40,8 @@ export type VolumeManagerDeps = {
   readonly attachments?: Attachments;
   readonly controllerAttaches?: boolean;
   readonly node?: () => Node | undefined;
-  readonly expander?: Expander;
+  readonly volumeEvents?: PersistentVolumeEvents;
+  readonly expander?: Pick<Expander, 'expand' | 'forget'>;
   /** Project quotas know what some volumes hold. */
   readonly quotas?: VolumeQuotas;
   /** What `volumesInUse` says changed: the node reports it at once. */
@@ -83,6 +86,7 @@ export class VolumeManager implements Runnable {
   readonly #namespaces = new Map<string, string>();
   readonly #refreshedAt = new Map<string, number>();
   readonly #claimLooks: ClaimLooks;
+  readonly #sizes: DirectorySizes;
   /** The attached names of each pod, as last told. */
   readonly #inUse = new Map<string, string>();
   /** Kinds whose leftovers are still to be removed; undefined until all pods are known. */
@@ -99,6 +103,7 @@ export class VolumeManager implements Runnable {
       claimsEveryMs: opts.claimsEveryMs ?? 10_000,
     };
     this.#claimLooks = new ClaimLooks(deps.clock, { everyMs: this.#opts.claimsEveryMs });
+    this.#sizes = new DirectorySizes(deps);
   }
 
   /** Ends when told to, once the steps under way have ended or had their time. */
@@ -129,10 +134,9 @@ export class VolumeManager implements Runnable {
   async reconstruct(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { layout, resolver, log, metrics } = this.#deps;
-    for (const found of await volumesOnDisk(layout, resolver, log)) {
+    const reconstructed = (succeeded: boolean): void => metrics?.reconstructed(succeeded);
+    for (const found of await volumesOnDisk(layout, resolver, log, reconstructed))
       this.#volumesOf(found.uid).adopt(found);
-      metrics?.reconstructed();
-    }
     for (const plugin of resolver.all?.() ?? [])
       await plugin.findLeftovers?.(signal).catch((err: unknown) => {
         signal.throwIfAborted();
@@ -344,9 +348,12 @@ export class VolumeManager implements Runnable {
         },
       ),
     );
-    for (const [name, { hostPath, unmeasured }] of this.mountsOf(uid)) {
-      if (unmeasured === true || asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
-      const usage = await this.#measure(uid, name, signal, () => this.#count(hostPath, table, signal));
+    for (const [name, { hostPath, hasOwnFilesystem }] of this.mountsOf(uid)) {
+      if (asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
+      const isAlone = hasOwnFilesystem === true && table.at(hostPath) !== undefined;
+      const usage = await this.#measure(uid, name, signal, () =>
+        isAlone ? usageOfFilesystem(hostPath) : this.#count(hostPath, table, signal),
+      );
       if (usage !== undefined) usages.set(name, usage);
     }
     return usages;
@@ -354,7 +361,8 @@ export class VolumeManager implements Runnable {
 
   async #count(path: string, table: MountTable, signal: AbortSignal): Promise<VolumeUsage> {
     const known = await this.#deps.quotas?.usageOf(path, signal);
-    return known === undefined ? usageOf(path, table, signal) : knownUsage(path, known);
+    if (known !== undefined) return usageOf(path, known, 'fsquota');
+    return usageOf(path, await this.#sizes.of(path, table, signal), 'du');
   }
 
   /** A volume that cannot be measured, or not in time, is left out. */
@@ -393,7 +401,7 @@ export class VolumeManager implements Runnable {
     let volumes = this.#pods.get(uid);
     if (volumes === undefined) {
       const { resolver, podDirs, subPaths, events, clock, log, metrics, attachments, node, expander } = this.#deps;
-      const { controllerAttaches = true } = this.#deps;
+      const { controllerAttaches = true, volumeEvents } = this.#deps;
       volumes = new PodVolumes(
         uid,
         {
@@ -406,6 +414,7 @@ export class VolumeManager implements Runnable {
           ...(attachments === undefined ? {} : { attachments }),
           ...(node === undefined ? {} : { node }),
           ...(expander === undefined ? {} : { expander }),
+          ...(volumeEvents === undefined ? {} : { volumeEvents }),
           isUsedByOthers: (name, own) => this.#isUsedByOthers(name, own),
           ensurePodDirs: (id) => podDirs.ensureOnce(id),
           cleanSubPaths: (id, volume, signal) => subPaths.cleanUp(id, volume, signal),
@@ -432,7 +441,10 @@ export class VolumeManager implements Runnable {
       else this.#inUse.set(uid, names);
       this.#deps.onVolumesInUse?.();
     }
-    if (this.#pods.get(uid)?.isEmpty === true && !this.#namespaces.has(uid)) this.#pods.delete(uid);
+    if (this.#pods.get(uid)?.isEmpty === true && !this.#namespaces.has(uid)) {
+      this.#pods.delete(uid);
+      this.#deps.expander?.forget(uid);
+    }
     for (const waiter of this.#waiters) {
       if ((waiter.uid === uid || waiter.uid === '') && waiter.done()) {
         this.#waiters.delete(waiter);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeletError } from '../lib/errors.ts';
-import { ago, attachLimitError, mountFailure, notMountedError } from './mount-messages.ts';
+import { ago, attachLimitError, mountFailure, notMountedError, tellMismatch } from './mount-messages.ts';
 
 const missing = { unmounted: ['b', 'a'], unattached: ['c'], unresolved: [] };
 const MISSING = 'unmounted volumes=[a b], unattached volumes=[c], failed to process volumes=[]';
@@ -10,6 +10,16 @@ const failed = (detail: Record<string, unknown>): KubeletError => new KubeletErr
 describe('the event of a volume that is not mounted', () => {
   const rows: readonly [string, unknown, string, string][] = [
     ['no stage', new Error('why'), 'FailedMount', 'MountVolume.SetUp failed for volume "v" : why'],
+    [
+      'a system call',
+      Object.assign(new Error("EEXIST: file already exists, mkdir '/proc/self/fd/28/p'"), {
+        code: 'EEXIST',
+        syscall: 'mkdir',
+        path: '/proc/self/fd/28/p',
+      }),
+      'FailedMount',
+      'MountVolume.SetUp failed for volume "v" : mkdir p: file exists',
+    ],
     [
       'its stage',
       failed({ stage: 'MountVolume.MountDevice' }),
@@ -79,4 +89,25 @@ describe('the error of a pod whose volumes are not mounted', () => {
     [90_000, 0, '1m30s'],
   ] as const)
     it(`${text} ago`, () => assert.equal(ago(now, since), text));
+});
+
+it('a disk with another file system is told of its persistent volume, and only that', () => {
+  const mismatch = failed({ stage: 'MountVolume.MountDevice', filesystemMismatch: true });
+  const persistent = { volume: { metadata: { name: 'pv' }, spec: {} }, mountOptions: [], migrated: false };
+  const rows: readonly [string, unknown, typeof persistent | undefined, string[]][] = [
+    [
+      'another file system',
+      mismatch,
+      persistent,
+      ['pv Warning FailedMountOnFilesystemMismatch MountVolume failed for volume "pv" why'],
+    ],
+    ['a volume of the pod’s own', mismatch, undefined, []],
+    ['the same file system', failed({ filesystemMismatch: false }), persistent, []],
+    ['another failure', new Error('why'), persistent, []],
+  ];
+  for (const [what, err, of, expected] of rows) {
+    const told: string[] = [];
+    tellMismatch({ volume: (pv, ...rest) => void told.push([pv.metadata.name, ...rest].join(' ')) }, of, err);
+    assert.deepEqual(told, expected, what);
+  }
 });

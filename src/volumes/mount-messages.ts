@@ -1,7 +1,11 @@
 // What people are told about volumes that are not mounted, in upstream's words plus what each one waits for. Pure.
 import { formatDurationMs } from '../core/duration.ts';
+import type { EventType } from '../core/events.ts';
 import { rejection } from '../core/rejection.ts';
-import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import type { PersistentVolume } from '../core/storage.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
+import { systemErrorText } from '../lib/system-error-text.ts';
+import type { PersistentSource } from './plugin.ts';
 
 export type MountFailure = { readonly reason: string; readonly message: string; readonly unresolved: boolean };
 
@@ -19,7 +23,7 @@ const missingText = ({ unmounted, unattached, unresolved }: Missing): string =>
 
 /** The event of a failed attempt. The error may name the stage it failed in (`detail.stage`). */
 export function mountFailure(specName: string, err: unknown, missing: Missing): MountFailure {
-  const why = messageOf(err);
+  const why = systemErrorText(err);
   const detail = isFault(err) ? err.detail : {};
   if (detail['unresolved'] === true)
     return {
@@ -36,6 +40,21 @@ function reasonOf(stage: string): string {
   if (stage.startsWith('AttachVolume')) return 'FailedAttachVolume';
   if (stage.startsWith('NodeExpandVolume')) return 'VolumeResizeFailed';
   return stage.startsWith('MapVolume') && !stage.includes('NodeAffinity') ? 'FailedMapVolume' : 'FailedMount';
+}
+
+export interface PersistentVolumeEvents {
+  volume(volume: PersistentVolume, type: EventType, reason: string, message: string): void;
+}
+
+/** A disk has another file system than its persistent volume says: that is told to whoever looks at the volume. */
+export function tellMismatch(
+  events: PersistentVolumeEvents | undefined,
+  persistent: PersistentSource | undefined,
+  err: unknown,
+): void {
+  if (persistent === undefined || !isFault(err) || err.detail['filesystemMismatch'] !== true) return;
+  const message = `MountVolume failed for volume "${persistent.volume.metadata.name}" ${err.message}`;
+  events?.volume(persistent.volume, 'Warning', 'FailedMountOnFilesystemMismatch', message);
 }
 
 /** The error of a wait that ended before every volume was mounted. */

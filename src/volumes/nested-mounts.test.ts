@@ -1,9 +1,9 @@
 // Volumes mounted inside a volume that the kubelet writes.
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import type { Container, Pod, VolumeMount } from '../core/pod.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
@@ -43,17 +43,17 @@ test('mount points beneath a volume', () => {
   });
 });
 
-test('are made in the volume before it is shown, and left alone by later writes', async (t) => {
+/** Sets up a volume of such files for a pod and says where it is. */
+async function volumeFor(t: TestContext, pod: Pod, keys: () => readonly string[]): Promise<() => Promise<string>> {
   const root = await mkdtemp(join(tmpdir(), 'kts-nested-'));
   t.after(() => rm(root, { recursive: true, force: true }));
   const layout = new VolumeLayout(root);
   for (const dir of ['volumes', 'plugins']) await mkdir(join(layout.podDir('u'), dir), { recursive: true });
-  let key = 'first';
   const plugin = new WrittenVolumePlugin(
     {
       name: 'kubernetes.io/configmap',
       medium: 'disk',
-      collect: async () => ({ files: new Map([[key, { data: Buffer.from('x'), mode: 0o644 }]]) }),
+      collect: async () => ({ files: new Map(keys().map((key) => [key, { data: Buffer.from('x'), mode: 0o644 }])) }),
       references: () => [],
     },
     {
@@ -63,8 +63,7 @@ test('are made in the volume before it is shown, and left alone by later writes'
       allocatableMemory: () => 0,
     },
   );
-  const pod = podOf(mountsOf(['v', '/etc/app'], ['w', '/etc/app/conf.d/extra'], ['w', '/etc/app/first']));
-  const setUp = async (): Promise<string> => {
+  return async () => {
     const request = {
       pod,
       volume: { name: 'v', configMap: { name: 'c' } },
@@ -77,6 +76,13 @@ test('are made in the volume before it is shown, and left alone by later writes'
     };
     return (await plugin.setUp(request, new AbortController().signal)).hostPath;
   };
+}
+
+test('are made in the volume before it is shown, and left alone by later writes', async (t) => {
+  let key = 'first';
+  const file = { name: 'w', mountPath: '/etc/app/first', subPath: 'file' };
+  const pod = podOf([...mountsOf(['v', '/etc/app'], ['w', '/etc/app/conf.d/extra']), file]);
+  const setUp = await volumeFor(t, pod, () => [key]);
   const path = await setUp();
   assert.equal((await stat(join(path, 'conf.d/extra'))).mode & 0o7777, 0o755);
   // A file of the volume's own is there to mount on.
@@ -89,3 +95,23 @@ test('are made in the volume before it is shown, and left alone by later writes'
   assert.deepEqual(await shown(), ['conf.d', 'first', 'second']);
   assert.equal(await readFile(join(path, 'second'), 'utf8'), 'x');
 });
+
+const hides: readonly [what: string, mountPath: string, keys: readonly string[]][] = [
+  ['beside its own', '/etc/app/rules/extra', ['rules/own', 'other']],
+  ['in place of a directory', '/etc/app/rules', ['rules/own', 'other']],
+  ['in place of a file', '/etc/app/rules', ['rules', 'other']],
+  ['beneath a file', '/etc/app/rules/extra', ['rules', 'other']],
+];
+for (const [what, mountPath, keys] of hides)
+  test(`a directory mounted ${what} has one of its own, whatever becomes of the files`, async (t) => {
+    let shown = keys;
+    const setUp = await volumeFor(t, podOf(mountsOf(['v', '/etc/app'], ['w', mountPath])), () => shown);
+    const path = await setUp();
+    const point = join(path, mountPath.slice('/etc/app/'.length));
+    const { ino } = await lstat(point);
+    assert.equal(await readlink(join(path, 'other')), '..data/other');
+    shown = [...keys, 'more'];
+    await setUp();
+    assert.deepEqual([(await lstat(point)).ino, await readdir(point)], [ino, []]);
+    assert.equal(await readFile(join(path, '..data', keys[0] ?? ''), 'utf8'), 'x');
+  });

@@ -1,7 +1,7 @@
 // Other volumes may be mounted inside one that the kubelet writes. Containers see that one read-only, so nobody but the
 // kubelet can make the directories to mount on.
 import { posix } from 'node:path';
-import { containersOf, type Container, type Pod } from '../core/pod.ts';
+import { containersOf, type Container, type Pod, type VolumeMount } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 
@@ -30,20 +30,36 @@ function nestedIn({ volumeMounts = [] }: Container, volume: string): string[] {
   return nested;
 }
 
-/** Makes them in the volume at `root`. Names that the volume's own files have are left to those. */
+/**
+ * Makes them in the volume at `root`. Returns the names in the volume that are directories for it and never links: what
+ * the volume has by the same name is hidden, as upstream has it. A directory of its own files would not do: the next
+ * change of the volume replaces it, and what is mounted there would be gone.
+ */
 export async function makeNestedMountPoints(
   root: string,
   pod: Pod,
   volume: string,
   files: ReadonlyMap<string, unknown>,
-): Promise<void> {
-  const own = new Set([...files.keys()].map((path) => path.split('/', 1)[0]));
-  const wanted = nestedMountPoints(pod, volume).map((path) => path.split('/'));
-  const missing = wanted.filter(([first]) => !own.has(first));
+): Promise<ReadonlySet<string>> {
+  // A file can be mounted on a file only.
+  const isOwn = (point: string): boolean => files.has(point) && isFileMountedAt(pod, volume, point);
+  const missing = nestedMountPoints(pod, volume).filter((point) => !isOwn(point));
   if (missing.length > 0)
     await OpenDir.using(root, async (dir) => {
-      for (const path of missing) await makeDirs(dir, path);
+      for (const point of missing) await makeDirs(dir, point.split('/'));
     });
+  return new Set(missing.map((point) => point.split('/', 1)[0] ?? ''));
+}
+
+/** Whether it may be a file that some container has there: the part of a volume, or anything of the node. */
+function isFileMountedAt(pod: Pod, volume: string, point: string): boolean {
+  const ofHost = new Set(pod.spec.volumes?.filter((v) => v.hostPath !== undefined).map((v) => v.name));
+  const mayBeFile = ({ name, subPath = '', subPathExpr = '' }: VolumeMount): boolean =>
+    subPath !== '' || subPathExpr !== '' || ofHost.has(name);
+  return [...containersOf(pod)].some(({ container: { volumeMounts = [] } }) => {
+    const points = volumeMounts.filter((m) => m.name === volume).map((m) => `${cleaned(m.mountPath)}/${point}`);
+    return volumeMounts.some((mount) => points.includes(cleaned(mount.mountPath)) && mayBeFile(mount));
+  });
 }
 
 async function makeDirs(dir: OpenDir, [first, ...rest]: readonly string[]): Promise<void> {

@@ -29,6 +29,13 @@ test('a failure is told in the words of the child', async () => {
   );
 });
 
+test('what stays as it is is told in the words of the child, and is no failure', async () => {
+  const refused: unknown[] = [];
+  const onRefused = (why: unknown): void => void refused.push(why);
+  await giveToGroupElsewhere(systemClock, '/proc/self/ns', how, signal, () => undefined, { onRefused });
+  assert.match(String(refused), /^EPERM/);
+});
+
 test('a child sees nothing of the environment of the agent', async (t) => {
   process.env['PLANTED'] = 'a secret of the administrator';
   t.after(() => delete process.env['PLANTED']);

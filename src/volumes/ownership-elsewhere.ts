@@ -16,6 +16,8 @@ export type ElsewhereOpts = {
   readonly idleMs?: number;
   /** Runs `ownership-child.ts`. */
   readonly command?: readonly string[];
+  /** Some file stays as it is. */
+  readonly onRefused?: (why: unknown) => void;
 };
 
 export async function giveToGroupElsewhere(
@@ -33,11 +35,12 @@ export async function giveToGroupElsewhere(
   let idle = arm();
   let seen = 0;
   try {
-    await runOwnershipChild(command, JSON.stringify({ path, how }), scope.signal, (files) => {
+    const refused = await runOwnershipChild(command, JSON.stringify({ path, how }), scope.signal, (files) => {
       idle.cancel();
       idle = arm();
       for (; seen < files; seen++) onFile();
     });
+    if (refused !== '') opts.onRefused?.(refused);
   } finally {
     idle.cancel();
     scope.release();
@@ -49,7 +52,7 @@ function runOwnershipChild(
   input: string,
   signal: AbortSignal,
   onFiles: (files: number) => void,
-): Promise<void> {
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const abortion = (): Error =>
       signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled');
@@ -74,7 +77,7 @@ function runOwnershipChild(
     });
     child.on('close', (code) => {
       signal.removeEventListener('abort', onAbort);
-      if (code === 0) resolve();
+      if (code === 0) resolve(reason);
       else reject(new KubeletError('unavailable', reason === '' ? `exit status ${code}` : reason));
     });
   });

@@ -19,6 +19,7 @@ const SUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'nfs',
   'iscsi',
   'fc',
+  'flexVolume',
 ]);
 /** These need an API server. */
 const STORAGE_KINDS: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'csi', ...MIGRATED_KINDS]);
@@ -51,16 +52,28 @@ export function unsupportedVolumeOf(pod: Pod, can: VolumeAbilities): string | un
   return undefined;
 }
 
+/** Plugins that are known by what a source says, and by their directories on disk. */
+export interface DriverPlugins {
+  of(source: unknown, specName: string): VolumePlugin;
+  byName(plugin: string): Promise<VolumePlugin | undefined>;
+}
+
 export class PluginSet implements VolumeResolver {
   readonly #byKind: ReadonlyMap<string, VolumePlugin>;
   readonly #byName: ReadonlyMap<string, VolumePlugin>;
   readonly #can: VolumeAbilities;
   readonly #claims: ClaimResolver | undefined;
+  readonly #flex: DriverPlugins | undefined;
 
   /** `plugins` by the field of a pod's volume they answer for. */
-  constructor(plugins: Readonly<Record<string, VolumePlugin>>, can: VolumeAbilities, claims?: ClaimResolver) {
+  constructor(
+    plugins: Readonly<Record<string, VolumePlugin>>,
+    can: VolumeAbilities,
+    { claims, flex }: { readonly claims?: ClaimResolver | undefined; readonly flex?: DriverPlugins | undefined } = {},
+  ) {
     this.#can = can;
     this.#claims = claims;
+    this.#flex = flex;
     this.#byKind = new Map(Object.entries(plugins));
     this.#byName = new Map(Object.values(plugins).map((plugin) => [plugin.name, plugin]));
   }
@@ -72,7 +85,7 @@ export class PluginSet implements VolumeResolver {
     const claim = claimOf(pod, volume);
     if (claim !== undefined && this.#claims !== undefined) return this.#claims.resolve(pod, volume, claim, signal);
     const migrated = migratedPodVolume(volume, namespaceOf(pod));
-    const plugin = this.#byKind.get(migrated === undefined ? (kindOf(volume) ?? '') : 'csi');
+    const plugin = this.#pluginOf(volume, migrated !== undefined);
     if (plugin === undefined) throw new KubeletError('unimplemented', `volume "${volume.name}" has no plugin`);
     await plugin.ready?.(signal);
     const place = { plugin, volumeMode: 'Filesystem', readOnly: false } as const;
@@ -81,11 +94,16 @@ export class PluginSet implements VolumeResolver {
     return { ...place, specName: migrated.metadata.name, persistent };
   }
 
+  #pluginOf(volume: Volume, isMigrated: boolean): VolumePlugin | undefined {
+    if (volume.flexVolume !== undefined) return this.#flex?.of(volume.flexVolume, volume.name);
+    return this.#byKind.get(isMigrated ? 'csi' : (kindOf(volume) ?? ''));
+  }
+
   all(): Iterable<VolumePlugin> {
     return this.#byName.values();
   }
 
-  byName(plugin: string): VolumePlugin | undefined {
-    return this.#byName.get(plugin);
+  async byName(plugin: string): Promise<VolumePlugin | undefined> {
+    return this.#byName.get(plugin) ?? this.#flex?.byName(plugin);
   }
 }

@@ -34,6 +34,8 @@ export type VolumeRequest = {
   readonly attachedPath: string;
   /** Tells people what is being waited for right now. */
   readonly progress: (doing: string) => void;
+  /** Told when files were given to the group of the pod, or could not be. */
+  readonly ownershipChanged?: (succeeded: boolean, seconds: number) => void;
 };
 
 export type MountedVolume = {
@@ -42,19 +44,33 @@ export type MountedVolume = {
   /** The device that containers are given instead, for a volume in block mode. */
   readonly devicePath?: string;
   readonly readOnly: boolean;
+  /** Its files may be given the label of the pod: not where nothing may be written. */
   readonly selinuxRelabel: boolean;
   /** An extra group for every container of the pod. */
   readonly gid?: number;
   /** Wall time at which the content wants to be written again, whether or not anybody asks. */
   readonly refreshAtMs?: number;
-  /** `setUp` wants to be called with every sync of the pod. */
-  readonly republish?: boolean;
-  /** How much it holds is told to nobody, and not looked at. */
-  readonly unmeasured?: boolean;
+  /** It is mounted by itself, and nothing else is on its filesystem: that knows how much it holds. */
+  readonly hasOwnFilesystem?: boolean;
 };
 
 /** A volume of which only what is on disk is known. */
 export type VolumeOnDisk = { readonly uid: string; readonly specName: string; readonly volumeMode: VolumeMode };
+
+/** Of a pod that lets go of it. */
+export type VolumeToTearDown = VolumeOnDisk & {
+  /** Runs what is left to be done when no pod has the volume any more. */
+  readonly releaseDevice?: (work: () => Promise<void>) => Promise<void>;
+};
+
+/**
+ * For kinds that make and check file systems or give files to a group: nobody knows how long a big one takes, and one that is
+ * cut off begins again. Whatever else such a step waits for has a limit of its own.
+ */
+export const PATIENT_STEP_MS = 24 * 3_600_000;
+
+/** Where nobody asks when that begins and ends. */
+export const directly = (work: () => Promise<void>): Promise<void> => work();
 
 /** An API object whose change changes the content of a volume. Some kinds count as one object without a name. */
 export type ObjectReference = {
@@ -69,6 +85,8 @@ export interface VolumePlugin {
   readonly refreshes: boolean;
   /** Whether a persistent volume of this kind may have mount options. */
   readonly takesMountOptions?: boolean;
+  /** Whether a persistent volume of this kind can be handed out as a device. */
+  readonly makesDevices?: boolean;
   /** How long one attempt may take, where the manager's limit is too short. */
   readonly stepTimeoutMs?: number;
   /** Resolves once the plugin knows what it must to answer for a volume. */
@@ -76,9 +94,13 @@ export interface VolumePlugin {
   /** Makes the volume usable. Called again to refresh, to repair and to adopt what an earlier run left. */
   setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume>;
   /** Undoes `setUp`, or the part of it that happened. Nothing there is success. */
-  tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
+  tearDown(volume: VolumeToTearDown, signal: AbortSignal): Promise<void>;
   /** Makes a mounted volume use the space it was given. */
-  expand?(request: VolumeRequest, mounted: MountedVolume, bytes: number, signal: AbortSignal): Promise<void>;
+  readonly expand?:
+    | ((request: VolumeRequest, mounted: MountedVolume, bytes: number, signal: AbortSignal) => Promise<void>)
+    | undefined;
+  /** Whether `setUp` wants to be called with every sync of the pod, as of now. */
+  wantsEverySync?(request: Pick<VolumeRequest, 'volume' | 'persistent'>): boolean;
   /** How much a volume holds, by those who know. Undefined: nobody can say. Without it the volume is looked at. */
   stats?(volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined>;
   /** Learns what it must know of a volume that an earlier run left, before anything is set up or torn down. */
@@ -109,7 +131,12 @@ export interface VolumePlugin {
 }
 
 /** `attachedName` where a controller may have attached it. */
-export type ReconstructedVolume = { readonly attachedName?: string; readonly uniqueName?: string };
+export type ReconstructedVolume = {
+  readonly attachedName?: string;
+  readonly uniqueName?: string;
+  /** As `metricName` would say. */
+  readonly metricName?: string;
+};
 
 export type ResolvedVolume = {
   readonly plugin: VolumePlugin;
@@ -123,7 +150,7 @@ export type ResolvedVolume = {
 export interface VolumeResolver {
   resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ResolvedVolume>;
   /** The plugin that owns a directory in a pod's `volumes/`. */
-  byName(plugin: string): VolumePlugin | undefined;
+  byName(plugin: string): Promise<VolumePlugin | undefined>;
   all?(): Iterable<VolumePlugin>;
 }
 

@@ -41,7 +41,7 @@ export class PodBinds {
     const path = this.pathOf(place);
     const there = (await this.#deps.mounter.table(signal)).at(path);
     if (there === undefined) {
-      await ensureDir(this.#deps.layout.pluginVolumesDir(place.uid, place.plugin), 0o755);
+      await ensureDir(this.#deps.layout.pluginVolumesDir(place.uid, place.plugin), 0o750);
       await ensureDir(path, 0o750);
     } else if (!options.includes('ro') || isReadOnly(there)) return { path, adopted: true };
     await this.#deps.mounts.bind(source, path, options, signal);

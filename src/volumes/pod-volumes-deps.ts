@@ -5,8 +5,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Attachments } from './attachments.ts';
 import type { Expander } from './claims/expander.ts';
-import type { VolumeMetrics } from './metrics.ts';
+import type { PersistentVolumeEvents } from './mount-messages.ts';
 import type { VolumeResolver } from './plugin.ts';
+import type { StepMetrics } from './step-operations.ts';
 
 export type PodVolumesDeps = {
   readonly resolver: VolumeResolver;
@@ -17,7 +18,8 @@ export type PodVolumesDeps = {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics?: Pick<VolumeMetrics, 'observe'>;
+  readonly metrics?: StepMetrics;
+  readonly volumeEvents?: PersistentVolumeEvents;
   /** Absent where nothing is ever attached. */
   readonly attachments?: Pick<Attachments, 'whenAttached' | 'isUsable' | 'isAttached'>;
   /** False where volumes that must be attached are this node's own business. */

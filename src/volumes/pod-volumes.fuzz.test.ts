@@ -73,7 +73,7 @@ class World {
         resolver: {
           resolve: (_pod, volume) =>
             Promise.resolve({ plugin: this.#plugin, specName: volume.name, volumeMode: 'Filesystem', readOnly: false }),
-          byName: () => this.#plugin,
+          byName: () => Promise.resolve(this.#plugin),
         },
         cleanSubPaths: () => Promise.resolve(),
         ensurePodDirs: () => Promise.resolve(),

@@ -50,7 +50,7 @@ class Script {
           readOnly: false,
           ...(this.persistent === undefined ? {} : { persistent: this.persistent }),
         }),
-        byName: () => this.plugin,
+        byName: () => Promise.resolve(this.plugin),
       },
       cleanSubPaths: (_uid, volume) => {
         this.calls.push(`${this.clock.monotonic()} subPaths ${volume}`);

@@ -6,12 +6,12 @@ import { childScope, withDeadline } from '../lib/abort.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import { attachVolume, awaitsNobody, waitsInVain, type AttachStepDeps } from './attach-step.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
-import { operationOf } from './metrics.ts';
-import { ago, mountFailure, type Missing } from './mount-messages.ts';
+import { ago, mountFailure, tellMismatch, type Missing } from './mount-messages.ts';
 import { hasSameContent, planVolume, usedVolumes } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume } from './plugin.ts';
 import type { PodVolumesDeps, PodVolumesOpts } from './pod-volumes-deps.ts';
 import type { FoundVolume } from './reconstruct.ts';
+import { StepOperations } from './step-operations.ts';
 import { isSamePlace, VolumeEntry, type Running, type Step, type VolumePlace } from './volume-entry.ts';
 
 const OVERDUE_MS = 5_000;
@@ -34,15 +34,18 @@ export class PodVolumes {
   }
 
   /** Takes over a volume that an earlier run left on disk. */
-  adopt({ plugin, specName, volumeMode, attachedName, uniqueName }: Omit<FoundVolume, 'uid'>): void {
+  adopt(found: Omit<FoundVolume, 'uid'>): void {
+    const { plugin, specName, volumeMode } = found;
     const place = plugin === undefined ? undefined : { plugin, specName, volumeMode, readOnly: false };
     if (place !== undefined && this.#at(place) !== undefined) return;
     const named = this.#entries.get(specName);
     const isFree = named === undefined || (named.resolved === undefined && named.actual.is === 'unmounted');
     const entry = this.#entry(isFree ? specName : `${plugin?.name ?? 'sub-paths'}/${specName}`);
     entry.resolved = place;
-    entry.attachedName = attachedName;
-    entry.uniqueName = uniqueName;
+    entry.attachedName = found.attachedName;
+    entry.uniqueName = found.uniqueName;
+    entry.metricName = found.metricName;
+    entry.isBroken = found.isBroken === true;
     entry.actual = { is: 'uncertain', reconstructed: true };
   }
 
@@ -51,8 +54,8 @@ export class PodVolumes {
     this.#pod = pod;
     const volumes = usedVolumes(pod);
     const names = new Set(volumes.map((volume) => volume.name));
-    for (const volume of volumes) this.#entry(volume.name).wanted = volume;
-    for (const entry of this.#entries.values()) if (!names.has(entry.name)) this.#unwant(entry);
+    for (const volume of volumes) this.#entry(volume.name).want(volume, this.#deps.clock.monotonic());
+    for (const entry of this.#entries.values()) if (!names.has(entry.name)) entry.unwant();
     if (changed) this.markStale();
     this.reconcile();
   }
@@ -60,7 +63,7 @@ export class PodVolumes {
   /** The pod is over: everything of it goes, also what was only found on disk. */
   setUnwanted(): void {
     for (const entry of this.#entries.values()) {
-      this.#unwant(entry);
+      entry.unwant();
       if (entry.actual.is === 'uncertain') entry.actual = { is: 'uncertain', reconstructed: false };
     }
     this.reconcile();
@@ -77,10 +80,10 @@ export class PodVolumes {
     }
   }
 
-  /** What failed with volumes of this kind deserves a try now. */
+  /** What failed with volumes of this kind deserves a try now, and what is of a kind not known yet. */
   retry(plugin: string): void {
     for (const entry of this.#entries.values()) {
-      if (entry.resolved?.plugin.name !== plugin) continue;
+      if (entry.resolved?.plugin.name !== plugin && entry.failure?.unresolved !== true) continue;
       entry.notBefore = 0;
       if (this.#pod !== undefined && awaitsNobody(entry, this.#pod)) entry.running?.scope.abort();
     }
@@ -90,8 +93,7 @@ export class PodVolumes {
   /** The pod is being synced: drivers that asked for it publish their volumes again. */
   markSynced(): void {
     for (const entry of this.#entries.values()) {
-      const { wanted, actual } = entry;
-      if (wanted !== undefined && actual.is === 'mounted' && actual.mounted.republish === true) entry.stale = true;
+      if (entry.actual.is === 'mounted' && entry.wantsEverySync) entry.stale = true;
     }
   }
 
@@ -184,12 +186,12 @@ export class PodVolumes {
 
   /** Adds this pod's volumes to counts by plugin. */
   count(totals: Map<string, { desired: number; actual: number }>): void {
-    for (const { wanted, resolved, actual } of this.#entries.values()) {
-      const name = resolved?.plugin.name;
+    for (const { wanted, resolved, actual, metricName } of this.#entries.values()) {
+      const name = metricName ?? resolved?.plugin.name;
       if (name === undefined) continue;
       const total = totals.get(name) ?? { desired: 0, actual: 0 };
       if (wanted !== undefined) total.desired++;
-      if (actual.is !== 'unmounted') total.actual++;
+      if (actual.is === 'mounted') total.actual++;
       totals.set(name, total);
     }
   }
@@ -267,17 +269,6 @@ export class PodVolumes {
     return entry;
   }
 
-  #unwant(entry: VolumeEntry): void {
-    if (entry.wanted === undefined) return;
-    entry.wanted = undefined;
-    entry.sameAs = undefined;
-    entry.stale = false;
-    entry.notBefore = 0;
-    entry.failure = undefined;
-    entry.backoff.succeeded();
-    if (entry.running?.step !== 'unmount') entry.running?.scope.abort();
-  }
-
   #forget(entry: VolumeEntry): void {
     entry.timer?.cancel();
     this.#entries.delete(entry.name);
@@ -293,45 +284,39 @@ export class PodVolumes {
     entry.timer?.cancel();
     entry.timer = undefined;
     const doing = step === 'unmount' ? 'unmounting' : 'mounting';
-    const running: Running = { step, scope: childScope(this.#root), sinceMs: this.#deps.clock.now(), doing };
+    const operations = new StepOperations(this.#deps, entry, step);
+    const running: Running = {
+      step,
+      scope: childScope(this.#root),
+      sinceMs: this.#deps.clock.now(),
+      doing,
+      operations,
+    };
     entry.running = running;
     void this.#run(entry, running);
   }
 
   async #run(entry: VolumeEntry, running: Running): Promise<void> {
-    const { clock } = this.#deps;
-    const startedAt = clock.monotonic();
-    const place = entry.resolved;
-    let succeeded = false;
+    // A step that nobody wants any more is neither.
+    let succeeded: boolean | undefined;
     try {
-      if (running.step === 'unmount') await this.#bounded(entry, running, (signal) => this.#unmount(entry, signal));
+      if (running.step === 'unmount')
+        await this.#bounded(entry, running, (signal) => this.#unmount(entry, running.operations, signal));
       else await this.#mount(entry, running);
       succeeded = true;
       entry.failure = undefined;
       entry.backoff.succeeded();
     } catch (err) {
-      if (!running.scope.signal.aborted) this.#failed(entry, running.step, err);
+      if (running.scope.signal.aborted) return;
+      succeeded = false;
+      this.#failed(entry, running.step, err);
     } finally {
       running.scope.release();
-      this.#observe(entry, running, entry.resolved ?? place, succeeded, (clock.monotonic() - startedAt) / 1000);
+      if (succeeded !== undefined) running.operations.ended(succeeded);
       entry.running = undefined;
       this.#opts.onChange();
       this.reconcile();
     }
-  }
-
-  /** `place`: where the volume is, or was before it was unmounted. */
-  #observe(
-    entry: VolumeEntry,
-    running: Running,
-    place: ResolvedVolume | undefined,
-    succeeded: boolean,
-    seconds: number,
-  ): void {
-    const plugin = entry.metricName ?? place?.plugin.name ?? 'unknown';
-    const operation = operationOf(running.step, place?.volumeMode === 'Block');
-    const migrated = place?.persistent?.migrated === true;
-    this.#deps.metrics?.observe({ plugin, operation, succeeded, migrated }, seconds);
   }
 
   /** Ends at the limit of the volume's kind. Should the work not even end when told to, people still learn of it. */
@@ -354,7 +339,9 @@ export class PodVolumes {
     if (pod === undefined || volume === undefined) return;
     const resolved = await this.#bounded(entry, running, (signal) => this.#resolve(entry, pod, volume, signal));
     if (entry.sameAs !== undefined) return;
+    const { operations } = running;
     const attachedPath = await attachVolume(this.#attaching(), entry, running, { pod, resolved });
+    operations.begin();
     const mounted = await this.#bounded(entry, running, async (signal) => {
       await this.#deps.ensurePodDirs(this.uid);
       const { actual } = entry;
@@ -365,12 +352,15 @@ export class PodVolumes {
       if (actual.is === 'unmounted') entry.actual = { is: 'uncertain', reconstructed: false };
       entry.stale = false;
       const progress = (doing: string): void => void (running.doing = doing);
-      const request = { pod, volume, ...resolved, inUse, attachedPath, progress };
+      const { ownershipChanged } = operations;
+      const request = { pod, volume, ...resolved, inUse, attachedPath, progress, ownershipChanged };
       // A claim is looked at again to see whether it has grown; only some drivers want more than that.
-      const isOnlyChecked = isMounted && resolved.persistent !== undefined && actual.mounted.republish !== true;
+      const isOnlyChecked = isMounted && resolved.persistent !== undefined && !entry.wantsEverySync;
       const result = isOnlyChecked ? actual.mounted : await resolved.plugin.setUp(request, signal);
       const size = { inUse: isMounted, here: isMounted ? entry.size : undefined };
+      if (isOnlyChecked) operations.resized = false;
       entry.size = await this.#deps.expander?.expand(request, resolved.plugin, result, size, signal);
+      if (isOnlyChecked) operations.resized = entry.size !== size.here;
       return result;
     });
     const gid = resolved.persistent === undefined ? undefined : gidOf(resolved.persistent.volume);
@@ -389,7 +379,7 @@ export class PodVolumes {
     const problem = mountProblem({
       volume: persistent.volume,
       mountOptions: persistent.mountOptions,
-      takesMountOptions: plugin.takesMountOptions === true,
+      plugin,
       node: this.#deps.node?.(),
       usedByOthers: unique !== undefined && this.#deps.isUsedByOthers?.(unique, this.uid) === true,
     });
@@ -452,15 +442,20 @@ export class PodVolumes {
     return undefined;
   }
 
-  async #unmount(entry: VolumeEntry, signal: AbortSignal): Promise<void> {
+  async #unmount(
+    entry: VolumeEntry,
+    { releaseDevice }: Pick<StepOperations, 'releaseDevice'>,
+    signal: AbortSignal,
+  ): Promise<void> {
     // From here on some of it may be gone, whatever becomes of the step: wanted again, it is mounted again.
     if (entry.actual.is === 'mounted') entry.actual = { is: 'uncertain', reconstructed: false };
     await this.#deps.cleanSubPaths(this.uid, entry.resolved?.specName ?? entry.name, signal);
     if (entry.resolved !== undefined) {
       const { plugin, specName, volumeMode } = entry.resolved;
-      await plugin.tearDown({ uid: this.uid, specName, volumeMode }, signal);
+      await plugin.tearDown({ uid: this.uid, specName, volumeMode, releaseDevice }, signal);
     }
     entry.actual = { is: 'unmounted' };
+    entry.isAttached = false;
     entry.resolved = undefined;
   }
 
@@ -475,9 +470,9 @@ export class PodVolumes {
   #failed(entry: VolumeEntry, step: Step, err: unknown): void {
     const { clock, log, events } = this.#deps;
     const sinceMs = entry.failure?.sinceMs ?? clock.now();
-    const never = isFault(err, 'unimplemented') && err.detail['unresolved'] === true;
-    if (never) this.#refused = err.message;
     const unread = isFault(err) && err.detail['unresolved'] === true;
+    const never = unread && isFault(err, 'unimplemented');
+    if (never) this.#refused = err.message;
     const pauseMs = entry.backoff.failed(clock.monotonic());
     // A claim that is bound meanwhile is noticed soon: nothing tells a node of it.
     const retryMs = never ? Infinity : unread ? Math.min(pauseMs, UNRESOLVED_RETRY_MS) : pauseMs;
@@ -491,10 +486,11 @@ export class PodVolumes {
       return;
     }
     // The volume itself counts as not processed, also in its first failure.
-    entry.failure = { message: '', sinceMs, unresolved: isFault(err) && err.detail['unresolved'] === true };
+    entry.failure = { message: '', sinceMs, unresolved: unread };
     const { reason, message, unresolved } = mountFailure(entry.specName, err, this.missingByCause());
     entry.failure = { message, sinceMs, unresolved };
     log.warn('volume could not be mounted', { ...fields, err, retryMs });
     if (this.#pod !== undefined) events.pod(this.#pod, 'Warning', reason, message);
+    tellMismatch(this.#deps.volumeEvents, entry.resolved?.persistent, err);
   }
 }

@@ -18,22 +18,31 @@ export type FoundVolume = {
   /** The name a controller may have attached it under. */
   readonly attachedName?: string;
   readonly uniqueName?: string;
+  readonly metricName?: string;
+  /** Its plugin could make no sense of it. */
+  readonly isBroken?: true;
 };
+
+/** Told of every volume that is found: whether it is known what it is. */
+export type Reconstructed = (succeeded: boolean) => void;
 
 export async function volumesOnDisk(
   layout: VolumeLayout,
   resolver: Pick<VolumeResolver, 'byName'>,
   log: Logger,
+  reconstructed: Reconstructed = () => undefined,
 ): Promise<FoundVolume[]> {
   const found: FoundVolume[] = [];
   for (const uid of await directoriesIn(layout.podsDir)) {
     const known = new Set<string>();
     for (const { volumeMode, dir, isVolume } of placesOf(layout, uid)) {
       for (const directory of await directoriesIn(dir)) {
-        const plugin = resolver.byName(unescapePlugin(directory));
+        const plugin = await resolver.byName(unescapePlugin(directory));
         for (const specName of await namesIn(join(dir, directory), isVolume)) {
           known.add(specName);
-          if (plugin !== undefined) found.push(await describe(plugin, { uid, specName, volumeMode }, log));
+          const volume = plugin === undefined ? undefined : await describe(plugin, { uid, specName, volumeMode }, log);
+          reconstructed(volume !== undefined && volume.isBroken !== true);
+          if (volume !== undefined) found.push(volume);
           else
             log.warn('volume of an unknown kind is left alone', { podUID: uid, plugin: directory, volume: specName });
         }
@@ -60,7 +69,7 @@ async function describe(plugin: VolumePlugin, volume: VolumeOnDisk, log: Logger)
     return { ...volume, plugin, ...(await plugin.reconstruct?.(volume)) };
   } catch (err) {
     log.warn('volume could not be reconstructed', { podUID: volume.uid, volume: volume.specName, err });
-    return { ...volume, plugin };
+    return { ...volume, plugin, isBroken: true };
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod, SeLinuxOptions } from '../core/pod.ts';
-import { contextOption, selinuxMountOf, type SelinuxMountFacts } from './selinux-mount.ts';
+import { contextOption, relabelsFiles, selinuxMountOf, type SelinuxMountFacts } from './selinux-mount.ts';
 
 const level = 's0:c15,c25';
 const FILES = 'system_u:object_r:container_file_t:s0';
@@ -67,3 +67,13 @@ for (const [what, change, expected] of rows)
 
 test('the option has its commas in quotes', () =>
   assert.equal(contextOption('u:r:t:s0:c1,c2'), 'context="u:r:t:s0:c1,c2"'));
+
+const relabelled: [string, Parameters<typeof relabelsFiles>, boolean][] = [
+  ['a file system with labels', [{ readOnly: false }, 'rw,seclabel,relatime'], true],
+  ['one without', [{ readOnly: false }, 'rw,relatime'], false],
+  ['nothing is known of it', [{ readOnly: false }, undefined], false],
+  ['nothing may be written', [{ readOnly: true }, 'ro,seclabel'], false],
+  ['labelled by mounting', [{ readOnly: false, selinuxLabel: 'l' }, 'rw,seclabel'], false],
+];
+for (const [what, args, expected] of relabelled)
+  test(`files are labelled one by one: ${what}`, () => assert.equal(relabelsFiles(...args), expected));

@@ -49,3 +49,9 @@ function fileLabel({ user = '', level = '' }: SeLinuxOptions, fileContext: strin
 
 /** In quotes because a level has commas. */
 export const contextOption = (label: string): string => `context="${label}"`;
+
+/** Whether the runtime is to label a volume's files one by one: not what cannot be written, and not what mounting labelled. */
+export const relabelsFiles = (
+  { readOnly, selinuxLabel }: { readonly readOnly: boolean; readonly selinuxLabel?: string },
+  mountOptions: string | undefined,
+): boolean => !readOnly && selinuxLabel === undefined && mountOptions?.split(',').includes('seclabel') === true;

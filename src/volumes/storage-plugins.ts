@@ -13,6 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { DeviceMap } from './block/device-map.ts';
 import { FilesystemStats } from './filesystem-stats.ts';
+import { FlexVolumes, type FlexVolumesOpts } from './flex/flex-volumes.ts';
 import type { GroupOwner } from './group-owner.ts';
 import type { VolumeLayout } from './layout.ts';
 import type { VolumePlugin } from './plugin.ts';
@@ -47,20 +48,42 @@ const MOUNT_MS = 110_000;
 /** Making and checking file systems has no limit that would be right for every disk; this one only ends what hangs. */
 const FORMAT_MS = 24 * 3_600_000;
 
+type StorageTools = {
+  readonly commands: HostCommands;
+  readonly mounting: HostCommands;
+  readonly mounts: ChildMounts;
+  readonly disks: Disks;
+  readonly stats: FilesystemStats;
+};
+
+function storageTools({ clock, mounter, commands: given, mounterPath = '' }: StorageDeps): StorageTools {
+  const limited = (timeoutMs: number): HostCommands => given ?? new ChildCommands({ clock }, { timeoutMs });
+  const commands = limited(60_000);
+  const mounting = limited(MOUNT_MS);
+  return {
+    commands,
+    mounting,
+    mounts: new ChildMounts({ commands: mounting, mounter }, { mounterPath }),
+    disks: new Disks({ commands, patient: limited(FORMAT_MS) }),
+    stats: new FilesystemStats({ mounter, commands }),
+  };
+}
+
+/** Volumes of drivers that the administrator installs. */
+export function flexVolumes(deps: StorageDeps, opts: FlexVolumesOpts): FlexVolumes {
+  const { mounts, disks, stats } = storageTools(deps);
+  return new FlexVolumes({ ...deps, mounts, disks, stats }, opts);
+}
+
 /** By the field of a persistent volume's spec or of a pod's volume. */
 export function storagePlugins(deps: StorageDeps, host: StorageHost = {}): Record<string, VolumePlugin> {
   const { clock, layout, mounter, files, owner, events } = deps;
-  const limited = (timeoutMs: number): HostCommands => deps.commands ?? new ChildCommands({ clock }, { timeoutMs });
-  const commands = limited(60_000);
-  const { mounterPath = '' } = deps;
-  const mounts = new ChildMounts({ commands: limited(MOUNT_MS), mounter }, { mounterPath });
-  const disks = new Disks({ commands, patient: limited(FORMAT_MS) });
+  const { commands, mounting, mounts, disks, stats } = storageTools(deps);
   const deviceMap = new DeviceMap({ layout, mounter, loops: new LoopDevices({ commands }) });
   const binds = new PodBinds({ layout, mounter, mounts, owner, events });
-  const stats = new FilesystemStats({ mounter, commands });
   const attached = { layout, mounter, disks, deviceMap, binds, stats, owner, events, log: deps.log };
   const scsi = new ScsiDisks({ clock, commands }, host);
-  const iscsi = new Iscsi({ scsi, commands: limited(MOUNT_MS) }, host);
+  const iscsi = new Iscsi({ scsi, commands: mounting }, host);
   const channel = new FibreChannel({ scsi, commands });
   return {
     local: new LocalPlugin({ layout, mounter, files, disks, deviceMap, binds, stats, events }),

@@ -68,10 +68,17 @@ export class SubPaths {
   async prepareHere(request: SubPathRequest, signal: AbortSignal): Promise<string> {
     const mountName = `volumeMount "${request.mountName}" of container "${request.container}"`;
     let source: PinnedFile;
+    const root = await realpath(request.volumePath).catch((err: unknown) => {
+      // Upstream looks at the volume first, by another call.
+      const why = errnoOf(err) === 'ENOENT' ? `stat ${request.volumePath}: no such file or directory` : undefined;
+      throw new KubeletError('invalid', why ?? `failed to prepare subPath for ${mountName}`, { cause: err });
+    });
     try {
-      source = await makeBeneath(await realpath(request.volumePath), request.subPath);
+      source = await makeBeneath(root, request.subPath);
     } catch (err) {
-      const verb = errnoOf(err) === undefined ? 'prepare subPath' : 'create subPath directory';
+      // Beneath a file there is nothing to create.
+      const creates = errnoOf(err) !== undefined && errnoOf(err) !== 'ENOTDIR';
+      const verb = creates ? 'create subPath directory' : 'prepare subPath';
       throw new KubeletError('invalid', `failed to ${verb} for ${mountName}`, { cause: err });
     }
     try {

@@ -5,6 +5,7 @@ import { Backoff } from '../lib/backoff.ts';
 import type { Timer } from '../lib/clock.ts';
 import type { Actual, VolumeStep } from './plan.ts';
 import type { ObjectReference, ResolvedVolume } from './plugin.ts';
+import type { StepOperations } from './step-operations.ts';
 
 export type Step = Exclude<VolumeStep['do'], 'wait' | 'nothing' | 'forget'>;
 export type Failure = { readonly message: string; readonly sinceMs: number; readonly unresolved: boolean };
@@ -15,12 +16,15 @@ export type Running = {
   doing: string;
   /** The name it waits for a controller to attach. */
   awaitsAttach?: string;
+  readonly operations: StepOperations;
 };
 
 export class VolumeEntry {
   /** The name in the pod; for a volume only found on disk, the name of its directory. */
   readonly name: string;
   wanted: Volume | undefined;
+  /** Since when, on the monotonic clock. */
+  wantedAt = 0;
   resolved: ResolvedVolume | undefined;
   /** Another volume of the pod is the same claim: this one is mounted when that one is. */
   sameAs: VolumeEntry | undefined;
@@ -28,6 +32,12 @@ export class VolumeEntry {
   attachedName: string | undefined;
   /** What metrics call its kind. */
   metricName: string | undefined;
+  /** It was seen attached since it was last unmounted. */
+  isAttached = false;
+  /** The pod has nothing of it any more, but its device could not be released yet. */
+  isReleased = false;
+  /** Found on disk by an earlier run's leavings that make no sense. */
+  isBroken = false;
   /** The same for every pod that shares the volume. */
   uniqueName: string | undefined;
   /** How large it is on this node, as far as is known. */
@@ -44,6 +54,22 @@ export class VolumeEntry {
     this.name = name;
   }
 
+  want(volume: Volume, now: number): void {
+    if (this.wanted === undefined) this.wantedAt = now;
+    this.wanted = volume;
+  }
+
+  unwant(): void {
+    if (this.wanted === undefined) return;
+    this.wanted = undefined;
+    this.sameAs = undefined;
+    this.stale = false;
+    this.notBefore = 0;
+    this.failure = undefined;
+    this.backoff.succeeded();
+    if (this.running?.step !== 'unmount') this.running?.scope.abort();
+  }
+
   /** The name people know it by: the persistent volume's for a claim. */
   get specName(): string {
     return this.resolved?.specName ?? this.name;
@@ -58,6 +84,12 @@ export class VolumeEntry {
     const { wanted, actual, resolved } = this;
     const isGrowable = resolved?.persistent?.claim !== undefined && resolved.plugin.expand !== undefined;
     return wanted !== undefined && actual.is === 'mounted' && isGrowable;
+  }
+
+  /** Its driver asked for it to be published again and again. */
+  get wantsEverySync(): boolean {
+    const { wanted, resolved } = this;
+    return wanted !== undefined && resolved?.plugin.wantsEverySync?.({ ...resolved, volume: wanted }) === true;
   }
 
   refersTo(of: ObjectReference): boolean {

@@ -133,6 +133,24 @@ checkRows('why a container does not run', [
     'Container "app" ended because its program was not found (exit code 127) and is restarted after a back-off, next try in 17 s.',
   ],
   [
+    'CrashLoopCommandNotFound',
+    'failing',
+    {
+      status: crashed(
+        128,
+        'StartError',
+        'failed to create containerd task: unable to start container process: exec: "serve": executable file not found in $PATH: unknown',
+      ),
+    },
+    'Container "app" cannot start because its program is not in the image (exec: "serve": executable file not found in $PATH) and is tried again after a back-off, next try in 17 s.',
+  ],
+  [
+    'CrashLoopStartFailed',
+    'failing',
+    { status: crashed(128, 'StartError', 'failed to create containerd task: something else') },
+    'Container "app" cannot start because the runtime could not start it and is tried again after a back-off, next try in 17 s.',
+  ],
+  [
     'CrashLoopAborted',
     'failing',
     { status: crashed(134) },

@@ -141,9 +141,28 @@ export const startFailed: ContainerRule = (facts, status) => {
   };
 };
 
-type Ending = { readonly cause: string; readonly how: string; readonly todo: string };
+type Ending = {
+  readonly cause: string;
+  readonly how: string;
+  readonly todo: string;
+  /** What happens to it next, where it cannot be said to be restarted. */
+  readonly again?: string;
+};
 
 const SEE_LOGS = 'Look at what it wrote last: kubectl logs --previous.';
+
+/** It was made, but its program never ran. */
+function neverStarted({ message = '' }: ContainerStateTerminated): Ending {
+  const general = { cause: 'StartFailed', because: 'the runtime could not start it', todo: 'See the evidence.' };
+  const found = START_CAUSES['RunContainerError']?.find((c) => c.words.test(message)) ?? general;
+  const exec = /exec: .*?(?=: unknown$|$)/m.exec(message)?.[0] ?? '';
+  return {
+    cause: found.cause,
+    how: `cannot start because ${found.because}${briefly(exec)}`,
+    todo: found.todo,
+    again: 'is tried again',
+  };
+}
 
 /** How a container came to its end, as far as its exit tells. */
 function endingOf(facts: PodFacts, name: string, ended: ContainerStateTerminated): Ending {
@@ -165,6 +184,7 @@ function endingOf(facts: PodFacts, name: string, ended: ContainerStateTerminated
       how: 'was stopped because its liveness or startup probe failed',
       todo: 'Check the probe: its path and port, and whether its timeout and failureThreshold leave enough time.',
     };
+  if (ended.reason === 'StartError' || ended.reason === 'ContainerCannotRun') return neverStarted(ended);
   if (ended.reason === 'ContainerStatusUnknown')
     return {
       cause: 'ContainerLost',
@@ -205,8 +225,9 @@ const endedText = (ended: ContainerStateTerminated): string =>
 
 /** How often, and how long a run lasted. */
 function runText(status: ContainerStatus, ended: ContainerStateTerminated): string[] {
-  const ranMs = parseTimeMs(ended.finishedAt) - parseTimeMs(ended.startedAt);
-  const lasted = ended.startedAt === null || ended.finishedAt === null ? [] : [`it ran for ${humanSpan(ranMs)}`];
+  const [startedMs, finishedMs] = [parseTimeMs(ended.startedAt), parseTimeMs(ended.finishedAt)];
+  // What never ran is said to have begun with 1970.
+  const lasted = startedMs <= 0 || finishedMs <= 0 ? [] : [`it ran for ${humanSpan(finishedMs - startedMs)}`];
   return [...(status.restartCount > 0 ? [`${status.restartCount} restarts so far`] : []), ...lasted];
 }
 
@@ -218,7 +239,7 @@ export const crashLoop: ContainerRule = (facts, status, kind) => {
   return {
     state: 'failing',
     cause: ending === undefined ? 'CrashLoop' : `CrashLoop${ending.cause}`,
-    sentence: `${what} ${ending?.how ?? 'keeps ending'} and is restarted after a back-off${nextTry(facts)}.`,
+    sentence: `${what} ${ending?.how ?? 'keeps ending'} and ${ending?.again ?? 'is restarted'} after a back-off${nextTry(facts)}.`,
     evidence: [
       ...(ended === undefined ? [] : [endedText(ended), ...runText(status, ended)]),
       shortly(status.state.waiting.message ?? ''),
@@ -248,7 +269,7 @@ export const hasEndedBadly: ContainerRule = (facts, status, kind) => {
   return {
     state: done ? 'progressing' : 'failing',
     cause: done ? 'ContainerCompleted' : ending.cause,
-    sentence: `${what} ${how}${never ? ' and is not restarted' : ` and is restarted${nextTry(facts)}`}.`,
+    sentence: `${what} ${how}${never ? ' and is not restarted' : ` and ${ending.again ?? 'is restarted'}${nextTry(facts)}`}.`,
     evidence: [endedText(ended), ...runText(status, ended), ...oomText(facts)],
     todo: done ? '' : ending.todo,
     container: status.name,

@@ -5,6 +5,7 @@ import {
   checkRows,
   conditions,
   containerIn,
+  eventOf,
   http,
   podOf,
   probed,
@@ -54,6 +55,37 @@ checkRows('why a container is not ready', [
       probes: [probed('liveness', 'failure')],
     },
     'Container "app" will be restarted: its liveness probe (TCP connection to port 5432) has been failing for 10 s.',
+  ],
+  [
+    'ProbeStops',
+    'failing',
+    {
+      pod: appWith({ livenessProbe: { exec: { command: ['false'] } } }),
+      status: { ...running({ ready: true }), ...conditions('Ready') },
+      probes: [probed('liveness', 'failure', 'failure')],
+      events: [
+        eventOf('Killing', 'Container app failed liveness probe, will be restarted', {
+          involvedObject: { fieldPath: 'spec.containers{app}' },
+        }),
+      ],
+    },
+    'Container "app" is being stopped because its liveness probe (command false) failed; it is killed if it does not end within 30 s, and then started again.',
+  ],
+  [
+    'LivenessProbeFailing',
+    'failing',
+    {
+      pod: appWith({ livenessProbe: { exec: { command: ['false'] } } }),
+      status: running(),
+      probes: [probed('liveness', 'failure')],
+      events: [
+        eventOf('Killing', 'Container app failed liveness probe, will be restarted', {
+          involvedObject: { fieldPath: 'spec.containers{app}' },
+          lastTimestamp: ago(91),
+        }),
+      ],
+    },
+    'Container "app" will be restarted: its liveness probe (command false) has been failing for 10 s.',
   ],
   [
     'LivenessProbeFailing',

@@ -1,9 +1,9 @@
 // Why a container that runs is not started, not ready, or about to be restarted. Pure.
 import { humanSpan } from '../core/human.ts';
-import type { Probe } from '../core/pod.ts';
+import type { ContainerStatus, Probe } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { ContainerRule, PodFacts, ProbeFacts, Why } from './facts.ts';
-import { forSpan, quote, shortly } from './words.ts';
+import { eventMs, eventText, forSpan, quote, shortly } from './words.ts';
 
 type Type = ProbeFacts['type'];
 
@@ -54,9 +54,35 @@ function failed(facts: PodFacts, container: string, probe: ProbeFacts, consequen
 const probeOf = ({ probes }: PodFacts, container: string, type: Type): ProbeFacts | undefined =>
   probes.find((p) => p.container === container && p.type === type);
 
+/** A probe has failed often enough: it is asked to end, and started again when it has. */
+function beingStopped(facts: PodFacts, status: ContainerStatus, kind: 'liveness' | 'startup'): Why | undefined {
+  const startedMs = parseTimeMs(status.state.running?.startedAt);
+  const killing = facts.events.findLast(
+    (e) =>
+      e.reason === 'Killing' &&
+      e.message?.includes(`${kind} probe`) === true &&
+      e.involvedObject.fieldPath?.includes(`{${status.name}}`) === true,
+  );
+  if (killing === undefined || startedMs === 0 || eventMs(killing) < startedMs) return undefined;
+  const asked = definition(facts, status.name, kind);
+  const grace = asked?.terminationGracePeriodSeconds ?? facts.pod.spec.terminationGracePeriodSeconds ?? 30;
+  const probe = probeOf(facts, status.name, kind);
+  const output = probe === undefined ? '' : failing(probe).output;
+  return {
+    state: 'failing',
+    cause: 'ProbeStops',
+    sentence: `Container ${quote(status.name)} is being stopped because its ${kind} probe (${probeText(asked)}) failed; it is killed if it does not end within ${grace} s, and then started again.`,
+    evidence: [eventText(killing), ...(output === '' ? [] : [`last answer: ${shortly(output.trim())}`])],
+    todo: CHECK,
+    container: status.name,
+  };
+}
+
 /** It runs, but its startup probe did not succeed yet. */
 export const notStarted: ContainerRule = (facts, status) => {
   if (status.state.running === undefined || status.started !== false) return undefined;
+  const stopping = beingStopped(facts, status, 'startup');
+  if (stopping !== undefined) return stopping;
   const probe = probeOf(facts, status.name, 'startup');
   if (probe !== undefined && failing(probe).count > 0)
     return failed(facts, status.name, probe, 'has not finished starting', 'waiting');
@@ -66,6 +92,8 @@ export const notStarted: ContainerRule = (facts, status) => {
 
 export const notReady: ContainerRule = (facts, status, kind) => {
   if (status.state.running === undefined || status.ready || kind === 'init') return undefined;
+  const stopping = beingStopped(facts, status, 'liveness');
+  if (stopping !== undefined) return stopping;
   const liveness = probeOf(facts, status.name, 'liveness');
   if (liveness !== undefined && failing(liveness).count > 0)
     return failed(facts, status.name, liveness, 'will be restarted', 'failing');
@@ -87,6 +115,8 @@ export const notReady: ContainerRule = (facts, status, kind) => {
 export const livenessFailing: ContainerRule = (facts, status) => {
   const probe = status.state.running === undefined ? undefined : probeOf(facts, status.name, 'liveness');
   if (probe === undefined || failing(probe).count === 0) return undefined;
+  const stopping = beingStopped(facts, status, 'liveness');
+  if (stopping !== undefined) return stopping;
   return failed(facts, status.name, probe, 'will be restarted if this goes on', 'failing');
 };
 

@@ -72,13 +72,19 @@ export const withApp = (
 
 export const waitingFor = (reason: string, message: string): PodStatus => withApp({ waiting: { reason, message } });
 
-export const crashed = (exitCode: number, reason?: string): PodStatus =>
+export const crashed = (exitCode: number, reason?: string, message?: string): PodStatus =>
   withApp(
     { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 40s restarting failed container=app' } },
     {
       restartCount: 4,
       lastState: {
-        terminated: { exitCode, ...(reason === undefined ? {} : { reason }), startedAt: ago(25), finishedAt: ago(23) },
+        terminated: {
+          exitCode,
+          ...(reason === undefined ? {} : { reason }),
+          ...(message === undefined ? {} : { message }),
+          startedAt: reason === 'StartError' ? '1970-01-01T00:00:00Z' : ago(25),
+          finishedAt: ago(23),
+        },
       },
     },
   );

@@ -41,7 +41,7 @@ function startsAndEnds(scene: () => Scene): void {
     assert.match(status.hostIP ?? '', /^\d+\.\d+\.\d+\.\d+$/);
     assert.equal(status.qosClass, 'BestEffort');
     assert.equal(statusOf(pod, 'main')?.started, true);
-    assert.match(statusOf(pod, 'main')?.containerID ?? '', /^containerd:\/\/[0-9a-f]{64}$/);
+    assert.match(statusOf(pod, 'main')?.containerID ?? '', /^(containerd|cri-o):\/\/[0-9a-f]{64}$/);
     await s.delete('plain');
     await s.gone('plain');
   });

@@ -163,7 +163,7 @@ export class Scene {
   async output(pod: Pod, name = 'main', attempt = 0): Promise<string> {
     const folder = `${this.namespace}_${pod.metadata.name}_${pod.metadata.uid ?? ''}`;
     const text = await readFile(join(this.node.dir, 'pod-logs', folder, name, `${attempt}.log`), 'utf8');
-    return text.replace(/^\S+ std(out|err) [FP] /gm, '');
+    return text.replace(/^\S+ std(?:out|err) (?:F |P (.*)\n)/gm, '$1');
   }
 
   /** A file of one of the pod's volumes, on the host. */

@@ -67,7 +67,7 @@ export class FakeCri {
 
   constructor(options: FakeCriOptions = {}) {
     this.#o = options;
-    this.state = new FakeState(options.clock ?? systemClock);
+    this.state = new FakeState(options.clock ?? systemClock, options.ways);
     this.root = mkdtempSync(join(tmpdir(), 'kts-fake-'));
     this.socketPath = options.socketPath ?? join(this.root, 'cri.sock');
     this.endpoint = `unix://${this.socketPath}`;

@@ -55,9 +55,12 @@ export class FakeState {
   /** Told every event, as GetContainerEvents sends it. */
   onEvent: (event: ContainerEventResponse) => void = () => undefined;
   #lastIp = 1;
+  /** CRI-O hands out again what a name was given to, and prepares a container's program when it creates it. */
+  readonly #isCrio: boolean;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, ways: 'containerd' | 'cri-o' = 'containerd') {
     this.clock = clock;
+    this.#isCrio = ways === 'cri-o';
   }
 
   addImage(ref: string, more: Partial<Image> = {}): Image {
@@ -86,6 +89,7 @@ export class FakeState {
   runSandbox(config: PodSandboxConfig, runtimeHandler: string): FakeSandbox {
     const name = sandboxName(config);
     const holder = [...this.sandboxes.values()].find((s) => sandboxName(s.config) === name);
+    if (holder !== undefined && this.#isCrio) return holder;
     if (holder !== undefined)
       throw new GrpcError(
         GrpcCode.Unknown,
@@ -123,9 +127,13 @@ export class FakeState {
     const sandbox = this.sandboxes.get(id);
     if (sandbox === undefined) return;
     this.stopSandbox(id);
-    for (const c of this.containersIn(id)) this.removeContainer(c.id);
+    // CRI-O does not tell of the end of a sandbox, nor of what goes with it.
+    for (const c of this.containersIn(id)) {
+      if (this.#isCrio) this.containers.delete(c.id);
+      else this.removeContainer(c.id);
+    }
     this.sandboxes.delete(id);
-    this.#tell(id, sandbox, ContainerEventType.CONTAINER_DELETED_EVENT);
+    if (!this.#isCrio) this.#tell(id, sandbox, ContainerEventType.CONTAINER_DELETED_EVENT);
   }
 
   createContainer(sandboxId: string, config: ContainerConfig): FakeContainer {
@@ -137,18 +145,22 @@ export class FakeState {
       throw new GrpcError(GrpcCode.NotFound, `failed to resolve image "${config.image?.image}": not found`);
     const name = containerName(sandbox, config);
     const holder = [...this.containers.values()].find((c) => containerName(c.sandbox, c.config) === name);
+    if (holder !== undefined && this.#isCrio) return holder;
     if (holder !== undefined)
       throw new GrpcError(
         GrpcCode.Unknown,
         `failed to reserve container name "${name}": name "${name}" is reserved for "${holder.id}"`,
       );
+    const program = programOf([...config.command, ...config.args]);
+    if (program === undefined && this.#isCrio)
+      throw new GrpcError(GrpcCode.Unknown, `container create failed: exec: ${config.command[0]}: no such file`);
     const container: FakeContainer = {
       id: newId(),
       sandbox,
       config,
       image,
       createdAt: this.clock.nowNanos(),
-      program: programOf([...config.command, ...config.args]),
+      program,
       state: ContainerState.CONTAINER_CREATED,
       startedAt: 0n,
       finishedAt: 0n,

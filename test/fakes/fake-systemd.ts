@@ -19,6 +19,7 @@ export class FakeSystemd {
   readonly units = new Set<string>();
   /** How the next jobs end. */
   result = 'done';
+  version = '252.39-1~deb12u1';
   /** Jobs that are never finished. */
   hang = false;
   #connection: Connection | undefined;
@@ -39,6 +40,7 @@ export class FakeSystemd {
     this.asked.push([member, ...body]);
     const unit = body[0] as string;
     if (member === 'Subscribe' || member === 'SetUnitProperties') return {};
+    if (member === 'Get') return { signature: 'v', body: [new Variant('s', this.version)] };
     if (member === 'KillUnit') {
       this.onReload();
       return {};

@@ -73,6 +73,8 @@ export class CriProxy {
   /** Told about every unary call when it is over. */
   observe: ((call: ObservedCall) => void) | undefined;
   readonly #channel: GrpcChannel;
+  /** Calls that the runtime is working on, by verb. */
+  readonly #underWay = new Map<string, number>();
   readonly #rules = new Set<ActiveRule>();
   #server: GrpcServer | undefined;
   #stopped = false;
@@ -100,6 +102,11 @@ export class CriProxy {
       this.#rules.delete(active);
       active.lifted.abort();
     };
+  }
+
+  /** How many calls of the verb the runtime is working on. */
+  underWay(verb: string): number {
+    return this.#underWay.get(verb) ?? 0;
   }
 
   /** No more faults. */
@@ -145,7 +152,7 @@ export class CriProxy {
     this.counts.set(verb, (this.counts.get(verb) ?? 0) + 1);
     const rule = this.#strike(verb, request);
     const fault = rule?.fault;
-    const forward = (): Promise<unknown> => this.#channel.unary(rpc, request, { signal });
+    const forward = (): Promise<unknown> => this.#forward(rpc, request, signal);
     switch (fault?.do) {
       case undefined:
         return forward();
@@ -171,6 +178,16 @@ export class CriProxy {
       case 'loseAnswer':
         await forward();
         throw new GrpcError(fault.code, fault.message);
+    }
+  }
+
+  async #forward(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {
+    const verb = verbOf(rpc);
+    this.#underWay.set(verb, this.underWay(verb) + 1);
+    try {
+      return await this.#channel.unary(rpc, request, { signal });
+    } finally {
+      this.#underWay.set(verb, this.underWay(verb) - 1);
     }
   }
 

@@ -118,11 +118,13 @@ export class Fleet {
     void this.#nodes.run(this.#stop.signal);
   }
 
-  /** `FAULT_LOG` names where the kubelet's log and its CRI calls go for a closer look. */
+  /** `FAULT_LOG` names where the logs of kubelet and runtime and the CRI calls go for a closer look. */
   stop(): void {
     this.#stop.abort();
     const keep = process.env['FAULT_LOG'];
-    if (keep !== undefined) copyFileSync(join(this.#node.dir, 'kubelet.log'), keep);
+    if (keep === undefined) return;
+    copyFileSync(join(this.#node.dir, 'kubelet.log'), keep);
+    copyFileSync(this.#node.containerd.logFile, `${keep}.runtime`);
   }
 
   #nodeSeen(node: Node): void {
@@ -289,8 +291,8 @@ export class Fleet {
       for (const c of keptRunning(KINDS[kind]?.spec)) {
         const found = running.get(`${name}/${c}`) ?? [];
         if (found.length !== 1) return `${name}/${c} runs ${found.length} times`;
-        const id = shown.find((s) => s.name === c)?.containerID;
-        if (id !== `containerd://${found[0]?.id}`) return `${name}/${c} is shown as ${id}, runs as ${found[0]?.id}`;
+        const id = shown.find((s) => s.name === c)?.containerID ?? '';
+        if (id.split('//')[1] !== found[0]?.id) return `${name}/${c} is shown as ${id}, runs as ${found[0]?.id}`;
       }
     }
     return true;

@@ -27,6 +27,13 @@ describe('kubelet restarted', () => {
 
   const shown = async (name: string): Promise<Pod | undefined> => fleet.shown(name);
   const stateOf = async (name: string): Promise<Pod['status']> => (await shown(name))?.status;
+  /** containerd hears up to half a minute late of the end of a container in which an exec was cut off at its beginning. */
+  const killKubeletBetweenProbes = async (): Promise<void> => {
+    const letProbesBegin = node.cri.inject({ verb: 'ExecSync', fault: { do: 'hang' } });
+    await until('no probe is under way', () => node.cri.underWay('ExecSync') === 0);
+    await node.kubelet.kill('SIGKILL');
+    letProbesBegin();
+  };
   const kill = async (key: string): Promise<void> => {
     const [found] = (await fleet.running()).get(key) ?? [];
     await node.containerd.runtime.stopContainer({ containerId: found?.id ?? '', timeout: 0 }, never);
@@ -82,7 +89,7 @@ describe('kubelet restarted', () => {
     fleet.excused.add('dies');
     const running = await fleet.steadyContainers(except);
     const before_ = await stateOf('rarely-asked');
-    await node.kubelet.kill('SIGKILL');
+    await killKubeletBetweenProbes();
     await kill('dies/main');
     await kill('ends-meanwhile/main');
     for (const name of ['doomed', 'leaves']) await fleet.remove(name);
@@ -124,7 +131,7 @@ describe('kubelet restarted', () => {
     for (const { name } of fleet.wanted()) await fleet.remove(name);
     for (const name of ['succeeds', 'fails', 'ends-meanwhile', 'rarely-asked'])
       await node.client.delete(PODS, { namespace: 'default', name }, {}, never);
-    await node.kubelet.kill('SIGKILL');
+    await killKubeletBetweenProbes();
     await node.kubelet.start();
     await fleet.untilConverged('at the end');
     let left: string[] = [];

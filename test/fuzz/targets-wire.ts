@@ -216,7 +216,7 @@ const pluginTarget: Target = {
         installHint: '',
         provideClusterInfo: false,
       };
-      return void (await runExecPlugin(systemClock, exec as never, { server: 'https://h' } as never, never));
+      return void (await runExecPlugin({ clock: systemClock }, exec as never, { server: 'https://h' } as never, never));
     }
     const metrics = new Registry();
     const plugin = new ProviderPlugin(

@@ -133,7 +133,7 @@ export function normalisedStatus(status: unknown): unknown {
     if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value)) return value.startsWith('1970') ? '<epoch>' : '<time>';
     if (key === 'ip' || key === 'podIP' || key === 'hostIP') return '<ip>';
     return value
-      .replace(/containerd:\/\/[0-9a-f]{64}/g, 'containerd://<id>')
+      .replace(/(?:containerd|cri-o):\/\/[0-9a-f]{64}/g, 'containerd://<id>')
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>')
       .replace(/sha256:[0-9a-f]{64}/g, '<image>');
   };

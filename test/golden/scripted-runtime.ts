@@ -1,6 +1,6 @@
 // A container runtime in memory that does what a script says: which containers end and how, which starts fail. It keeps
 // every changing call, and shows its state as the snapshots that the planner reads.
-import { PodSandboxState } from '../../src/cri/gen/cri.ts';
+import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
 import type { CriRuntime } from '../../src/cri/services.ts';
 import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
 import { observedContainer } from '../../src/core/snapshot.fixture.ts';
@@ -18,6 +18,13 @@ export type RuntimeScript = {
   readonly execExits?: Readonly<Record<string, number>>;
   /** How long hook commands take, by their joined text. */
   readonly execMs?: Readonly<Record<string, number>>;
+};
+
+const STATES: Readonly<Record<ObservedContainer['state'], ContainerState>> = {
+  created: ContainerState.CONTAINER_CREATED,
+  running: ContainerState.CONTAINER_RUNNING,
+  exited: ContainerState.CONTAINER_EXITED,
+  unknown: ContainerState.CONTAINER_UNKNOWN,
 };
 
 export type SeenCall = { readonly call: string; readonly request: Record<string, unknown> };
@@ -46,6 +53,11 @@ export class ScriptedRuntime {
         const found = this.#sandboxes.find((s) => s.id === r.podSandboxId);
         const state = found?.ready === false ? PodSandboxState.SANDBOX_NOTREADY : PodSandboxState.SANDBOX_READY;
         return { status: { state, network: { ip: found?.ips[0] ?? '', additionalIps: [] } } };
+      },
+      containerStatus: (r: { containerId: string }) => {
+        const found = this.#containers.find((c) => c.id === r.containerId);
+        if (found === undefined) throw new GrpcError(GrpcCode.NotFound, 'no such container');
+        return { status: { state: STATES[found.state] } };
       },
       createContainer: (r) => this.#createContainer(r),
       startContainer: (r) => this.#startContainer(r),

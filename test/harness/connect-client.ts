@@ -16,6 +16,7 @@ export async function connectClient(kubeconfigPath: string): Promise<KubeClient>
     eventQps: 0,
     eventBurst: 0,
     leaseDurationSeconds: 40,
+    statusUpdateMs: 10_000,
   });
   return main;
 }

@@ -1,14 +1,10 @@
 // A private containerd for tests: its own root, state, socket, CNI network and images, all below one fresh folder in
 // /tmp. `stop()` takes away everything it made; what a killed test run left behind is taken away by the next start.
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { openSync, closeSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { criImages, criRuntime, type CriImages, type CriRuntime } from '../../src/cri/services.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
-import { Semaphore } from '../../src/lib/semaphore.ts';
+import type { CriImages, CriRuntime } from '../../src/cri/services.ts';
 import { findContainerd, findIdmapRunc, type Binaries, type ContainerdVersion } from './containerd-binaries.ts';
 import {
   choosePodNetwork,
@@ -17,15 +13,15 @@ import {
   SANDBOX_IMAGE,
   type Layout,
 } from '../../src/devcluster/containerd/config.ts';
-import { leftovers, removeLeftovers, sweepDeadRuns } from '../../src/devcluster/containerd/cleanup.ts';
+import { sweepDeadRuns } from '../../src/devcluster/containerd/cleanup.ts';
 import { busyboxArchive, pauseArchive, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
+import { RuntimeDaemon } from './runtime-daemon.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);
 
 export const BUSYBOX_IMAGE = 'localhost/busybox:latest';
 export const ROOT_PREFIX = '/tmp/kts-ctd-';
-const REMOVED_AT_ONCE = 5;
 
 export type ContainerdOptions = {
   readonly version?: ContainerdVersion;
@@ -36,8 +32,9 @@ export type ContainerdOptions = {
   readonly idmapRunc?: boolean;
 };
 
-export interface PrivateContainerd {
-  readonly version: ContainerdVersion;
+/** A container runtime that belongs to one test: containerd, or CRI-O (`crio.ts`). */
+export interface PrivateRuntime {
+  readonly version: ContainerdVersion | 'cri-o';
   readonly socketPath: string;
   /** `unix://…`, as kubelet's `containerRuntimeEndpoint` wants it. */
   readonly endpoint: string;
@@ -49,8 +46,11 @@ export interface PrivateContainerd {
   readonly images: CriImages;
   /** Makes a busybox image with this name (and differences) and waits until the CRI shows it. */
   importImage(image: string | ImageVariant): Promise<void>;
-  /** `ctr -n k8s.io …`; resolves to its output. */
-  ctr(args: readonly string[]): Promise<string>;
+  /** What it calls the cgroup of a container. */
+  cgroupOf(containerId: string): string;
+  /** Marks an image as one that is never collected. */
+  pinImage(ref: string): Promise<void>;
+  readonly logFile: string;
   log(): Promise<string>;
   /** Stops (SIGTERM, or `signal`) and starts the daemon; containers stay. */
   restart(signal?: NodeJS.Signals): Promise<void>;
@@ -61,7 +61,7 @@ export interface PrivateContainerd {
   stop(): Promise<void>;
 }
 
-export async function startContainerd(options: ContainerdOptions = {}): Promise<PrivateContainerd> {
+export async function startContainerd(options: ContainerdOptions = {}): Promise<PrivateRuntime> {
   const version = options.version ?? '1.6';
   await sweepDeadRuns(ROOT_PREFIX);
   const root = await mkdtemp(ROOT_PREFIX);
@@ -101,89 +101,26 @@ async function mountDisk(root: string, mib: number): Promise<void> {
   await run('mount', ['-o', 'loop', file, join(root, 'lib')]);
 }
 
-class Daemon implements PrivateContainerd {
+class Daemon extends RuntimeDaemon implements PrivateRuntime {
   readonly version: ContainerdVersion;
-  readonly socketPath: string;
-  readonly endpoint: string;
-  readonly root: string;
-  readonly bridge: string;
-  readonly subnet: string;
-  readonly runtime: CriRuntime;
-  readonly images: CriImages;
-  readonly #binaries: Binaries;
-  readonly #layout: Layout;
-  readonly #channel: GrpcChannel;
-  /** Searched for runc before all others. */
-  readonly #runcDir: string;
-  #child: ChildProcess | undefined;
+  readonly #ctrProgram: string;
+  readonly #snapshotter: string;
 
-  constructor(binaries: Binaries, version: ContainerdVersion, layout: Layout, runcDir: string) {
-    this.#binaries = binaries;
-    this.#runcDir = runcDir;
-    this.#layout = layout;
+  /** `runcDir` is searched for runc before all others. */
+  constructor({ containerd, ctr, binDir }: Binaries, version: ContainerdVersion, layout: Layout, runcDir: string) {
+    const args = ['--config', join(layout.root, 'config.toml')];
+    super('containerd', { program: containerd, args, path: [runcDir, binDir] }, layout);
     this.version = version;
-    this.root = layout.root;
-    this.socketPath = layout.socketPath;
-    this.endpoint = `unix://${layout.socketPath}`;
-    this.bridge = layout.network.bridge;
-    this.subnet = layout.network.subnet;
-    this.#channel = new GrpcChannel(systemClock, { target: { socketPath: layout.socketPath } });
-    this.runtime = criRuntime(this.#channel, { timeoutMs: 60_000 });
-    this.images = criImages(this.#channel, { timeoutMs: 60_000 });
+    this.#ctrProgram = ctr;
+    this.#snapshotter = layout.snapshotter;
   }
 
-  async start(): Promise<void> {
-    if (this.#child !== undefined) return;
-    const out = openSync(join(this.root, 'containerd.log'), 'a');
-    const child = spawn(this.#binaries.containerd, ['--config', join(this.root, 'config.toml')], {
-      stdio: ['ignore', out, out],
-      env: {
-        ...process.env,
-        PATH: [this.#runcDir, this.#binaries.binDir, '/usr/local/sbin:/usr/sbin:/sbin', process.env['PATH']]
-          .filter(Boolean)
-          .join(':'),
-        TMPDIR: join(this.root, 'tmp'),
-      },
-    });
-    closeSync(out);
-    this.#child = child;
-    const isReady = async (): Promise<'ready' | 'ended' | false> => {
-      if (child.exitCode !== null) return 'ended';
-      const { status } = await this.runtime.status({}, new AbortController().signal);
-      const isTrue = (type: string): boolean => status?.conditions.some((c) => c.type === type && c.status) === true;
-      return isTrue('RuntimeReady') && isTrue('NetworkReady') && 'ready';
-    };
-    if ((await until('the CRI answers', isReady)) === 'ended')
-      throw new Error(`containerd ended with ${child.exitCode}`);
+  cgroupOf(containerId: string): string {
+    return containerId;
   }
 
-  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    this.#child = undefined;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill(signal);
-      const hard = systemClock.after(10_000, () => child.kill('SIGKILL'));
-      await ended;
-      hard.cancel();
-    }
-  }
-
-  async restart(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    await this.kill(signal);
-    await this.start();
-  }
-
-  async ctr(args: readonly string[]): Promise<string> {
-    const { stdout } = await run(this.#binaries.ctr, ['-a', this.socketPath, '-n', 'k8s.io', ...args], {
-      maxBuffer: 64 << 20,
-    });
-    return stdout;
-  }
-
-  log(): Promise<string> {
-    return readFile(join(this.root, 'containerd.log'), 'utf8').catch(() => '');
+  async pinImage(ref: string): Promise<void> {
+    await this.#ctr(['images', 'label', ref, 'io.cri-containerd.pinned=pinned']);
   }
 
   async importImage(image: string | ImageVariant): Promise<void> {
@@ -195,7 +132,7 @@ class Daemon implements PrivateContainerd {
     const file = join(this.root, 'tmp', `import-${process.hrtime.bigint()}.tar`);
     await writeFile(file, archive);
     try {
-      await this.ctr(['images', 'import', '--snapshotter', this.#layout.snapshotter, file]);
+      await this.#ctr(['images', 'import', '--snapshotter', this.#snapshotter, file]);
     } finally {
       await rm(file, { force: true });
     }
@@ -206,22 +143,7 @@ class Daemon implements PrivateContainerd {
     await until(`the CRI shows ${ref}`, isShown);
   }
 
-  async stop(): Promise<void> {
-    const { signal } = new AbortController();
-    if (this.#child !== undefined && this.#child.exitCode === null) {
-      // Best effort: what the runtime does not remove itself is removed below, by hand.
-      const { items } = await this.runtime.listPodSandbox({}, signal).catch(() => ({ items: [] }));
-      const few = new Semaphore(REMOVED_AT_ONCE);
-      const remove = async ({ id }: { readonly id: string }): Promise<void> => {
-        await this.runtime.stopPodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
-        await this.runtime.removePodSandbox({ podSandboxId: id }, signal).catch(() => undefined);
-      };
-      await Promise.all(items.map((sandbox) => few.run(signal, () => remove(sandbox))));
-    }
-    this.#channel.close();
-    await this.kill();
-    await removeLeftovers(this.root, this.#layout.network);
-    const left = await leftovers(this.root, this.#layout.network);
-    if (left.length > 0) throw new Error(`left over by the private containerd: ${left.join(', ')}`);
+  async #ctr(args: readonly string[]): Promise<void> {
+    await run(this.#ctrProgram, ['-a', this.socketPath, '-n', 'k8s.io', ...args]);
   }
 }

@@ -106,10 +106,14 @@ export class DevCluster {
     for (const point of points.reverse()) if (point.startsWith(`${this.dir}/`)) await run('umount', [point]);
     await run('ip', ['link', 'del', network.bridge]);
     for (const cgroup of (await this.#cgroups()).reverse()) await rmdir(cgroup);
-    const rules = (await run('iptables-save', ['-t', 'nat'])).stdout
-      .split('\n')
-      .filter((l) => l.includes(network.name));
-    for (const rule of rules) await run('sh', ['-c', `iptables -t nat ${rule.replace(/^-A/, '-D')}`]);
+    for (const table of ['nat', 'filter']) {
+      const lines = (await run('iptables-save', ['-t', table])).stdout
+        .split('\n')
+        .filter((l) => l.includes(network.name));
+      const rules = lines.filter((l) => l.startsWith('-A ')).map((l) => l.replace(/^-A/, '-D'));
+      const chains = lines.filter((l) => l.startsWith(':')).map((l) => `-X ${l.slice(1).split(' ')[0] ?? ''}`);
+      for (const change of [...rules, ...chains]) await run('sh', ['-c', `iptables --wait -t ${table} ${change}`]);
+    }
   }
 
   /** Its cgroups in all hierarchies, outer ones first. */

@@ -10,8 +10,9 @@ import { writeFileAtomic } from '../../src/lib/atomic-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startTestApiServer, type EmbeddedOptions, type ServedRequest, type TestApiServer } from './api-server.ts';
 import { connectClient } from './connect-client.ts';
-import { startContainerd, type PrivateContainerd } from './containerd.ts';
+import { startContainerd, type PrivateRuntime } from './containerd.ts';
 import type { ContainerdVersion } from './containerd-binaries.ts';
+import { crioBinaries, startCrio } from './crio.ts';
 import { makeNodeFolder, removeNodeFolder } from './node-folder.ts';
 import { freePort } from './ports.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
@@ -47,7 +48,7 @@ export type NodeOptions = {
 
 export interface TestNode {
   readonly dir: string;
-  readonly containerd: PrivateContainerd;
+  readonly containerd: PrivateRuntime;
   readonly api: TestApiServer;
   readonly client: KubeClient;
   readonly cri: CriProxy;
@@ -93,10 +94,8 @@ async function buildNode(
   const cgroupRoot = `/kts-${process.pid}-${port}`;
   await cgroups.create(cgroupRoot, {}, NEVER);
   undo.push(() => cgroups.destroy(cgroupRoot, NEVER));
-  const { diskMiB, idmapRunc = false } = options;
-  const disk = diskMiB === undefined ? {} : { diskMiB };
   const [containerd, api] = await bothStarted(
-    startContainerd({ version: options.containerd ?? '2.1', idmapRunc, ...disk }),
+    startRuntime(options),
     startTestApiServer(join(dir, 'api'), options.apiServer),
     undo,
   );
@@ -137,6 +136,14 @@ async function buildNode(
   undo.push(() => kubelet.kill('SIGTERM'));
   await kubelet.start(healthzPort);
   return node;
+}
+
+/** CRI-O where its programs are named and the test does not ask for what only a containerd of ours has. */
+function startRuntime({ containerd, diskMiB, idmapRunc = false }: NodeOptions): Promise<PrivateRuntime> {
+  const crio = crioBinaries();
+  if (crio !== undefined && containerd === undefined && diskMiB === undefined && !idmapRunc) return startCrio(crio);
+  const disk = diskMiB === undefined ? {} : { diskMiB };
+  return startContainerd({ version: containerd ?? '2.1', idmapRunc, ...disk });
 }
 
 type Stoppable = { stop(): Promise<unknown> };
@@ -207,6 +214,7 @@ failCgroupV1: false
 failSwapOn: false
 cgroupRoot: ${cgroupRoot}
 podLogsDir: ${dir}/pod-logs
+volumePluginDir: ${dir}/volume-plugins
 address: ${address}
 port: ${port}
 healthzPort: ${healthzPort}

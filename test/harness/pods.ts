@@ -36,7 +36,7 @@ export async function runPod(
   const { podSandboxId } = await on.runtime.runPodSandbox({ config: sandboxConfig }, signal);
   const config = {
     metadata: { name: 'main', attempt: 0 },
-    image: { image: BUSYBOX_IMAGE },
+    image: { image: BUSYBOX_IMAGE, userSpecifiedImage: BUSYBOX_IMAGE },
     command,
     labels: { ...barePodLabels(name, uid), 'io.kubernetes.container.name': 'main' },
     logPath: 'main.log',

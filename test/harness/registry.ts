@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createHash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/lib/clock.ts';
-import { busyboxImage, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
+import { busyboxImage, type BuiltImage, type ImageVariant } from '../../src/devcluster/containerd/image.ts';
 
 export type RegistryOptions = { readonly username?: string; readonly password?: string };
 
@@ -42,10 +42,14 @@ export class TestRegistry {
   /** Makes `<host>/<name>:<tag>` available. Returns the full reference. */
   add(name: string, tag: string, variant: Omit<ImageVariant, 'ref'> = {}): string {
     const ref = `${this.host}/${name}:${tag}`;
-    const { blobs, manifest } = busyboxImage({ ...variant, ref });
-    for (const blob of blobs) this.#put(blob.data, blob.mediaType);
-    this.#tags.set(`${name}:${tag}`, this.#put(manifest, 'application/vnd.oci.image.manifest.v1+json'));
+    this.serve(`${name}:${tag}`, busyboxImage({ ...variant, ref }));
     return ref;
+  }
+
+  /** Makes `<host>/<path>` available, which ends with a tag. */
+  serve(path: string, { blobs, manifest }: BuiltImage): void {
+    for (const blob of blobs) this.#put(blob.data, blob.mediaType);
+    this.#tags.set(path, this.#put(manifest, 'application/vnd.oci.image.manifest.v1+json'));
   }
 
   async stop(): Promise<void> {

@@ -261,6 +261,7 @@ failCgroupV1: false
 failSwapOn: false
 cgroupRoot: ${this.cgroupRoot}
 podLogsDir: ${this.podLogsDir}
+volumePluginDir: ${this.dir}/volume-plugins
 address: 127.0.0.1
 port: ${await freePort()}
 healthzPort: ${this.healthzPort}

@@ -1,11 +1,12 @@
 // What tests start leaves nothing behind: not when it is stopped, not when its test run was killed.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { leftovers } from '../../src/devcluster/containerd/cleanup.ts';
+import { promisify } from 'node:util';
+import { leftovers, removeTraces } from '../../src/devcluster/containerd/cleanup.ts';
 import type { PodNetwork } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd } from '../harness/containerd.ts';
 import { noQemu } from '../harness/guest.ts';
@@ -35,6 +36,17 @@ describe('private containerd', () => {
     await containerd.kill('SIGKILL');
     await containerd.stop();
     assert.deepEqual(await leftovers(containerd.root, network), []);
+  });
+
+  it('takes the chain of services away when others have flushed the way into it', async () => {
+    const network = { name: 'kds-test', bridge: 'kd-none', subnet: '192.0.2.0/24', gateway: '192.0.2.1' };
+    const iptables = (...args: string[]) => promisify(execFile)('iptables', ['--wait', '-t', 'nat', ...args]);
+    await iptables('-N', 'KTS-kds-test');
+    await iptables('-A', 'KTS-kds-test', '-d', '192.0.2.9/32', '-j', 'RETURN');
+    assert.deepEqual(await leftovers('/nowhere', network), ['iptables rules (nat)']);
+    await removeTraces('/nowhere', network);
+    assert.deepEqual(await leftovers('/nowhere', network), []);
+    assert.ok(!(await promisify(execFile)('iptables-save', ['-t', 'nat'])).stdout.includes('KTS-kds-test'));
   });
 
   it('is swept by the next run when its own was killed', async () => {

@@ -27,7 +27,7 @@ before(async () => {
   });
   for (const kind of KINDS)
     if (kind !== 'young') await node.containerd.importImage({ ref: ref(kind), extraBytes: 12 * MIB });
-  await node.containerd.ctr(['images', 'label', ref('pinned'), 'io.cri-containerd.pinned=pinned']);
+  await node.containerd.pinImage(ref('pinned'));
   // No container is ever made for it: only that the pod is known keeps the image.
   writeFileSync(join(node.manifests, 'static.json'), JSON.stringify(pod('static', { nodeSelector: { no: 'where' } })));
 });

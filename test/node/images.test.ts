@@ -20,7 +20,7 @@ import { PullRecords } from '../../src/images/pull-records.ts';
 import { readSandboxImage } from '../../src/cri/connection.ts';
 import { ContainerdContent } from '../../src/cri/containerd-content.ts';
 import { SANDBOX_IMAGE } from '../../src/devcluster/containerd/config.ts';
-import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';
@@ -56,7 +56,7 @@ const VERSIONS = ['1.6', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
 for (const version of VERSIONS) {
   describe(`images on containerd ${version}`, { skip: missing.get(version) ?? false }, () => {
-    let containerd: PrivateContainerd;
+    let containerd: PrivateRuntime;
     let puller: ImagePuller;
     let records: PullRecords;
     let meter: PullMeter;

@@ -20,6 +20,25 @@ spec:
     command: [sh, -c, "echo started; trap 'exit 0' TERM; sleep 100000 & wait"]
 `;
 
+const STATEFUL = `apiVersion: v1
+kind: Service
+metadata: {name: db}
+spec: {clusterIP: None, selector: {app: db}, ports: [{port: 8080}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  replicas: 2
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: web, image: "localhost/busybox:1", imagePullPolicy: IfNotPresent, command: [sh, -c, COMMAND]}]
+`;
+
 type Scene = { readonly cluster: DevCluster; readonly work: string };
 
 describe('kubectl', { skip: process.getuid?.() === 0 ? false : 'needs root' }, () => {
@@ -215,6 +234,27 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
       /sleep 100000/,
       'shares the processes of its target',
     );
+  });
+
+  inNewest('services by name, address and node port; a stateful set behind one', async () => {
+    const serve = 'mkdir -p /tmp/w; hostname > /tmp/w/index.html; exec httpd -f -p 8080 -h /tmp/w';
+    await ok(['apply', '-f', '-'], STATEFUL.replace('COMMAND', JSON.stringify(serve)));
+    await ok(['rollout', 'status', 'statefulset/db', '--timeout=90s']);
+    await ok(['expose', 'pod', 'db-1', '--name=one', '--port=80', '--target-port=8080', '--type=NodePort']);
+    const fetched = (url: string): Promise<Ran> => any(['exec', 'db-0', '--', 'wget', '-qO-', url]);
+    await until('the service leads to its pod', async () => (await fetched('http://one')).stdout === 'db-1\n');
+    assert.equal((await fetched('http://db-1.db:8080')).stdout, 'db-1\n');
+    const value = async (path: string): Promise<string> => ok(['get', 'service', 'one', '-o', `jsonpath={${path}}`]);
+    assert.equal((await fetched(`http://${await value('.spec.clusterIP')}`)).stdout, 'db-1\n');
+    assert.match(await ok(['describe', 'service', 'one']), /Endpoints: +[\d.]+:8080/);
+    const host = await ok(['get', 'pod', 'db-0', '-o', 'jsonpath={.status.hostIP}']);
+    assert.equal(await (await fetch(`http://${host}:${await value('.spec.ports[0].nodePort')}/`)).text(), 'db-1\n');
+    await ok(['exec', 'db-0', '--', 'nc', '-w', '5', 'kubernetes.default', '443']);
+    assert.equal(await ok(['--server=https://10.96.0.1', 'get', '--raw', '/readyz']), 'ok');
+    await ok(['scale', 'statefulset/db', '--replicas=1']);
+    await until('nobody is behind it', async () => /refused/.test((await fetched('http://one')).stderr));
+    assert.match(await ok(['rollout', 'history', 'statefulset/db']), /^1 /m);
+    await ok(['delete', 'statefulset/db', 'service/db', 'service/one']);
   });
 
   it('auth can-i', async () => {

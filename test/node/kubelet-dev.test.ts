@@ -2,8 +2,10 @@
 // a trace.
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { KERNEL_SETTINGS } from '../../src/host/process/host-checks.ts';
@@ -94,8 +96,12 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   await assertHealthy(cluster);
   await assertNoTraces(cluster);
   assert.equal((await cluster.command('status')).code, 1);
+  await assertTakenPortIsNamed(cluster);
   await cluster.up();
   const settings = await cluster.settings();
+  await writeFile(join(cluster.dir, 'settings.json'), '{"nodeName":');
+  const damaged = await cluster.command('down');
+  assert.match(damaged.stderr, /settings.json is damaged; 'kubelet-dev reset' starts over/);
   const reset = await cluster.command('reset');
   assert.equal(reset.code, 0, reset.stdout + reset.stderr);
   assert.deepEqual(await traces(cluster.dir, settings.network, settings.cgroupRoot), []);
@@ -103,8 +109,37 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   assert.deepEqual(kernelSettings(), kernelBefore);
 });
 
+/** Another program has come to use a port of a cluster that is down. */
+async function assertTakenPortIsNamed(cluster: DevCluster): Promise<void> {
+  const { healthzPort } = await cluster.settings();
+  const other = createServer().listen(healthzPort, '127.0.0.1');
+  await once(other, 'listening');
+  try {
+    const refused = await cluster.command('up');
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, new RegExp(`port ${healthzPort} of the kubelet's health is taken by another program`));
+    assert.ok(refused.stderr.includes(`bin/kubelet-dev reset --dir=${cluster.dir}`), refused.stderr);
+  } finally {
+    other.close();
+  }
+}
+
 const kernelSettings = (): readonly string[] =>
   Object.keys(KERNEL_SETTINGS).map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`);
+
+/** An `up` that found the supervisor alive does not wait in vain when that ends. */
+async function assertSupervisorIsReplaced(cluster: DevCluster): Promise<void> {
+  const { pid, children } = await cluster.supervisor();
+  const apiServer = children['api-server']?.pid;
+  assert.ok(apiServer !== undefined);
+  process.kill(pid, 'SIGSTOP');
+  process.kill(apiServer, 'SIGKILL');
+  const up = cluster.up();
+  await timePasses(1000, 'an outage');
+  process.kill(pid, 'SIGKILL');
+  assert.match((await up).stdout, /the supervisor has ended, starting it again/);
+  await assertHealthy(cluster);
+}
 
 test('20 kills of any of its processes and a power cut; each time up is healthy again', { skip }, async (t) => {
   const cluster = await DevCluster.make();
@@ -127,6 +162,9 @@ test('20 kills of any of its processes and a power cut; each time up is healthy 
   await cluster.up();
   await assertHealthy(cluster);
   assert.equal(await container(), before, 'the pod ran on all the time');
+
+  await assertSupervisorIsReplaced(cluster);
+  assert.equal(await container(), before, 'and during an up whose supervisor was killed');
 
   await withApi(cluster, async (api) => {
     const made = await api.post('/api/v1/namespaces/default/configmaps', { metadata: { name: 'kept' } });

@@ -83,7 +83,7 @@ const runs = (name: string): Promise<Running> =>
           name,
           uid,
           id: found.id,
-          cgroup: `${node.cgroupRoot}/kubepods/${tier}pod${uid}/${found.id}`,
+          cgroup: `${node.cgroupRoot}/kubepods/${tier}pod${uid}/${node.containerd.cgroupOf(found.id)}`,
         }
       );
     },

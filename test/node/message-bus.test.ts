@@ -203,6 +203,17 @@ describe('a message bus', { skip: noMessageBus }, () => {
       ]);
     });
 
+    it('systemd tells its version', async () => {
+      for (const [text, version] of [
+        ['252.39-1~deb12u1', 252],
+        ['v239 (239-82.el8)', 239],
+        ['unknown', undefined],
+      ] as const) {
+        systemd.version = text;
+        assert.equal(await machine.units.version(signal), version);
+      }
+    });
+
     it('many at once each get their own result', async () => {
       await Promise.all(Array.from({ length: 50 }, (_, i) => machine.units.start(`u${i}.slice`, signal)));
       assert.equal(systemd.units.size, 50);

@@ -85,6 +85,7 @@ failSwapOn: false
 maxPods: ${PODS + 10}
 cgroupRoot: ${cgroupRoot}
 podLogsDir: ${dir}/pod-logs
+volumePluginDir: ${dir}/volume-plugins
 address: 127.0.0.1
 port: ${port}
 healthzPort: ${healthz}

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/lib/logger.ts';
 import { Registry } from '../../src/lib/metrics.ts';
 import { Observer } from '../../src/observe/observer.ts';
 import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
-import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { removePod, runPod } from '../harness/pods.ts';
 import { timePasses, until } from '../harness/until.ts';
@@ -19,7 +19,7 @@ const VERSIONS = ['1.6', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
 for (const version of VERSIONS) {
   describe(`observer on containerd ${version}`, { skip: missing.get(version) ?? false }, () => {
-    let containerd: PrivateContainerd;
+    let containerd: PrivateRuntime;
     let cri: CriConnection;
     let observer: Observer;
     let health: RuntimeHealth;

@@ -12,7 +12,7 @@ import type { ObservedContainer, PodSnapshot } from '../../src/core/snapshot.ts'
 import { systemClock } from '../../src/lib/clock.ts';
 import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
 import type { PodSyncResult } from '../../src/runtime/sync-result.ts';
-import { BUSYBOX_IMAGE, startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { BUSYBOX_IMAGE, startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import {
   facts,
   fakeCluster,
@@ -27,7 +27,7 @@ import { timePasses, until } from '../harness/until.ts';
 
 const signal = new AbortController().signal;
 const CGROUP = `/kts-pod-runtime-${process.pid}`;
-let containerd: PrivateContainerd;
+let containerd: PrivateRuntime;
 let root = '';
 
 before(async () => {
@@ -145,7 +145,12 @@ class Node {
     const left = await snapshotOf(pod);
     assert.ok(left.containers.every((c) => c.state === 'exited' || c.state === 'created'));
     assert.ok(left.sandboxes.every((s) => !s.ready));
-    for (const container of left.containers) await this.remover.remove(container, false, signal);
+    // containerd cleans up what it was called off from after its answer; until then it refuses to remove it.
+    for (const container of left.containers)
+      await until(`${container.id} is removed`, async () => {
+        await this.remover.remove(container, false, signal);
+        return true;
+      });
     for (const { id } of left.sandboxes) await containerd.runtime.removePodSandbox({ podSandboxId: id }, signal);
   }
 }

@@ -5,14 +5,14 @@ import type { Probe } from '../../src/core/pod.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Answer } from '../../src/probes/prober.ts';
 import { containerProber } from '../../src/probes/probers.ts';
-import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { removePod, runPod, type BarePod } from '../harness/pods.ts';
 import { until } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const SERVE = 'mkdir /www; echo fine > /www/healthz; httpd -f -p 8080 -h /www';
 
-let containerd: PrivateContainerd;
+let containerd: PrivateRuntime;
 let pod: BarePod;
 let podIp: string;
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { startContainerd, type PrivateContainerd } from '../harness/containerd.ts';
+import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { removeNodeFolder } from '../harness/node-folder.ts';
 import { until } from '../harness/until.ts';
 
@@ -27,13 +27,13 @@ export type RunningProgram = {
 /** A standalone machine on which the program is started as often as a test likes. */
 export class Machine {
   readonly dir: string;
-  readonly containerd: PrivateContainerd;
+  readonly containerd: PrivateRuntime;
   readonly manifests: string;
   readonly #cgroups: Cgroups;
   readonly #cgroupRoot: string;
   readonly #running = new Set<RunningProgram>();
 
-  private constructor(dir: string, containerd: PrivateContainerd, cgroups: Cgroups) {
+  private constructor(dir: string, containerd: PrivateRuntime, cgroups: Cgroups) {
     this.dir = dir;
     this.containerd = containerd;
     this.manifests = join(dir, 'manifests');
@@ -68,6 +68,7 @@ export class Machine {
       failSwapOn: false,
       cgroupRoot: this.#cgroupRoot,
       podLogsDir: join(this.dir, 'pod-logs'),
+      volumePluginDir: join(this.dir, 'volume-plugins'),
       address: '127.0.0.1',
       enableServer: false,
       healthzPort: 0,

@@ -21,8 +21,8 @@ import { projectsIn } from '../../src/host/quota/project-files.ts';
 import { ProjectQuotas } from '../../src/host/quota/project-quotas.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
+import { DirectorySizes } from '../../src/volumes/directory-sizes.ts';
 import type { PodUsage } from '../../src/volumes/manager.ts';
-import { usageOf } from '../../src/volumes/volume-stats.ts';
 import { Bench, podNamed } from './volumes-setup.ts';
 
 const { signal } = new AbortController();
@@ -60,6 +60,7 @@ const projects = (): Map<string, number> => projectsIn(readFileSync(files.projec
 
 describe('project quotas of a directory', { skip, timeout: 300_000 }, () => {
   let quotas: ProjectQuotas;
+  const sizes = new DirectorySizes({ clock: systemClock, log: silentLogger });
   before(() => {
     quotas = new ProjectQuotas({ clock: systemClock, log: silentLogger }, { files, deadlineMs: 120_000 });
   });
@@ -67,9 +68,9 @@ describe('project quotas of a directory', { skip, timeout: 300_000 }, () => {
 
   const agrees = async (path: string): Promise<{ bytes: number; inodes: number }> => {
     const usage = await quotas.usageOf(path, signal);
-    const { usedBytes, inodesUsed } = await usageOf(path, new MountTable([]), signal);
-    assert.deepEqual(usage, { bytes: usedBytes, inodes: inodesUsed });
-    return { bytes: usedBytes, inodes: inodesUsed };
+    const counted = await sizes.of(path, new MountTable([]), signal);
+    assert.deepEqual(usage, counted);
+    return counted;
   };
 
   it('count what a walk counts, also what was there before', async () => {

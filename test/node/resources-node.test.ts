@@ -59,7 +59,8 @@ const PODS_MADE: Readonly<Partial<Record<Name, Pod>>> = {
   hog: manifest('hog', 'while :; do :; done', { cpu: '100m', memory: '32Mi' }),
   bomb: manifest('bomb', BOMB, { cpu: '200m', memory: '64Mi' }),
   whole: withWholeLimits(manifest('whole', 'exec sleep 1000', { cpu: '100m', memory: '16Mi' })),
-  oom: manifest('oom', 'x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done', { cpu: '500m', memory: '16Mi' }),
+  // The runtime hears of kills for memory only some time after the start.
+  oom: manifest('oom', 'sleep 2; x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done', { cpu: '500m', memory: '16Mi' }),
 };
 
 const KUBELET_CGROUP = `/kts-kubelet-${process.pid}`;
@@ -103,6 +104,7 @@ test('a processor hog in a 100m pod uses 100m', async () => {
     const mount = layout.hierarchies.find((h) => h.controllers.includes('cpuacct'))?.mountPoint ?? '';
     return Number(await readFile(join(mount, cgroup, 'cpuacct.usage'), 'utf8')) / 1e6;
   };
+  await until('it runs', async () => (await usedMs()) > 0);
   await timePasses(500, 'measuring');
   const [start, from] = [performance.now(), await usedMs()];
   await timePasses(3000, 'measuring');
@@ -143,7 +145,7 @@ async function inKernel(pod: Pod, container = 'heir'): Promise<readonly (readonl
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
   const id = pod.status?.containerStatuses?.find((c) => c.name === container)?.containerID?.split('//')[1] ?? '';
   return Promise.all(
-    [podCgroup(pod), ...(id === '' ? [] : [`${podCgroup(pod)}/${id}`])].map(async (path) => {
+    [podCgroup(pod), ...(id === '' ? [] : [`${podCgroup(pod)}/${node.containerd.cgroupOf(id)}`])].map(async (path) => {
       const { cpuShares, cpuQuotaUs, memoryLimitBytes } = await cgroups.read(path, signal);
       return [cpuShares, cpuQuotaUs, memoryLimitBytes];
     }),

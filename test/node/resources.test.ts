@@ -40,7 +40,7 @@ const tree = (active: readonly Pod[], enforce = ['pods'], more: Record<string, s
       pods: { active: () => active },
       node: {
         kubepodsLimit: () => resourcesOf({ cpu: '2', memory: '1Gi', pid: '5000' }),
-        allocatable: () => resourcesOf({ memory: '1Gi' }),
+        podMemoryBytes: () => 2 ** 30,
         reservations: {
           systemReserved: resourcesOf({ cpu: '500m', memory: '256Mi' }),
           kubeReserved: resourcesOf({ cpu: '250m', memory: '128Mi' }),
@@ -208,6 +208,8 @@ test('a processor hog in a 100m pod gets 100m', async () => {
       ? Number(await box.value(pods.parentOf(pod), 'cpuacct', 'cpuacct.usage')) / 1e6
       : Number(/usage_usec (\d+)/.exec(await box.value(pods.parentOf(pod), '', 'cpu.stat'))?.[1]) / 1e3;
   await box.spawnIn(pods.parentOf(pod), ['/bin/sh', '-c', 'while :; do :; done']);
+  const idle = await usedMs();
+  await until('it runs', async () => (await usedMs()) > idle);
   await timePasses(300, 'measuring');
   const [start, from] = [performance.now(), await usedMs()];
   await timePasses(2000, 'measuring');

@@ -118,7 +118,9 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     const stamp = later.split(' ')[0] ?? '';
     assert.equal((await run([...ofEarly, `--since-time=${stamp}`])).out, 'later\n');
     assert.equal((await run([...ofEarly, '--since=1h'])).out, 'early\nlater\n');
-    assert.equal((await run(['logs', 'two', '-c', 'mortal', '-p'])).out, 'mortal\n');
+    const before = ['logs', 'two', '-c', 'mortal', '-p'];
+    await until('it has lived before', async () => (await run(before)).code === 0);
+    assert.deepEqual(await run(before), { code: 0, out: 'mortal\n', err: '' });
     const all = (await run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
     for (const line of ['[pod/two/early] early', '[pod/two/early] later', '[pod/two/mortal] mortal'])
       assert.ok(all.includes(line), line);

@@ -1,11 +1,13 @@
 // The kubelet's own metrics about pods of a cluster: starts, status updates, ends, and the start of the node itself.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { startNode, NODE_NAME, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
-import { parseExposition, type Family } from './stats-exposition.ts';
+import { assertKnown, knownFamilies, parseExposition, type Family } from './stats-exposition.ts';
 
 const { signal } = new AbortController();
 const RO_PORT = 19_000 + (process.pid % 900);
@@ -37,8 +39,10 @@ before(async () => {
 });
 after(() => node.stop());
 
-const metrics = async (): Promise<ReadonlyMap<string, Family>> =>
-  parseExposition(await (await fetch(`http://127.0.0.1:${RO_PORT}/metrics`)).text());
+const page = async (path: string): Promise<ReadonlyMap<string, Family>> =>
+  parseExposition(await (await fetch(`http://127.0.0.1:${RO_PORT}${path}`)).text());
+const metrics = (): Promise<ReadonlyMap<string, Family>> => page('/metrics');
+const REFERENCE = readFileSync(join(import.meta.dirname, 'stats-reference', 'metrics.tsv'), 'utf8');
 
 /** The sum over all series of a family's part that carry these labels. */
 async function value(family: string, labels: Record<string, string> = {}, part = family): Promise<number> {
@@ -86,4 +90,31 @@ test('pods are counted where they stand', async () => {
   // Each is counted where it is known, not all in the same moment.
   await until('one is over', async () => (await counts()).join() === '1,2,1,1').catch(() => undefined);
   assert.deepEqual(await counts(), [1, 2, 1, 1]);
+});
+
+test('families are those of upstream, and those without labels are there, used or not', async () => {
+  assert.equal((await fetch(`http://127.0.0.1:${RO_PORT}/healthz`)).status, 200);
+  const pages = await Promise.all(['/metrics', '/metrics/probes', '/metrics/slis'].map((path) => page(path)));
+  for (const shown of pages) assertKnown(shown, REFERENCE);
+  const everywhere = [...pages, await page('/metrics/resource')];
+  const absent = knownFamilies(REFERENCE)
+    .filter(({ name, labels }) => ['', 'le'].includes(labels) && !everywhere.some((shown) => shown.has(name)))
+    .map(({ name }) => name);
+  assert.deepEqual(absent, [
+    // Of rotateCertificates.
+    'kubelet_certificate_manager_client_expiration_renew_errors',
+    'kubelet_certificate_manager_client_ttl_seconds',
+    // Of serverTLSBootstrap.
+    'kubelet_certificate_manager_server_rotation_seconds',
+    'kubelet_certificate_manager_server_ttl_seconds',
+    // Of the gate MemoryQoS.
+    'kubelet_memory_qos_node_memory_low_bytes',
+    'kubelet_memory_qos_node_memory_min_bytes',
+    'kubelet_server_expiration_renew_errors',
+    // Left out: test/docs/metric-families.test.ts says why.
+    'rest_client_transport_cache_entries',
+    'rest_client_transport_cert_rotation_gc_calls_total',
+    // Hidden.
+    'scrape_error',
+  ]);
 });

@@ -140,6 +140,45 @@ const labelNames = ({ labels }: Series): readonly string[] => Object.keys(labels
 export const labelsOf = (family: Family): string =>
   [...new Set(family.series.flatMap((s) => Object.keys(s.labels)))].sort().join();
 
+/** The bounds of a histogram's buckets, but for the last. */
+const boundsOf = (name: string, { type, series }: Family): string =>
+  type === 'histogram'
+    ? [...new Set(series.filter((s) => s.name === `${name}_bucket`).map((s) => Number(s.labels['le'])))]
+        .filter((bound) => !Number.isNaN(bound))
+        .join()
+    : '';
+
+type KnownFamily = { name: string; type: string; help: string; labels: string; buckets: string };
+
+/** `family<tab>type<tab>labels<tab>buckets<tab>help` per line, behind a heading. */
+export const knownFamilies = (tsv: string): readonly KnownFamily[] =>
+  tsv
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => {
+      const [name = '', type = '', names = '', buckets = '', help = ''] = line.split('\t');
+      const labels = [...names.split(',').filter(Boolean), ...(type === 'histogram' ? ['le'] : [])].sort().join();
+      return { name, type, help, labels, buckets: buckets.split(',').filter(Boolean).map(Number).join() };
+    });
+
+const START_TIME = 'process_start_time_seconds';
+
+/** Every family of a page is one of these, in everything but its values. */
+export function assertKnown(page: ReadonlyMap<string, Family>, tsv: string): void {
+  const known = new Map(knownFamilies(tsv).map((family) => [family.name, family]));
+  const start = known.get(START_TIME);
+  // On pages without the other figures of the process upstream shows another one of that name.
+  if (start !== undefined && !page.has('process_open_fds'))
+    known.set(START_TIME, { ...start, help: `[ALPHA] ${start.help}` });
+  assert.ok(page.size > 0);
+  for (const [name, family] of page) {
+    const { type, help } = family;
+    const shown = { name, type, help, labels: labelsOf(family), buckets: boundsOf(name, family) };
+    assert.deepEqual(shown, known.get(name));
+  }
+}
+
 /** `family<tab>type<tab>labels` per line, behind a heading. */
 export const referenceFamilies = (tsv: string): readonly { name: string; type: string; labels: string }[] =>
   tsv

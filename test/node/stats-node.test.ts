@@ -9,7 +9,7 @@ import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { keyedNumbers } from '../../src/host/cgroups/kernel-formats.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
 import { timePasses, until } from '../harness/until.ts';
-import { labelsOf, parseExposition, referenceFamilies, type Family } from './stats-exposition.ts';
+import { assertKnown, labelsOf, parseExposition, referenceFamilies, type Family } from './stats-exposition.ts';
 
 const REFERENCE = join(import.meta.dirname, 'stats-reference');
 const UID = 'aaaaaaaa-0000-4000-8000-00000000057a';
@@ -84,11 +84,11 @@ const container = async (): Promise<ContainerRow> => {
 };
 const page = async (path: string): Promise<ReadonlyMap<string, Family>> => parseExposition(await get(path));
 
-let containerId: string | undefined;
+let cgroup: string | undefined;
 /** Asked once: the page would be made anew, and shown again to whoever asks for it within a second. */
-async function idOfContainer(): Promise<string> {
+async function cgroupOfContainer(): Promise<string> {
   const seen = (await page('/metrics/cadvisor')).get('container_last_seen')?.series ?? [];
-  return seen.find((s) => s.labels['container'] === 'c')?.labels['name'] ?? 'unknown';
+  return seen.find((s) => s.labels['container'] === 'c')?.labels['id'] ?? 'unknown';
 }
 
 /** The container's own files, by controller. */
@@ -98,8 +98,8 @@ async function file(controller: string, name: string): Promise<string> {
     layout.version === 2
       ? layout.mountPoint
       : (layout.hierarchies.find((h) => h.controllers.includes(controller))?.mountPoint ?? '');
-  containerId ??= await idOfContainer();
-  return readFile(join(mount, node.cgroupRoot, 'kubepods', `pod${UID}`, containerId, name), 'utf8');
+  cgroup ??= await cgroupOfContainer();
+  return readFile(join(mount, cgroup, name), 'utf8');
 }
 const cpuSecondsInFile = async (): Promise<number> => Number(await file('cpuacct', 'cpuacct.usage')) / 1e9;
 const valueIn = (family: Family | undefined, labels: Json): number | undefined =>
@@ -289,6 +289,10 @@ describe('the pages', () => {
         assert.equal(labelsOf(family), labels, name);
       }
     });
+
+  for (const path of ['/metrics', '/metrics/probes'])
+    test(`every family on ${path} is one of upstream's, with its type, text, labels and buckets`, async () =>
+      assertKnown(await page(path), readFileSync(join(REFERENCE, 'metrics.tsv'), 'utf8')));
 
   test('/metrics and /metrics/probes parse', async () => {
     const shown = await page('/metrics');

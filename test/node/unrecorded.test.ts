@@ -59,6 +59,8 @@ const ends = { restartPolicy: 'Never' } as const;
 const gang = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }] as const;
 const REMOVED = 'RestartingAllContainers 137 (The container is removed because RestartAllContainers in place)';
 const NOT_THERE = 'localhost/none:1';
+const REFUSED = '127.0.0.1:1/none:1';
+const REFUSAL = `failed to pull and unpack image "${REFUSED}": failed to resolve image: failed to do request: Head "https://127.0.0.1:1/v2/none/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused`;
 const LONG = { hostname: 'h'.repeat(40), subdomain: 's'.repeat(30), setHostnameAsFQDN: true };
 const FQDN = `${LONG.hostname}.${LONG.subdomain}.${namespace}.svc.cluster.local`;
 
@@ -123,6 +125,18 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    name: 'no-registry',
+    spec: { containers: [{ ...run('m', SERVE), image: REFUSED, imagePullPolicy: 'Always' }] },
+    says: `Pending; m ImagePullBackOff (Back-off pulling image "${REFUSED}": ErrImagePull: ${REFUSAL})`,
+    events: [
+      `Normal BackOff Back-off pulling image "${REFUSED}"`,
+      `Normal Pulling Pulling image "${REFUSED}"`,
+      'Warning Failed Error: ErrImagePull',
+      'Warning Failed Error: ImagePullBackOff',
+      `Warning Failed Failed to pull image "${REFUSED}": ${REFUSAL}`,
+    ],
+  },
+  {
     name: 'root',
     spec: { containers: [run('m', SERVE, { securityContext: { runAsNonRoot: true } })] },
     says: 'Pending; m CreateContainerConfigError (container has runAsNonRoot and image will run as root (pod: "<pod>", container: m))',
@@ -165,8 +179,8 @@ const ROWS: readonly Row[] = [
       volumes: [{ name: 'v', emptyDir: {} }],
       containers: [run('m', SERVE, { volumeMounts: [{ name: 'v', mountPath: '/v', subPathExpr: '$(NOPE)/x' }] })],
     },
-    says: 'Pending; m CreateContainerConfigError (missing value for "NOPE")',
-    events: ['Warning Failed Error: missing value for "NOPE"'],
+    says: 'Pending; m CreateContainerConfigError (missing value for NOPE)',
+    events: ['Warning Failed Error: missing value for NOPE'],
   },
   {
     name: 'overdue',

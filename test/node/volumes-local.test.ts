@@ -119,11 +119,13 @@ test('a directory: two pods share it, one read-only; the second finds what the f
     readOnly: false,
     selinuxRelabel: true,
   });
+  assert.equal(statSync(join(mounted.hostPath, '..')).mode & 0o7777, 0o750);
   writeFileSync(join(mounted.hostPath, 'file'), 'written');
   const again = await openPlugin().setUp(requestOf(writer, directory), bench.signal);
   assert.deepEqual(again, mounted, 'a restarted kubelet adopts it');
   const read = await plugin.setUp(requestOf(reader, directory, { readOnly: true }), bench.signal);
   assert.equal(readFileSync(join(read.hostPath, 'file'), 'utf8'), 'written');
+  assert.equal(read.selinuxRelabel, false, 'nothing in it can be labelled');
   assert.throws(() => writeFileSync(join(read.hostPath, 'file'), ''), { code: 'EROFS' });
   assert.equal(mountsBeneath(bench.root).length, 2);
   await plugin.tearDown(onDisk(writer), bench.signal);

@@ -139,37 +139,54 @@ test('kinds without a plugin are refused at once', async () => {
   }
 });
 
-test('only volumes that a container uses are mounted; image volumes have no host path, projected ones no figures', async () => {
+test('only volumes that a container uses are mounted; image volumes have no host path', async () => {
   const volumes = bench.open();
   const pod = podNamed('some', {
     volumes: [
       { name: 'used', emptyDir: {} },
       { name: 'idle', configMap: { name: 'missing' } },
       { name: 'img', image: { reference: 'r' } },
-      { name: 'proj', projected: { sources: [{ downwardAPI: { items: [] } }] } },
     ],
     containers: [
       {
         name: 'c',
         volumeMounts: [
           { name: 'used', mountPath: '/u' },
-          { name: 'proj', mountPath: '/p' },
           { name: 'img', mountPath: '/i' },
         ],
       },
     ],
   });
   await volumes.manager.waitMounted(pod, bench.signal);
-  assert.deepEqual([...volumes.manager.mountsOf('uid-some').keys()].sort(), ['proj', 'used']);
+  assert.deepEqual([...volumes.manager.mountsOf('uid-some').keys()], ['used']);
   const stats = await Array.fromAsync(volumes.manager.statsOf(['uid-some', 'uid-none'], bench.signal));
   assert.deepEqual(
-    stats.map(({ uid, volumes: found }) => [uid, found.get('used')?.inodesUsed, [...found.keys()]]),
+    stats.map(({ uid, volumes: found }) => [uid, found.get('used')?.inodesUsed]),
     [
-      ['uid-some', 1, ['used']],
-      ['uid-none', undefined, []],
+      ['uid-some', 1],
+      ['uid-none', undefined],
     ],
   );
   await removed(volumes, pod);
+});
+
+test('what the kubelet wrote is measured, in memory by what its filesystem says', async () => {
+  bench.configMaps.set('golden/c', { metadata: { name: 'c' }, data: { a: '1', b: 'x'.repeat(5000) } });
+  const volumes = bench.open();
+  const limits = { memory: '50Mi' };
+  const pod = podWith('sized', [
+    { name: 'proj', projected: { sources: [{ configMap: { name: 'c' } }] } },
+    { name: 'conf', configMap: { name: 'c' } },
+  ]);
+  const sized = { ...pod, spec: { ...pod.spec, containers: [{ ...only(pod), resources: { limits } }] } };
+  await volumes.manager.waitMounted(sized, bench.signal);
+  const [stats] = await Array.fromAsync(volumes.manager.statsOf(['uid-sized'], bench.signal));
+  const [projected, written] = ['proj', 'conf'].map((name) => stats?.volumes.get(name));
+  // The directory, the one with the content and the link to it; two files and the links to them.
+  assert.deepEqual([projected?.inodesUsed, written?.inodesUsed], [7, 7]);
+  assert.deepEqual([projected?.usedBytes, projected?.availableBytes], [3 * 4096, 50 * 2 ** 20 - 3 * 4096]);
+  assert.deepEqual([projected?.source, written?.source], ['statfs', 'du']);
+  await removed(volumes, sized);
 });
 
 test('host path types are checked in the recorded words', async () => {

@@ -62,7 +62,11 @@ test(
     const global = join(bench.root, `plugins/kubernetes.io/iscsi/iface-default/192.0.2.7:3260-${IQN}-lun-1`);
     assert.equal(a.hostPath, join(bench.root, 'pods/uid-first/volumes/kubernetes.io~iscsi/data'));
     writeFileSync(join(a.hostPath, 'file'), 'x');
-    assert.equal(plugin.attachedName?.(requestOf(first, iscsi())), `kubernetes.io/iscsi/192.0.2.7:3260:${IQN}:1`);
+    const withPort = iscsi({ targetPortal: '192.0.2.7:3260' });
+    assert.deepEqual(
+      [iscsi(), withPort].map((source) => plugin.attachedName?.(requestOf(first, source))),
+      [`kubernetes.io/iscsi/192.0.2.7:${IQN}:1`, `kubernetes.io/iscsi/192.0.2.7:3260:${IQN}:1`],
+    );
     const b = await plugin.setUp(requestOf(second, iscsi()), bench.signal);
     assert.ok(!host.ran.some((line) => line.includes('--login')), 'the session is there');
     assert.equal(readFileSync(join(b.hostPath, 'file'), 'utf8'), 'x');
@@ -71,7 +75,7 @@ test(
     host.ran.splice(0);
     const restarted = open('iscsi');
     assert.deepEqual(await restarted.reconstruct?.(onDisk(second)), {
-      attachedName: `kubernetes.io/iscsi/192.0.2.7:3260:${IQN}:1`,
+      attachedName: `kubernetes.io/iscsi/192.0.2.7:${IQN}:1`,
     });
     await restarted.tearDown(onDisk(second), bench.signal);
     assert.deepEqual(host.ran, [
@@ -175,6 +179,11 @@ test('FC: found after a scan, mounted, shared and removed', { skip: noLoops }, a
     join(bench.root, 'plugins/kubernetes.io/fc/50060e80-lun-2'),
     mounted.hostPath,
   ]);
+  const reader = podNamed('reader', {});
+  const read = await plugin.setUp(requestOf(reader, { fc: { ...source.fc, readOnly: true } }), bench.signal);
+  assert.deepEqual([mounted.selinuxRelabel, read.selinuxRelabel], [true, false], 'a reader cannot be labelled');
+  await plugin.tearDown(onDisk(reader), bench.signal);
+  assert.deepEqual(host.ran.splice(0), ['- - - > /class/scsi_host/host3/scan'], 'the disk stays');
   assert.equal(plugin.uniqueName?.(requestOf(pod, source)), 'kubernetes.io/fc/[50060e80]:2');
   await open('fc').tearDown(onDisk(pod), bench.signal);
   assert.deepEqual(host.ran, [`blockdev --flushbufs ${join(host.dev, name)}`, `1 > /block/${name}/device/delete`]);

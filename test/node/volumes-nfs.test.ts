@@ -2,7 +2,7 @@
 // system whose server can be stopped), so that unmounting, hanging and adopting are real too.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Pod, Volume } from '../../src/core/pod.ts';
@@ -70,6 +70,7 @@ test('mounted per pod by mount(8), adopted after a restart, unmounted and remove
     readOnly: true,
     selinuxRelabel: false,
   });
+  assert.equal(statSync(join(targetOf('a'), '..')).mode & 0o7777, 0o750);
   writeFileSync(join(targetOf('a'), 'file'), 'x');
   const again = bench.open({ commands });
   await again.manager.reconstruct(bench.signal);

@@ -2,7 +2,7 @@
 // there, what a pod's start pays for its volumes, what is left when the kubelet is killed and the pod deleted meanwhile.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { KubeObject } from '../../src/core/meta.ts';
@@ -29,9 +29,12 @@ describe('volumes on a whole node', () => {
     await make(SECRETS, 'Secret', 'sec', { data: { key: 'dmFsdWU=' } });
   });
   after(async () => {
-    for (const pod of (await node.client.list(PODS, { namespace }, never)).items) await remove(pod.metadata.name);
-    await until('nothing is mounted', () => mountsBeneath(join(node.dir, 'kubelet')).length === 0);
-    await node.stop();
+    try {
+      for (const pod of (await node.client.list(PODS, { namespace }, never)).items) await remove(pod.metadata.name);
+      await until('nothing is mounted', () => mountsBeneath(join(node.dir, 'kubelet')).length === 0);
+    } finally {
+      await node.stop();
+    }
   });
 
   const make = (resource: Resource<KubeObject>, kind: string, name: string, body: object): Promise<KubeObject> =>
@@ -154,9 +157,46 @@ describe('volumes on a whole node', () => {
     await remove('waits');
   });
 
+  it('mounts a FlexVolume as soon as its driver is installed, also after the kubelet was killed, and unmounts it', async () => {
+    const spec: Partial<PodSpec> = {
+      volumes: [{ name: 'x', flexVolume: { driver: 'example.com/disk', options: { share: 'one' } } }],
+      containers: [{ name: 'c', volumeMounts: [{ name: 'x', mountPath: '/x' }] }],
+    };
+    const pod = await create('flex', spec, 'cat /x/told > /x/new && mv /x/new /x/seen; sleep 1000');
+    await until('it is told that there is no driver', async () => {
+      const query = { fieldSelector: `involvedObject.uid=${pod.metadata.uid}` };
+      const events = await node.client.list<KubeEvent>(EVENTS, { namespace, query }, never);
+      return events.items.find((e) => e.message?.includes('no volume plugin matched') === true);
+    });
+    const folder = join(node.dir, 'volume-plugins', 'example.com~disk');
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, 'disk'),
+      `#!/bin/sh
+case $1 in
+init) echo '{"status":"Success","capabilities":{"attach":false}}';;
+mount) mount -t tmpfs tmpfs "$2" && echo "$3" >"$2/told" && echo '{"status":"Success"}';;
+unmount) umount "$2" && echo '{"status":"Success"}';;
+*) echo '{"status":"Not supported"}'; exit 1;;
+esac
+`,
+    );
+    chmodSync(join(folder, 'disk'), 0o755);
+    await until('running', () => isRunning('flex'));
+    const dir = join(podDir(pod), 'volumes/example.com~disk/x');
+    const seen = await until('the container has read it', () => readFileSync(join(dir, 'seen'), 'utf8'));
+    const { share, 'kubernetes.io/pod.name': name } = JSON.parse(seen) as Record<string, string>;
+    assert.deepEqual([share, name], ['one', 'flex']);
+    await node.kubelet.kill('SIGKILL');
+    await node.kubelet.start(node.healthzPort);
+    assert.equal(readFileSync(join(dir, 'seen'), 'utf8'), seen, 'it is still mounted');
+    await remove('flex');
+    await until('it is unmounted', () => mountsBeneath(podDir(pod)).length === 0 && !existsSync(dir));
+  });
+
   it('rejects a pod with a kind it does not know, at once', async () => {
     const spec: Partial<PodSpec> = {
-      volumes: [{ name: 'x', flexVolume: { driver: 'example.com/x' } }],
+      volumes: [{ name: 'x', glusterfs: { endpoints: 'e', path: 'p' } }],
       containers: [{ name: 'c', volumeMounts: [{ name: 'x', mountPath: '/x' }] }],
     };
     await create('unknown', spec, 'sleep 1000');
@@ -164,7 +204,7 @@ describe('volumes on a whole node', () => {
       const { status: now } = await read('unknown');
       return now?.phase === 'Failed' ? now : undefined;
     });
-    assert.match(status.message ?? '', /volume "x" is of kind flexVolume, which this kubelet does not support/);
+    assert.match(status.message ?? '', /volume "x" is of kind glusterfs, which this kubelet does not support/);
     await remove('unknown');
   });
 
@@ -189,17 +229,20 @@ describe('volumes on a whole node', () => {
         },
       ],
     });
-    const waits = 'until cat /place/m/f > /empty/seen 2>/dev/null; do usleep 20000; done; sleep 1000';
-    const reader = await create('reader', mounting('HostToContainer', false), waits);
-    await until('the reader runs', () => isRunning('reader'));
-    const mounts = 'mkdir -p /place/m && mount -t tmpfs none /place/m && echo served > /place/m/f; sleep 1000';
-    await create('driver', mounting('Bidirectional', true), mounts);
-    const seen = join(podDir(reader), 'volumes/kubernetes.io~empty-dir/empty/seen');
-    await until('the reader has seen it', () => existsSync(seen) && readFileSync(seen, 'utf8') === 'served\n');
-    assert.deepEqual(mountsBeneath(place), [join(place, 'm')]);
-    await remove('driver');
-    await remove('reader');
-    execFileSync('umount', [join(place, 'm')]);
+    const waits = 'until grep served /place/m/f > /empty/seen 2>/dev/null; do usleep 20000; done; sleep 1000';
+    try {
+      const reader = await create('reader', mounting('HostToContainer', false), waits);
+      await until('the reader runs', () => isRunning('reader'));
+      const mounts = 'mkdir -p /place/m && mount -t tmpfs none /place/m && echo served > /place/m/f; sleep 1000';
+      await create('driver', mounting('Bidirectional', true), mounts);
+      const seen = join(podDir(reader), 'volumes/kubernetes.io~empty-dir/empty/seen');
+      await until('the reader has seen it', () => existsSync(seen) && readFileSync(seen, 'utf8') === 'served\n');
+      assert.deepEqual(mountsBeneath(place), [join(place, 'm')]);
+      await remove('driver');
+      await remove('reader');
+    } finally {
+      for (const mount of mountsBeneath(place)) execFileSync('umount', [mount]);
+    }
   });
 
   it('cleans up after a pod that was deleted while the kubelet was dead', async () => {

@@ -138,8 +138,8 @@ describe('planted secrets', () => {
     const args = ['node', 'support-bundle', file, '--root-dir', join(server.node.dir, 'kubelet'), '-o', 'json'];
     const { stdout } = await promisify(execFile)(KUBELET, args);
     const { contents } = JSON.parse(stdout) as { contents: string[] };
-    for (const name of ['pods', 'why', 'events', 'configuration', 'doctor'])
-      assert.ok(contents.includes(`${name}.json`), name);
+    for (const name of ['pods.json', 'why.json', 'events.json', 'configuration.json', 'doctor.json', 'version.txt'])
+      assert.ok(contents.includes(name), name);
     clean('bundle', gunzipSync(readFileSync(file)).toString());
   });
 

@@ -56,7 +56,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   'status-never-repeated': {
     file: 'status/status-sync.ts',
-    find: 'this.#retryLater(uid);\n    }\n  }',
+    find: 'this.#retryLater(uid, isUnreachable(err) ? UNREACHABLE_RETRY_MS : RETRY.maxMs);\n    }\n  }',
     replace: 'this.#sent.set(uid, { version: Infinity, apiUid: uid, finished: true, withheld: false });\n    }\n  }',
     found: ['status is true', 'stops in time', 'given back'],
   },

@@ -159,7 +159,17 @@ describe('security', () => {
     [
       'sysctl that sets another',
       () => pod({ sysctls: [{ name: 'kernel.shm_rmid_forced', value: '1+kernel.core_pattern=|/x' }] }),
-      [/sysctls\[0\]\.value: Invalid value: .* must not contain '\+', '=' or control characters/],
+      [/sysctls\[0\]\.value: Invalid value: .* must not contain '\+', '=' or control characters but tabs/],
+    ],
+    [
+      'sysctl of two lines',
+      () => pod({ sysctls: [{ name: 'net.ipv4.ip_local_port_range', value: '1\n2' }] }),
+      [/sysctls\[0\]\.value: Invalid value/],
+    ],
+    [
+      'sysctl as the kernel shows it',
+      () => pod({ sysctls: [{ name: 'net.ipv4.ip_local_port_range', value: '32768\t60999' }] }),
+      [],
     ],
     [
       'sysctl of the host',

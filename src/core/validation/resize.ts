@@ -1,6 +1,13 @@
 // The `resize` subresource: CPU and memory of containers and of the pod as a whole may change in place, nothing else may.
 import { computeQosClass, qosClassOf } from '../qos.ts';
-import { CONFIG_MIRROR, type Container, type Pod, type PodSpec, type ResourceList } from '../pod.ts';
+import {
+  CONFIG_MIRROR,
+  type Container,
+  type Pod,
+  type PodSpec,
+  type ResourceList,
+  type ResourceRequirements,
+} from '../pod.ts';
 import { Findings, type FieldError } from './field-error.ts';
 import { checkObjectMetaUpdate } from './object-meta.ts';
 import { readPod } from './pod-shape.ts';
@@ -8,6 +15,7 @@ import { checkPod, type PodValidationOptions } from './pod.ts';
 import { sameJson } from './update.ts';
 
 const RESIZABLE = ['cpu', 'memory'];
+const ONLY_CPU_AND_MEMORY = 'only cpu and memory resources are mutable';
 
 /** `now` has been defaulted. */
 export function validateResize(now: Pod, before: Pod, options: PodValidationOptions = {}): readonly FieldError[] {
@@ -25,16 +33,20 @@ export function validateResize(now: Pod, before: Pod, options: PodValidationOpti
   const { spec } = read.object;
   checkObjectMetaUpdate(f, read.object.metadata, before.metadata);
   checkPod(f, read.object, options);
-  const qos = computeQosClass(read.object);
-  if (qos !== qosClassOf(before)) f.invalid('spec', qos, 'Pod QOS Class may not change as a result of resizing');
+  if (computeQosClass(read.object) !== qosClassOf(before))
+    f.invalid('spec', now.status?.qosClass ?? '', 'Pod QOS Class may not change as a result of resizing');
   const running = before.status?.containerStatuses?.find((s) => s.state.running !== undefined);
   if (running !== undefined && running.resources === undefined)
     f.forbidden('spec', 'Pod running on node without support for resize');
   checkPodLevel(f, spec, before.spec);
+  const claimed = before.status?.nodeAllocatableResourceClaimStatuses;
+  if (Array.isArray(claimed) && claimed.length > 0)
+    f.forbidden('spec', 'pods with node allocatable resource claims cannot be resized');
   if (!sameOrder(f, spec, before.spec)) return f.list;
   checkContainers(f, spec, before.spec);
-  if (f.list.length === 0 && !sameJson(withOldResources(spec, before.spec), before.spec))
-    f.forbidden('spec', 'only cpu and memory resources are mutable');
+  const { containers, initContainers, resources } = before.spec;
+  if (f.list.length === 0 && !sameJson({ ...spec, containers, initContainers, resources }, before.spec))
+    f.forbidden('spec', ONLY_CPU_AND_MEMORY);
   return f.list;
 }
 
@@ -61,31 +73,38 @@ function checkPodLevel(f: Findings, now: PodSpec, before: PodSpec): void {
   if (before.resources !== undefined && now.resources === undefined)
     return f.forbidden(field, 'pod-level resources cannot be removed');
   checkNothingRemoved(f, field, now, before, 'pod-level resource');
-  const rest = withOld(now, before).resources ?? {};
-  if (!sameJson(rest, withOld(before, before).resources ?? {}))
+  const claims = (spec: PodSpec): unknown => spec.resources?.claims;
+  if (
+    !sameJson(oldAmounts(now.resources, before.resources), oldAmounts(before.resources, before.resources)) ||
+    !sameJson(claims(now), claims(before))
+  )
     f.forbidden('spec', 'only cpu and memory resources are mutable at pod-level');
 }
 
 function checkContainers(f: Findings, now: PodSpec, before: PodSpec): void {
-  now.containers.forEach((container, i) => {
-    const old = before.containers[i];
-    if (old !== undefined) checkNothingRemoved(f, `spec.containers[${i}].resources`, container, old);
-  });
-  (now.initContainers ?? []).forEach((container, i) => {
-    const old = before.initContainers?.[i];
-    if (old === undefined) return;
-    checkNothingRemoved(f, `spec.initContainers[${i}].resources`, container, old);
-    const field = `spec.initContainers[${i}]`;
-    if (!sameJson(withOld(container, old), withOld(old, old)))
+  const pairs = (list: 'containers' | 'initContainers'): readonly (readonly [Container, Container, string])[] =>
+    (now[list] ?? []).flatMap((mine, i) => {
+      const old = before[list]?.[i];
+      return old === undefined ? [] : [[mine, old, `spec.${list}[${i}]`] as const];
+    });
+  const [inits, mains] = [pairs('initContainers'), pairs('containers')];
+  for (const [mine, old, field] of [...inits, ...mains]) checkNothingRemoved(f, `${field}.resources`, mine, old);
+  for (const [mine, old] of mains) if (!sameButForAmounts(mine, old)) f.forbidden('spec', ONLY_CPU_AND_MEMORY);
+  for (const [mine, old, field] of inits) {
+    if (!sameButForAmounts(mine, old))
       f.forbidden(field, 'only cpu and memory resources for init or sidecar containers are mutable');
-  });
+    if (mine.restartPolicy === 'Always' || sameJson(mine, old)) continue;
+    for (const policy of mine.resizePolicy ?? [])
+      if (policy.restartPolicy === 'RestartContainer')
+        f.forbidden(field, 'non-sidecar init containers with a resize policy of RestartContainer cannot be resized');
+  }
 }
 
 function checkNothingRemoved(
   f: Findings,
   field: string,
-  now: WithResources,
-  before: WithResources,
+  now: Pick<Container, 'resources'>,
+  before: Pick<Container, 'resources'>,
   what = 'resource',
 ): void {
   for (const side of ['requests', 'limits'] as const) {
@@ -95,22 +114,22 @@ function checkNothingRemoved(
   }
 }
 
-/** The new spec with CPU and memory put back to what they were. */
-function withOldResources(now: PodSpec, before: PodSpec): PodSpec {
-  const restore = (list: readonly Container[], old: readonly Container[] | undefined): readonly Container[] =>
-    list.map((c, i) => withOld(c, old?.[i]));
-  const { resources: _, ...rest } = now;
-  return {
-    ...rest,
-    containers: restore(now.containers, before.containers),
-    ...(now.initContainers === undefined ? {} : { initContainers: restore(now.initContainers, before.initContainers) }),
-    ...(before.resources !== undefined && { resources: before.resources }),
-  };
+/**
+ * Whether nothing but CPU and memory differs. What the new one claims is left out of account, so that a container with
+ * claims never equals its old self: its resources cannot be changed at all.
+ */
+function sameButForAmounts(now: Container, before: Container): boolean {
+  const { claims } = before.resources ?? {};
+  const amounts = oldAmounts(before.resources, before.resources);
+  return sameJson(
+    { ...now, resources: oldAmounts(now.resources, before.resources) },
+    { ...before, resources: { ...amounts, claims } },
+  );
 }
 
-type WithResources = Pick<Container, 'resources'>;
+type Amounts = Pick<ResourceRequirements, 'limits' | 'requests'>;
 
-function withOld<C extends WithResources>(now: C, before: WithResources | undefined): C {
+function oldAmounts(now: Amounts | undefined, before: Amounts | undefined): Amounts {
   const side = (mine: ResourceList | undefined, old: ResourceList | undefined): ResourceList => {
     const done: Record<string, string> = { ...mine };
     for (const name of RESIZABLE) {
@@ -120,14 +139,10 @@ function withOld<C extends WithResources>(now: C, before: WithResources | undefi
     }
     return done;
   };
-  const limits = side(now.resources?.limits, before?.resources?.limits);
-  const requests = side(now.resources?.requests, before?.resources?.requests);
+  const limits = side(now?.limits, before?.limits);
+  const requests = side(now?.requests, before?.requests);
   return {
-    ...now,
-    resources: {
-      ...now.resources,
-      limits: Object.keys(limits).length === 0 ? undefined : limits,
-      requests: Object.keys(requests).length === 0 ? undefined : requests,
-    },
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    ...(Object.keys(requests).length === 0 ? {} : { requests }),
   };
 }

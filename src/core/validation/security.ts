@@ -69,8 +69,11 @@ function checkIds(f: Findings, field: string, context: Pick<SecurityContext, 'ru
   }
 }
 
-/** Runtimes have split values at `+` and `=` and so set kernel-wide parameters. No honest value has either. */
-const UNSAFE_SYSCTL_VALUE = /[+=\p{Cc}]/u;
+/**
+ * Runtimes have split values at `+` and `=` and so set kernel-wide parameters. No honest value has either; tabs are what the
+ * kernel itself puts between numbers.
+ */
+const UNSAFE_SYSCTL_VALUE = /[+=]|[^\P{Cc}\t]/u;
 
 function checkSysctls(
   f: Findings,
@@ -91,7 +94,7 @@ function checkSysctls(
     if (spec.hostIPC === true && namespace === 'ipc')
       f.invalid(`${at}.name`, name, "may not be specified when 'hostIPC' is true");
     if (value !== undefined && UNSAFE_SYSCTL_VALUE.test(value))
-      f.invalid(`${at}.value`, value, "must not contain '+', '=' or control characters");
+      f.invalid(`${at}.value`, value, "must not contain '+', '=' or control characters but tabs");
   });
 }
 

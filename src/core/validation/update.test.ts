@@ -129,6 +129,20 @@ describe('resizes', () => {
     changed({ resources: { requests, limits } });
   const two = whole({ cpu: '3' }, { cpu: '4', memory: '1Gi' });
   const pages = { 'hugepages-2Mi': '4Mi' };
+  const inits = base.spec.initContainers ?? [];
+  const restart = { resourceName: 'cpu', restartPolicy: 'RestartContainer' } as const;
+  const same = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } };
+  const claiming = (cpu: string): Pod =>
+    changed({
+      resourceClaims: [{ name: 'gpu', resourceClaimName: 'mine' }],
+      containers: [{ ...first, resources: { requests: { cpu }, limits: { cpu: '2' }, claims: [{ name: 'gpu' }] } }],
+    });
+  const restarting = (cpu: string): Pod =>
+    changed({
+      initContainers: inits.map((c) =>
+        c.name === 'once' ? { ...c, resizePolicy: [restart], resources: { requests: { cpu } } } : c,
+      ),
+    });
   table(validateResize, [
     ['nothing for the pod as a whole', two, [], two],
     ['more for the pod as a whole', whole({ cpu: '4' }, { cpu: '5', memory: '2Gi' }), [], two],
@@ -174,6 +188,60 @@ describe('resizes', () => {
       [/only cpu and memory resources are mutable/],
     ],
     ['an image', changed({ containers: [{ ...first, image: 'i:2' }] }), [/only cpu and memory resources are mutable/]],
+    ['a resize policy', changed({ containers: [{ ...first, resizePolicy: [restart] }] }), [/only cpu and memory/]],
+    ['another number of devices', resources({ cpu: '1', 'a.com/g': '2' }, { cpu: '2', 'a.com/g': '2' }), [/only cpu/]],
+    [
+      'an unknown resource',
+      resources({ cpu: '1', disk: '1' }, { cpu: '2', disk: '1' }),
+      [
+        /Invalid value: "disk"/,
+        /Invalid value: "disk"/,
+        /must be a standard resource/,
+        /must be a standard/,
+        /only cpu/,
+      ],
+    ],
+    ['a request less', resources({}, { cpu: '2' }), [/requests: Forbidden: resource requests cannot be removed/]],
+    ['something for a pod with claims in its containers', claiming('2'), [/only cpu and memory/], claiming('1')],
+    [
+      'what a claim gives already',
+      resources({ cpu: '1500m' }, { cpu: '2' }),
+      [/spec: Forbidden: pods with node allocatable resource claims cannot be resized/],
+      { ...base, status: { nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: 'x' }] } },
+    ],
+    [
+      'on a node that does not know how',
+      resources({ cpu: '1500m' }, { cpu: '2' }),
+      [/spec: Forbidden: Pod running on node without support for resize/],
+      { ...base, status: { containerStatuses: [{ name: 'c', state: { running: {} } }] } } as unknown as Pod,
+    ],
+    [
+      'burstable to guaranteed',
+      changed({
+        initContainers: inits.map((c) => ({ ...c, resources: same })),
+        containers: [{ ...first, resources: same }],
+      }),
+      [/spec: Invalid value: "": Pod QOS Class may not change as a result of resizing/],
+      changed({
+        initContainers: inits.map((c) => ({ ...c, resources: same })),
+        containers: [{ ...first, resources: { requests: { cpu: '500m' }, limits: same.limits } }],
+      }),
+    ],
+    ['another order', changed({ initContainers: inits.toReversed() }), [/renamed/, /renamed/]],
+    [
+      'a container more',
+      changed({ containers: [first, { ...first, name: 'd' }] }),
+      [/spec.containers: Forbidden: containers may not be added or removed on resize/],
+    ],
+    [
+      'an init container that would be restarted',
+      restarting('2'),
+      [
+        /must not be set to 'RestartContainer' for non-sidecar/,
+        /\[0\]: Forbidden: non-sidecar init containers with a resize policy of RestartContainer cannot be resized/,
+      ],
+      restarting('1'),
+    ],
     ['a sidecar', init(1, '2'), []],
     ['an init container', init(0, '2'), []],
     [

@@ -8,9 +8,18 @@ import type { ObjectStore } from './store.ts';
 export function admission(store: ObjectStore): (write: Write) => void {
   const restrict = restrictNodes(store);
   return (write) => {
+    keepSystemNamespaces(write);
     restrict(write);
     checkResize(store, write);
   };
+}
+
+const KEPT_NAMESPACES = new Set(['default', 'kube-system', 'kube-public']);
+
+function keepSystemNamespaces({ operation, type, object }: Write): void {
+  const { name } = object.metadata;
+  if (operation === 'delete' && type.storage === 'namespaces' && KEPT_NAMESPACES.has(name))
+    throw forbidden(type, name, 'this namespace may not be deleted');
 }
 
 /** Resources of a bound pod change only while its node is known. */

@@ -14,6 +14,10 @@ function knownOf(message: string): ReadonlyMap<string, Field> {
   return found;
 }
 
+/** Kinds that are part of others, and may say so there too. */
+const EMBEDDED = new Set(['PersistentVolumeClaim']);
+const isTypeMeta = (name: string): boolean => name === 'apiVersion' || name === 'kind';
+
 const isNullable = ({ shape, element }: Field): boolean =>
   shape === 'one' && (element.kind === 'time' || element.kind === 'microTime');
 
@@ -33,6 +37,7 @@ function walk(value: Json, message: string, path: string, unknown: string[]): vo
   for (const [name, inner] of Object.entries(value)) {
     const field = fields.get(name);
     if (field === undefined) {
+      if (isTypeMeta(name) && EMBEDDED.has(message) && path !== '') continue;
       // Kept apart from the API by clients of all ages.
       if (!(path === 'metadata' && (name === 'managedFields' || name === 'selfLink'))) unknown.push(join(path, name));
       delete value[name];

@@ -1,4 +1,4 @@
-// The way to the kubelet's port: logs, exec, attach, port-forward, and plain HTTP through node and pod proxies. Upgrades
+// The way to the kubelet's port: logs, exec, attach, port-forward, and plain HTTP through node, pod and service proxies. Upgrades
 // (SPDY, WebSocket) are spliced byte for byte: the kubelet speaks both.
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -11,6 +11,7 @@ import { sendError, type Exchange } from './exchange.ts';
 import { keyOf, numberAt, recordsAt, textAt, type ApiObject } from './objects.ts';
 import type { Credential } from './pki/pki.ts';
 import { resourceNamed, type ResourceType } from './resources.ts';
+import { serviceTarget } from './service-target.ts';
 import type { ObjectStore } from './store.ts';
 
 type Target = { readonly secure: boolean; readonly host: string; readonly port: number; readonly path: string };
@@ -138,8 +139,7 @@ export class KubeletProxy {
       const other = port !== '' && Number(port) !== kubelet.port;
       return other ? { ...kubelet, port: Number(port), secure: scheme === 'https' } : kubelet;
     }
-    if (type.storage === 'services')
-      throw new ApiError(503, 'ServiceUnavailable', `no endpoints available for service "${info.name}"`);
+    if (type.storage === 'services') return this.#service(info.namespace, info.name, `${info.rest}${suffix(query)}`);
     const plain = { scheme: '', name: info.name, port: '' };
     const { scheme, name: podName, port } = info.subresource === 'proxy' ? schemeNamePort(info.name) : plain;
     const stored = this.#store.get('pods', keyOf(info.namespace, podName));
@@ -150,6 +150,14 @@ export class KubeletProxy {
     const node = textAt(pod, 'spec', 'nodeName');
     if (node === '') throw badRequest(`pod ${podName} does not have a host assigned`);
     return this.#kubelet(node, kubeletPath(pod, info.subresource, query));
+  }
+
+  #service(namespace: string, id: string, path: string): Target {
+    const { scheme, name, port } = schemeNamePort(id);
+    const key = keyOf(namespace, name);
+    const [service, endpoints] = ['services', 'endpoints'].map((storage) => this.#store.get(storage, key)?.object);
+    const target = serviceTarget({ name, port, service, endpoints }, systemClock.random());
+    return { ...target, path, secure: scheme === 'https' };
   }
 
   #kubelet(node: string, path: string): Target {

@@ -67,6 +67,8 @@ const BY_KIND: Readonly<Record<string, MergeSchema>> = {
   ReplicaSet: workload,
   DaemonSet: workload,
   Job: workload,
+  StatefulSet: workload,
+  CronJob: plain({ spec: map({ jobTemplate: map({ metadata: META, spec: workload.fields?.['spec'] ?? {} }) }) }),
   Node: plain({
     spec: map({ podCIDRs: SET }),
     status: map({ conditions: keyed('type'), addresses: keyed('type') }),

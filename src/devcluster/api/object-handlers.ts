@@ -82,6 +82,8 @@ export class ObjectHandlers {
   }
 
   async #create(exchange: Exchange, type: ResourceType, form: ListForm): Promise<void> {
+    // Before the body is looked at: nothing is known of the protobuf forms of such kinds.
+    this.#deps.registry.checkOffered(type);
     const body = storedForm(type, await readObject(exchange.request));
     const context = contextOf(exchange);
     const created = this.#deps.registry.create(viewedAs(type), exchange.info.namespace, body, context);

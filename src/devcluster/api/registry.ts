@@ -5,9 +5,19 @@ import { apiTime } from '../../core/time.ts';
 import { Findings } from '../../core/validation/field-error.ts';
 import { ownersAfterUpdate } from './apply/ownership.ts';
 import { structureOfKind } from './apply/structure.ts';
-import { alreadyExists, badRequest, forbidden, invalid, notFound, staleObject, uidMismatch } from './api-error.ts';
+import {
+  ApiError,
+  alreadyExists,
+  badRequest,
+  forbidden,
+  invalid,
+  notFound,
+  staleObject,
+  uidMismatch,
+} from './api-error.ts';
 import { finishDeletion } from './deletion.ts';
-import { complainAbout } from './field-validation.ts';
+import { complainAbout, undecodable } from './field-validation.ts';
+import { wrongType } from './field-types.ts';
 import { dropUnknownFields, withoutEmptyFields } from './known-fields.ts';
 import { checkMetadata, checkName, generatedName, type NameStyle } from './names.ts';
 import { draftOf, isJson, keyOf, sameJson, textAt, type ApiObject, type Json } from './objects.ts';
@@ -55,7 +65,15 @@ export class Registry {
     return found;
   }
 
+  /** For kinds that are only known so that clients are told why there are none. */
+  checkOffered(type: ResourceType): void {
+    if (type.refused !== undefined)
+      throw new ApiError(405, 'MethodNotAllowed', `no ${type.kind} can be created: ${type.refused}`, {});
+  }
+
   create(type: ResourceType, namespace: string, body: Json, context: RequestContext): StoredObject {
+    this.checkOffered(type);
+    if (type.inert !== undefined) context.warnings.push(type.inert);
     const strategy = this.strategyOf(type);
     const draft = this.#decode(type, body, context);
     const meta = draft.metadata;
@@ -121,7 +139,11 @@ export class Registry {
   #decode(type: ResourceType, body: Json, context: RequestContext): ApiObject {
     const draft = asObject(type, body);
     // Pods have a stricter reader of their own.
-    if (type.storage !== 'pods') complainAbout(dropUnknownFields(draft, draft.apiVersion, draft.kind), context);
+    if (type.storage !== 'pods') {
+      complainAbout(dropUnknownFields(draft, draft.apiVersion, draft.kind), type, context);
+      const wrong = wrongType(draft, draft.apiVersion, draft.kind);
+      if (wrong !== undefined) throw undecodable(type, wrong);
+    }
     const decoded = this.strategyOf(type).decode?.(draft, context) ?? draft;
     return withoutEmptyFields(decoded, draft.apiVersion, draft.kind);
   }

@@ -26,6 +26,10 @@ export type ResourceType = {
   readonly hasStatus: boolean;
   /** Counts changes of its spec in metadata.generation. */
   readonly counted: boolean;
+  /** Kept, but without the effect it has in a real cluster: what the client is told when it makes one. */
+  readonly inert?: string;
+  /** Only listed here so that a client is told clearly why there can be none. */
+  readonly refused?: string;
   /** Where the store keeps it. Two resources may be two views of one store. */
   readonly storage: string;
   readonly fields: Readonly<Record<string, (object: ApiObject) => string>>;
@@ -46,6 +50,8 @@ type Row = {
   subresources?: readonly Subresource[];
   fields?: Readonly<Record<string, string | ((object: ApiObject) => string)>>;
   storage?: string;
+  inert?: string;
+  refused?: string;
 };
 
 const plainText = (value: unknown): string =>
@@ -82,6 +88,8 @@ function define(groupVersion: string, rows: readonly Row[]): ResourceType[] {
       counted: row.counted === true,
       storage: row.storage ?? (group === '' ? resource : `${group}/${resource}`),
       fields,
+      ...(row.inert === undefined ? {} : { inert: row.inert }),
+      ...(row.refused === undefined ? {} : { refused: row.refused }),
     };
   });
 }
@@ -121,7 +129,7 @@ const CORE = define('v1', [
   { kind: 'ConfigMap', short: ['cm'] },
   { kind: 'Endpoints', resource: 'endpoints', short: ['ep'] },
   { kind: 'Event', short: ['ev'], fields: eventFields('involvedObject') },
-  { kind: 'LimitRange', short: ['limits'] },
+  { kind: 'LimitRange', short: ['limits'], inert: 'limit ranges are stored, but have no effect in this cluster' },
   {
     kind: 'Namespace',
     cluster: true,
@@ -161,7 +169,12 @@ const CORE = define('v1', [
       'spec.hostNetwork': boolAt('spec.hostNetwork'),
     },
   },
-  { kind: 'ResourceQuota', short: ['quota'], status: true },
+  {
+    kind: 'ResourceQuota',
+    short: ['quota'],
+    status: true,
+    inert: 'resource quotas are stored, but not enforced in this cluster',
+  },
   { kind: 'Secret', fields: same('type') },
   {
     kind: 'ServiceAccount',
@@ -181,6 +194,7 @@ const CORE = define('v1', [
 ]);
 
 const APPS = define('apps/v1', [
+  { kind: 'ControllerRevision' },
   { kind: 'DaemonSet', short: ['ds'], categories: ['all'], status: true, counted: true },
   {
     kind: 'Deployment',
@@ -191,6 +205,14 @@ const APPS = define('apps/v1', [
     subresources: [SCALE],
   },
   { kind: 'ReplicaSet', short: ['rs'], categories: ['all'], status: true, counted: true, subresources: [SCALE] },
+  {
+    kind: 'StatefulSet',
+    short: ['sts'],
+    categories: ['all'],
+    status: true,
+    counted: true,
+    subresources: [SCALE],
+  },
 ]);
 
 const REVIEWS = [
@@ -207,7 +229,10 @@ const REVIEWS = [
 ];
 
 const CLUSTER = [
-  ...define('batch/v1', [{ kind: 'Job', categories: ['all'], status: true, counted: true }]),
+  ...define('batch/v1', [
+    { kind: 'CronJob', short: ['cj'], categories: ['all'], status: true, counted: true },
+    { kind: 'Job', categories: ['all'], status: true, counted: true },
+  ]),
   ...define('certificates.k8s.io/v1', [
     {
       kind: 'CertificateSigningRequest',
@@ -228,7 +253,15 @@ const CLUSTER = [
     { kind: 'Event', short: ['ev'], storage: 'events', fields: eventFields('regarding') },
   ]),
   ...define('node.k8s.io/v1', [{ kind: 'RuntimeClass', resource: 'runtimeclasses', cluster: true }]),
-  ...define('policy/v1', [{ kind: 'PodDisruptionBudget', short: ['pdb'], status: true, counted: true }]),
+  ...define('policy/v1', [
+    {
+      kind: 'PodDisruptionBudget',
+      short: ['pdb'],
+      status: true,
+      counted: true,
+      inert: 'disruption budgets are stored, but evictions do not ask for them in this cluster',
+    },
+  ]),
   ...define('rbac.authorization.k8s.io/v1', [
     { kind: 'ClusterRoleBinding', cluster: true },
     { kind: 'ClusterRole', cluster: true },
@@ -253,7 +286,56 @@ const CLUSTER = [
   ]),
 ];
 
-export const RESOURCES: readonly ResourceType[] = [...CORE, ...APPS, ...REVIEWS, ...CLUSTER];
+const refused = (why: string): { readonly refused: string; readonly verbs: readonly string[] } => ({
+  refused: `this is a development cluster of one node: ${why}`,
+  verbs: ['create', 'delete', 'get', 'list'],
+});
+const NO_WEBHOOKS = refused('it calls no webhooks');
+const NO_POLICIES = refused('it has no admission policies');
+const NO_SCALING = { short: ['hpa'], ...refused('it does not scale by load; use "kubectl scale"') };
+
+/** What people try in a cluster and will not find in this one. */
+const ABSENT = [
+  ...define('v1', [{ kind: 'ReplicationController', short: ['rc'], ...refused('use a Deployment') }]),
+  ...define('admissionregistration.k8s.io/v1', [
+    { kind: 'MutatingWebhookConfiguration', cluster: true, ...NO_WEBHOOKS },
+    { kind: 'ValidatingWebhookConfiguration', cluster: true, ...NO_WEBHOOKS },
+    { kind: 'ValidatingAdmissionPolicy', resource: 'validatingadmissionpolicies', cluster: true, ...NO_POLICIES },
+    { kind: 'ValidatingAdmissionPolicyBinding', cluster: true, ...NO_POLICIES },
+  ]),
+  ...define('apiextensions.k8s.io/v1', [
+    {
+      kind: 'CustomResourceDefinition',
+      cluster: true,
+      short: ['crd', 'crds'],
+      ...refused('it has no custom resources'),
+    },
+  ]),
+  ...define('autoscaling/v2', [{ kind: 'HorizontalPodAutoscaler', ...NO_SCALING }]),
+  ...define('autoscaling/v1', [{ kind: 'HorizontalPodAutoscaler', ...NO_SCALING }]),
+  ...define('networking.k8s.io/v1', [
+    {
+      kind: 'Ingress',
+      resource: 'ingresses',
+      short: ['ing'],
+      ...refused('nothing serves ingresses; use "kubectl port-forward" or a hostPort'),
+    },
+    {
+      kind: 'IngressClass',
+      resource: 'ingressclasses',
+      cluster: true,
+      ...refused('nothing serves ingresses; use "kubectl port-forward" or a hostPort'),
+    },
+    {
+      kind: 'NetworkPolicy',
+      resource: 'networkpolicies',
+      short: ['netpol'],
+      ...refused('nothing enforces network policies'),
+    },
+  ]),
+];
+
+export const RESOURCES: readonly ResourceType[] = [...CORE, ...APPS, ...REVIEWS, ...CLUSTER, ...ABSENT];
 
 const byName = new Map(RESOURCES.map((r) => [`${r.group}/${r.version}/${r.resource}`, r]));
 

@@ -42,9 +42,9 @@ function selectorText(o: ApiObject): string {
 }
 
 const templates =
-  (field: 'name' | 'image'): Column['cell'] =>
+  (field: 'name' | 'image', ...path: string[]): Column['cell'] =>
   (o) =>
-    recordsAt(o, 'spec', 'template', 'spec', 'containers')
+    recordsAt(o, ...path, 'spec', 'template', 'spec', 'containers')
       .map((c) => textAt(c, field))
       .join(',');
 const TEMPLATE_WIDE: readonly Cell[] = [
@@ -97,6 +97,20 @@ const NODE: readonly Cell[] = [
   wide('Container-Runtime', text('status', 'nodeInfo', 'containerRuntimeVersion')),
 ];
 
+/** The first three, and how many more. */
+const some = (all: readonly string[], none: string): string =>
+  all.length === 0 ? none : `${all.slice(0, 3).join(',')}${all.length > 3 ? ` + ${all.length - 3} more...` : ''}`;
+
+const subsetTexts = (o: ApiObject): string =>
+  some(
+    recordsAt(o, 'subsets').flatMap((subset) => {
+      const numbers = recordsAt(subset, 'ports').map((port) => `:${numberAt(port, 'port') ?? 0}`);
+      const addresses = recordsAt(subset, 'addresses').map((address_) => textAt(address_, 'ip'));
+      return addresses.flatMap((ip) => (numbers.length === 0 ? [ip] : numbers.map((port) => ip + port)));
+    }),
+    NONE,
+  );
+
 const ports = (o: ApiObject): string =>
   recordsAt(o, 'spec', 'ports')
     .map((p) => {
@@ -123,6 +137,16 @@ const EVENT: readonly Cell[] = [
 
 const eventTime = (o: ApiObject): string | undefined =>
   textAt(o, 'series', 'lastObservedTime') || textAt(o, 'lastTimestamp') || textAt(o, 'eventTime') || undefined;
+
+const readyOf = (o: ApiObject): string =>
+  `${numberAt(o, 'status', 'readyReplicas') ?? 0}/${numberAt(o, 'spec', 'replicas') ?? 0}`;
+
+function controllerText(o: ApiObject): string {
+  const owner = o.metadata.ownerReferences?.find((ref) => ref.controller === true);
+  if (owner === undefined) return NONE;
+  const [group] = owner.apiVersion.split('/');
+  return `${owner.kind.toLowerCase()}${owner.apiVersion.includes('/') ? `.${group}` : ''}/${owner.name}`;
+}
 
 function jobDuration(o: ApiObject, now: number): string {
   const start = textAt(o, 'status', 'startTime');
@@ -179,11 +203,28 @@ export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
     AGE,
     wide('Selector', (o) => labelsText(recordAt(o, 'spec', 'selector'))),
   ],
-  'apps/deployments': [
+  endpoints: [{ name: 'Endpoints', cell: subsetTexts }],
+  'discovery.k8s.io/endpointslices': [
+    { name: 'AddressType', cell: text('addressType') },
     {
-      name: 'Ready',
-      cell: (o) => `${numberAt(o, 'status', 'readyReplicas') ?? 0}/${numberAt(o, 'spec', 'replicas') ?? 0}`,
+      name: 'Ports',
+      cell: (o) =>
+        some(
+          recordsAt(o, 'ports').map((p) => String(numberAt(p, 'port') ?? '*')),
+          '<unset>',
+        ),
     },
+    {
+      name: 'Endpoints',
+      cell: (o) =>
+        some(
+          recordsAt(o, 'endpoints').flatMap((e) => textsAt(e, 'addresses')),
+          '<unset>',
+        ),
+    },
+  ],
+  'apps/deployments': [
+    { name: 'Ready', cell: readyOf },
     integer('Up-to-date', count('status', 'updatedReplicas')),
     integer('Available', count('status', 'availableReplicas')),
     AGE,
@@ -205,6 +246,25 @@ export const CELLS: Readonly<Record<string, readonly Cell[]>> = {
     { name: 'Node Selector', cell: (o) => labelsText(recordAt(o, 'spec', 'template', 'spec', 'nodeSelector')) },
     AGE,
     ...TEMPLATE_WIDE,
+  ],
+  'apps/statefulsets': [{ name: 'Ready', cell: readyOf }, AGE, ...TEMPLATE_WIDE.slice(0, 2)],
+  'apps/controllerrevisions': [{ name: 'Controller', cell: controllerText }, integer('Revision', count('revision'))],
+  'batch/cronjobs': [
+    { name: 'Schedule', cell: text('spec', 'schedule') },
+    { name: 'Timezone', cell: orNone('spec', 'timeZone') },
+    { name: 'Suspend', cell: (o) => (at(o, 'spec', 'suspend') === true ? 'True' : 'False') },
+    integer('Active', size('status', 'active')),
+    {
+      name: 'Last Schedule',
+      cell: (o, now) => {
+        const last = textAt(o, 'status', 'lastScheduleTime');
+        return last === '' ? NONE : ageOf(last, now);
+      },
+    },
+    AGE,
+    wide('Containers', templates('name', 'spec', 'jobTemplate')),
+    wide('Images', templates('image', 'spec', 'jobTemplate')),
+    wide('Selector', () => NONE),
   ],
   'batch/jobs': [
     { name: 'Status', cell: jobStatus },

@@ -7,6 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { formatText, LeveledLogger } from '../../lib/logger.ts';
 import { startApiServer } from '../start-api-server.ts';
 import { DRIVER_NAME } from '../csi-hostpath/driver-name.ts';
+import { runServices } from '../services/run-services.ts';
 import { pathsBelow } from './paths.ts';
 import { readSettings } from './settings.ts';
 
@@ -27,7 +28,6 @@ async function main(directory: string): Promise<void> {
     dir: paths.api,
     port: settings.apiPort,
     alsoListenOn: [gateway],
-    serviceAddress: { ip: gateway, port: settings.apiPort },
     csiDrivers: [{ name: DRIVER_NAME, endpoint: paths.csiSocket }],
     log,
   });
@@ -47,7 +47,15 @@ async function main(directory: string): Promise<void> {
   await writeFileAtomic(join(paths.kubeletCertificates, 'serving.crt'), serving.certificatePem, 0o644);
   await writeFileAtomic(paths.nodeKubeconfig, running.nodeKubeconfig(settings.nodeName), 0o600);
   log.info('serving', { url: running.url });
+  const stopping = new AbortController();
+  const services = runServices(
+    { store: running.server.registry.store, clock: systemClock, log },
+    settings.network,
+    stopping.signal,
+  );
   await stop;
+  stopping.abort();
+  await services;
   await running.stop();
 }
 

@@ -8,10 +8,11 @@ import { promisify } from 'node:util';
 import { openCgroups } from '../../host/cgroups/open.ts';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { isFault } from '../../lib/errors.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
 import { childProcesses, endProcess } from './own-processes.ts';
 import type { Paths } from './paths.ts';
-import { readSettings, SHARED_DIRECTORIES, type Settings } from './settings.ts';
+import { readSettings, salvagedSettings, SHARED_DIRECTORIES, type Settings } from './settings.ts';
 import { stopSupervisor } from './state.ts';
 
 const run = promisify(execFile);
@@ -27,7 +28,15 @@ export async function down(
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const settings = await readSettings(paths);
+  return stopAll(paths, await readSettings(paths), tell, signal);
+}
+
+async function stopAll(
+  paths: Paths,
+  settings: Settings | undefined,
+  tell: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   if (settings === undefined) return [];
   tell('stopping pods and processes');
   await stopSupervisor(paths);
@@ -130,8 +139,12 @@ export async function reset(
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const installed = (await readSettings(paths))?.installed ?? [];
-  const left = await down(paths, tell, signal);
+  const settings = await readSettings(paths).catch((err: unknown) => {
+    if (!isFault(err, 'invalid')) throw err;
+    return salvagedSettings(paths);
+  });
+  const installed = settings?.installed ?? [];
+  const left = await stopAll(paths, settings, tell, signal);
   if (left.length > 0) return left;
   tell(`removing ${paths.directory}`);
   await rm(paths.directory, { recursive: true, force: true });

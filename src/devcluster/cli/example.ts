@@ -25,8 +25,6 @@ const examplePod = (): Json => ({
   metadata: { name: NAME, namespace: 'default', labels: { app: NAME } },
   spec: {
     terminationGracePeriodSeconds: 2,
-    // There is no DNS of the cluster to ask.
-    dnsPolicy: 'Default',
     containers: [
       {
         name: 'web',

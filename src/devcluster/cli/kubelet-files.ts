@@ -1,11 +1,13 @@
 // The configuration the kubelet of a development cluster gets: private directories, a private cgroup, its own ports.
 import { stringify } from 'yaml';
+import { DOMAIN } from '../services/zone.ts';
 import type { Paths } from './paths.ts';
 import type { Settings } from './settings.ts';
 
 export const DEFAULT_PAGE_PORT = 4194;
 
-export function kubeletConfig(paths: Paths, settings: Settings): string {
+/** `withDns`: pods ask the cluster's own server for names. */
+export function kubeletConfig(paths: Paths, settings: Settings, withDns: boolean): string {
   return stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -37,6 +39,8 @@ export function kubeletConfig(paths: Paths, settings: Settings): string {
       'nodefs.inodesFree': '1%',
     },
     registerWithTaints: [],
+    clusterDomain: DOMAIN,
+    ...(withDns ? { clusterDNS: [settings.network.gateway] } : {}),
   });
 }
 

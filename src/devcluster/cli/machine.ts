@@ -34,6 +34,7 @@ const program = (name: string, from: string, why: string): Check => {
 };
 
 const MIN_FREE_BYTES = 512 * 1024 * 1024;
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
 
 export function checkMachine(directory: string): readonly Check[] {
   return [
@@ -81,8 +82,10 @@ function diskCheck(directory: string): Check {
   while (!existsSync(existing)) existing = dirname(existing);
   const { bavail, bsize } = statfsSync(existing);
   const free = bavail * bsize;
-  const detail = `${Math.round(free / 1024 ** 2)} MiB free for ${directory}`;
-  return { what: 'disk', ok: free > MIN_FREE_BYTES, detail, fatal: true };
+  const ok = free > MIN_FREE_BYTES;
+  const detail = `${mebibytes(free)} free for ${directory}`;
+  const todo = `, ${mebibytes(MIN_FREE_BYTES)} are needed: make room, or name another place with --dir=PATH`;
+  return { what: 'disk', ok, detail: ok ? detail : `${detail}${todo}`, fatal: true };
 }
 
 const CNI_DIRECTORIES = ['/usr/lib/cni', '/opt/cni/bin'];

@@ -27,6 +27,7 @@ export function pathsBelow(directory: string) {
     podLogs: below('pod-logs'),
     volumePlugins: below('volume-plugins'),
     containerd: below('containerd'),
+    cniConfig: below('containerd', 'cni', '10-kubelet-dev.conflist'),
     containerdConfig: below('containerd', 'config.toml'),
     containerdSocket: below('containerd', 'c.sock'),
     /** The volumes of claims. */

@@ -28,7 +28,7 @@ export async function writeRuntimeFiles(paths: Paths, settings: Settings): Promi
   const layout = layoutOf(paths, settings);
   for (const directory of ['lib', 'run', 'cni', 'opt', 'registry', 'tmp'])
     await mkdir(join(paths.containerd, directory), { recursive: true });
-  await writeFile(join(paths.containerd, 'cni', '10-kubelet-dev.conflist'), cniConfig(layout));
+  await writeFile(paths.cniConfig, cniConfig(layout));
   await writeFile(paths.containerdConfig, containerdConfig(containerdVersion(), layout));
 }
 

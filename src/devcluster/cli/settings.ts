@@ -1,13 +1,13 @@
 // What is chosen once and kept: ports, the node's name, the pod network, what the machine was like before.
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { choosePodNetwork, type PodNetwork } from '../containerd/config.ts';
+import { choosePodNetwork, networkOf, type PodNetwork } from '../containerd/config.ts';
 import type { Paths } from './paths.ts';
+import { tryPort, type NamedPort } from './ports.ts';
 
 export type Settings = {
   readonly nodeName: string;
@@ -32,13 +32,38 @@ export type Settings = {
 /** Made by CNI plugins and by the kubelet outside their own directory, inner ones first. */
 export const SHARED_DIRECTORIES = ['/var/lib/cni/results', '/var/lib/cni', CONTAINER_LOGS];
 
+export function settingsProblem(paths: Paths, cause: unknown): KubeletError {
+  const isDenied = errnoOf(cause) === 'EACCES' || errnoOf(cause) === 'EPERM';
+  return isDenied
+    ? new KubeletError('denied', `${paths.directory} is for root alone: run it with sudo`, { cause })
+    : new KubeletError('invalid', `${paths.settings} is damaged; 'kubelet-dev reset' starts over`, { cause });
+}
+
 export async function readSettings(paths: Paths): Promise<Settings | undefined> {
   try {
     return JSON.parse(await readFile(paths.settings, 'utf8')) as Settings;
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
-    throw new KubeletError('invalid', `${paths.settings} is damaged; 'kubelet-dev reset' starts over`, { cause: err });
+    throw settingsProblem(paths, err);
   }
+}
+
+/** What can be told of a cluster whose settings are damaged, from the configuration of its network. */
+export async function salvagedSettings(paths: Paths): Promise<Settings | undefined> {
+  const text = await readFile(paths.cniConfig, 'utf8').catch(() => '');
+  const network = networkOf(text);
+  if (network === undefined) return undefined;
+  return {
+    nodeName: hostname(),
+    apiPort: 0,
+    kubeletPort: 0,
+    healthzPort: 0,
+    network,
+    cgroupRoot: `/${network.name}`,
+    installed: [],
+    // What the machine was like before is not known: what others may need stays.
+    before: { kernel: {}, hostPortChains: true, directories: SHARED_DIRECTORIES },
+  };
 }
 
 export const writeSettings = (paths: Paths, settings: Settings): Promise<void> =>
@@ -78,12 +103,10 @@ async function freePort(wanted: number, taken: readonly number[]): Promise<numbe
   throw new KubeletError('exhausted', 'no free port found');
 }
 
-const tryPort = (port: number): Promise<number | undefined> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(undefined));
-    server.listen(port, '0.0.0.0', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined));
-    });
-  });
+/** What its parts listen on. */
+export const portsOf = (settings: Settings): readonly NamedPort[] => [
+  { port: settings.apiPort, what: 'the API server' },
+  { port: settings.kubeletPort, what: 'the kubelet' },
+  { port: settings.healthzPort, what: "the kubelet's health" },
+  ...(settings.nodePagePort === undefined ? [] : [{ port: settings.nodePagePort, what: 'the node page' }]),
+];

@@ -14,6 +14,8 @@ import { findProgram } from './machine.ts';
 import { childProcesses, endProcess, startTimeOf } from './own-processes.ts';
 import { pathsBelow, type Paths } from './paths.ts';
 import { makeBridge, RuntimeClient, writeRuntimeFiles } from './runtime.ts';
+import { DNS_PORT } from '../services/dns-server.ts';
+import { isFree } from './ports.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -83,8 +85,10 @@ class Supervisor {
 
   async #prepare(signal: AbortSignal): Promise<void> {
     await writeRuntimeFiles(this.#paths, this.#settings);
-    await writeFileAtomic(this.#paths.kubeletConfig, kubeletConfig(this.#paths, this.#settings), 0o600);
     await makeBridge(this.#settings);
+    const withDns = await isFree(this.#settings.network.gateway, DNS_PORT);
+    if (!withDns) this.#log.warn('another program answers DNS on this machine, so pods get no names of services');
+    await writeFileAtomic(this.#paths.kubeletConfig, kubeletConfig(this.#paths, this.#settings, withDns), 0o600);
     const cgroups = await openCgroups(this.#clock, 'cgroupfs');
     await cgroups.create(this.#settings.cgroupRoot, {}, signal);
   }

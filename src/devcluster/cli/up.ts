@@ -12,11 +12,16 @@ import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
 import type { Paths } from './paths.ts';
 import { Progress, type Terminal } from './progress.ts';
-import { newSettings, readSettings, SHARED_DIRECTORIES, writeSettings, type Settings } from './settings.ts';
+import { childProcesses } from './own-processes.ts';
+import { takenText, tryPort, type NamedPort } from './ports.ts';
+import { newSettings, portsOf, readSettings, SHARED_DIRECTORIES, writeSettings, type Settings } from './settings.ts';
 import { startSupervisor, supervisorState } from './state.ts';
-import { summary } from './summary.ts';
+import { ownCommand, summary } from './summary.ts';
 
 export type UpOptions = { readonly install: boolean; readonly example: boolean; readonly timeoutMs: number };
+
+/** A supervisor that ends while the cluster is waited for is started again, but not for ever. */
+const MOST_RESTARTS = 3;
 
 const run = promisify(execFile);
 
@@ -65,11 +70,21 @@ async function prepare(
     await chmod(directory, 0o700);
   }
   const known = await readSettings(paths);
+  if (known !== undefined) await refuseTakenPorts(paths, known);
   const installed = [...new Set([...(known?.installed ?? []), ...missing])];
   if (known === undefined) await writeSettings(paths, await newSettings(await machineBefore(), installed));
   else if (missing.length > 0) await writeSettings(paths, { ...known, installed });
   await writeFile(paths.example, exampleText());
   await writeFile(paths.exampleClaim, exampleClaimText());
+}
+
+/** They were chosen when the cluster was made, and stand in kubeconfigs since. */
+async function refuseTakenPorts(paths: Paths, settings: Settings): Promise<void> {
+  // What is left of a run that was killed has them, and is ended first.
+  if ((await childProcesses(paths)).length > 0) return;
+  const taken: NamedPort[] = [];
+  for (const named of portsOf(settings)) if ((await tryPort(named.port)) === undefined) taken.push(named);
+  if (taken.length > 0) throw new KubeletError('unavailable', takenText(taken, ownCommand(paths, 'reset')));
 }
 
 function refuse(lacking: readonly Check[]): void {
@@ -109,13 +124,21 @@ async function waitForCluster(
   signal: AbortSignal,
 ): Promise<void> {
   let why = '';
+  let restarts = 0;
   const end = io.clock.monotonic() + options.timeoutMs;
+  const keepSupervisor = async (): Promise<void> => {
+    if ((await supervisorState(paths)) !== undefined || !(await startSupervisor(paths))) return;
+    if (++restarts > MOST_RESTARTS)
+      throw new KubeletError('unavailable', `the supervisor ends again and again\n  log: ${paths.log('supervisor')}`);
+    progress.tell('the supervisor has ended, starting it again');
+  };
   const stage = async (done: string, check: () => Promise<boolean>): Promise<void> => {
     for (;;) {
       signal.throwIfAborted();
       if (await check().catch((err: unknown) => ((why = messageOf(err)), false))) return progress.tell(done);
       if (io.clock.monotonic() > end) throw new KubeletError('deadline', lateText(paths, done, why));
       progress.wait(`${done}${why === '' ? '' : ` (${why})`}`);
+      await keepSupervisor();
       await io.clock.sleep(50, signal);
     }
   };

@@ -6,6 +6,7 @@ import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
+import { chainOf } from '../services/rules.ts';
 import type { PodNetwork } from './config.ts';
 
 const run = promisify(execFile);
@@ -45,6 +46,8 @@ export async function removeTraces(root: string, network: PodNetwork): Promise<v
   for (const point of (await mountsBelow(root)).reverse()) await quiet('umount', ['-l', point]);
   await quiet('ip', ['link', 'del', network.bridge]);
   await removeAddressRules(network.name);
+  // Its own rules have no comment, and the way into it may be gone: others flush chains, too.
+  await removeChain('nat', chainOf(network));
   for (const file of await cniResults(network.name)) await rm(file, { force: true });
   await removeEmptyCgroups();
 }
@@ -62,8 +65,11 @@ export async function leftovers(root: string, network: PodNetwork): Promise<stri
   if (existsSync(`/sys/class/net/${network.bridge}`)) left.push(`bridge ${network.bridge}`);
   if (existsSync(root)) left.push(`folder ${root}`);
   for (const file of await cniResults(network.name)) left.push(`file ${file}`);
-  if ((await quiet('iptables-save', ['-t', 'nat'])).includes(`name: \\"${network.name}\\"`))
-    left.push('iptables rules');
+  for (const table of ['nat', 'filter']) {
+    const saved = await quiet('iptables-save', ['-t', table]);
+    if (saved.includes(`name: \\"${network.name}\\"`) || saved.includes(`:${chainOf(network)} `))
+      left.push(`iptables rules (${table})`);
+  }
   return left;
 }
 
@@ -77,7 +83,7 @@ async function ownProcesses(root: string): Promise<number[]> {
       readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
       readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => ''),
     ]);
-    const isDaemon = cmdline.includes(`\0${root}/`) && /^[^\0]*containerd/.test(cmdline);
+    const isDaemon = cmdline.includes(`\0${root}/`) && /^[^\0]*(containerd|crio|conmon)/.test(cmdline);
     const isContainer = rootMount(mounts).includes(`${root}/`);
     if (isDaemon || isContainer) found.push(pid);
   }
@@ -110,19 +116,24 @@ async function cniResults(networkName: string): Promise<string[]> {
 }
 
 /**
- * The port mapping and masquerading plugins comment their rules with the network's name; the chain of a sandbox that is
- * gone is found that way.
+ * The port mapping and masquerading plugins comment their rules with the network's name, and so do services; the chain of
+ * a sandbox that is gone is found that way.
  */
 async function removeAddressRules(networkName: string): Promise<void> {
-  const saved = await quiet('iptables-save', ['-t', 'nat']);
-  const mine = saved.split('\n').filter((l) => l.startsWith('-A ') && l.includes(`name: \\"${networkName}\\"`));
-  for (const rule of mine) {
-    const chain = /-j (CNI-[0-9a-zA-Z-]+)/.exec(rule)?.[1];
-    await quiet('sh', ['-c', `iptables -t nat ${rule.replace(/^-A/, '-D')}`]);
-    if (chain === undefined) continue;
-    await quiet('iptables', ['-t', 'nat', '-F', chain]);
-    await quiet('iptables', ['-t', 'nat', '-X', chain]);
+  for (const table of ['nat', 'filter']) {
+    const saved = await quiet('iptables-save', ['-t', table]);
+    const mine = saved.split('\n').filter((l) => l.startsWith('-A ') && l.includes(`name: \\"${networkName}\\"`));
+    for (const rule of mine) {
+      const chain = /-j ((?:CNI|KTS)-[0-9a-zA-Z-]+)/.exec(rule)?.[1];
+      await quiet('sh', ['-c', `iptables --wait -t ${table} ${rule.replace(/^-A/, '-D')}`]);
+      if (chain !== undefined) await removeChain(table, chain);
+    }
   }
+}
+
+async function removeChain(table: string, chain: string): Promise<void> {
+  await quiet('iptables', ['--wait', '-t', table, '-F', chain]);
+  await quiet('iptables', ['--wait', '-t', table, '-X', chain]);
 }
 
 /** containerd's default cgroup parent, made when a sandbox names none; only removed when nobody uses it. */

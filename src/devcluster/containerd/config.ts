@@ -64,6 +64,13 @@ export function cniConfig({ root, network }: Layout): string {
   });
 }
 
+/** The network that `cniConfig` wrote down; undefined for any other text. */
+export function networkOf(text: string): PodNetwork | undefined {
+  const words = (name: string): string => new RegExp(`"${name}":\\s*"([^"]+)"`).exec(text)?.[1] ?? '';
+  const network = { name: words('name'), bridge: words('bridge'), subnet: words('subnet'), gateway: words('gateway') };
+  return Object.values(network).includes('') ? undefined : network;
+}
+
 /** `version` is containerd's own: 1.x and 2.x have different configuration files. */
 export function containerdConfig(version: string, layout: Layout): string {
   return (version.startsWith('1.') ? configV2 : configV3)(layout);

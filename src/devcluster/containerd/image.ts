@@ -82,11 +82,13 @@ export function busyboxImage(variant: ImageVariant): BuiltImage {
 export const busyboxArchive = (variant: ImageVariant): Buffer => archive(variant.ref, busyboxImage(variant));
 
 /** The image whose only process holds a sandbox's namespaces open. */
-export function pauseArchive(ref: string): Buffer {
-  if (process.arch !== 'x64') return busyboxArchive({ ref, entrypoint: ['/bin/sleep', '2147483647'] });
+export function pauseImage(ref: string): BuiltImage {
+  if (process.arch !== 'x64') return busyboxImage({ ref, entrypoint: ['/bin/sleep', '2147483647'] });
   const layer = tar([{ path: 'pause', type: 'file', mode: 0o755, data: pauseBinary() }]);
-  return archive(ref, build({ ref, entrypoint: ['/pause'] }, [layer]));
+  return build({ ref, entrypoint: ['/pause'] }, [layer]);
 }
+
+export const pauseArchive = (ref: string): Buffer => archive(ref, pauseImage(ref));
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 const sha256 = (data: Buffer): string => `sha256:${createHash('sha256').update(data).digest('hex')}`;

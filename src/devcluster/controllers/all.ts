@@ -2,8 +2,10 @@
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { ClusterPki } from '../api/pki/pki.ts';
 import { runControllers, type Controller, type ControllerDeps } from './controller.ts';
+import { CronJobController } from './cron-jobs.ts';
 import { DaemonSetController } from './daemon-sets.ts';
 import { DeploymentController } from './deployments.ts';
+import { EndpointSliceController } from './endpoint-slices.ts';
 import { runExpiry } from './expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { JobController } from './jobs.ts';
@@ -12,6 +14,8 @@ import { NodeHealth } from './node-health.ts';
 import { ReplicaSetController } from './replica-sets.ts';
 import { Scheduler } from './scheduler.ts';
 import { SigningRequestController } from './signing-requests.ts';
+import { StatefulSetController } from './stateful-sets.ts';
+import { SystemObjects } from './system-objects.ts';
 import { AttachDetach } from './volumes/attacher.ts';
 import { CsiAttacher } from './volumes/attachments.ts';
 import { VolumeBinder } from './volumes/binder.ts';
@@ -23,9 +27,11 @@ import { Resizer } from './volumes/resizer.ts';
 
 export type ControllerName =
   | 'attach-detach'
+  | 'cron-jobs'
   | 'csi-attacher'
   | 'daemon-sets'
   | 'deployments'
+  | 'endpoint-slices'
   | 'ephemeral-claims'
   | 'garbage-collector'
   | 'jobs'
@@ -36,6 +42,8 @@ export type ControllerName =
   | 'resizer'
   | 'scheduler'
   | 'signing-requests'
+  | 'stateful-sets'
+  | 'system-objects'
   | 'volume-binder'
   | 'volume-protection';
 
@@ -57,11 +65,18 @@ function endingWith(clock: Clock, signal: AbortSignal): Clock {
   };
 }
 
+export type ControllerOptions = {
+  readonly only?: readonly ControllerName[];
+  readonly csiDrivers?: readonly CsiDriver[];
+  /** Makes what every cluster has and this one lacks. */
+  readonly seed: () => void;
+};
+
 /** Runs the named controllers (all, when none are named) until `signal` aborts. */
 export async function runAllControllers(
   given: ControllerDeps,
   pki: ClusterPki,
-  { only, csiDrivers = [] }: { only?: readonly ControllerName[]; csiDrivers?: readonly CsiDriver[] },
+  { only, csiDrivers = [], seed }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const deps: ControllerDeps = { ...given, clock: endingWith(given.clock, signal) };
@@ -76,6 +91,7 @@ export async function runAllControllers(
     new GarbageCollector(deps),
     new NamespaceController(deps, pki.caPem),
     new SigningRequestController(deps, pki),
+    new SystemObjects(seed),
     new NodeHealth(deps, wake('node-health')),
     new VolumeBinder(deps),
     new VolumeProtection(deps),
@@ -84,10 +100,13 @@ export async function runAllControllers(
     new AttachDetach(deps),
     new CsiAttacher(deps, drivers),
     new Resizer(deps, drivers),
+    new EndpointSliceController(deps),
     new ReplicaSetController(deps, wake('replica-sets')),
     new DeploymentController(deps),
-    new DaemonSetController(deps),
+    new DaemonSetController(deps, wake('daemon-sets')),
+    new StatefulSetController(deps, wake('stateful-sets')),
     new JobController(deps, wake('jobs')),
+    new CronJobController(deps, wake('cron-jobs')),
   ];
   const chosen = only === undefined ? all : all.filter((c) => only.includes(c.name as ControllerName));
   await Promise.all([runControllers(deps, chosen, wakes, signal), runExpiry(deps, signal)]);

@@ -48,10 +48,10 @@ function playKubelet(pod: ApiObject): void {
     return;
   }
   if (textAt(pod, 'spec', 'nodeName') === '' || textAt(pod, 'status', 'phase') !== 'Pending') return;
-  const phase = FATES[textAt(recordsAt(pod, 'spec', 'containers')[0], 'image')] ?? 'Running';
-  const conditions = [
-    { type: 'Ready', status: phase === 'Running' ? 'True' : 'False', lastTransitionTime: '2026-01-01T00:00:00Z' },
-  ];
+  const image = textAt(recordsAt(pod, 'spec', 'containers')[0], 'image');
+  const phase = FATES[image] ?? 'Running';
+  const lastTransitionTime = image === 'fresh' ? new Date().toISOString() : '2026-01-01T00:00:00Z';
+  const conditions = [{ type: 'Ready', status: phase === 'Running' ? 'True' : 'False', lastTransitionTime }];
   const next = (draft: ApiObject): ApiObject => ({
     ...draft,
     status: { ...recordAt(draft, 'status'), phase, conditions },
@@ -107,6 +107,21 @@ describe('controllers', () => {
     deleteObject(registry, resourceNamed('pods'), 'default', 'first', {}, systemContext());
     await until('room made', () => textAt(get('pods', 'default/big'), 'spec', 'nodeName') === 'n1');
     deleteObject(registry, resourceNamed('pods'), 'default', 'big', {}, systemContext());
+  });
+
+  it('makes the service of the API server and the namespaces of the system anew', async () => {
+    for (const [storage, namespace, name] of [
+      ['services', 'default', 'kubernetes'],
+      ['namespaces', '', 'kube-node-lease'],
+    ] as const) {
+      const key = namespace === '' ? name : `${namespace}/${name}`;
+      const before = get(storage, key);
+      assert.ok(before, key);
+      deleteObject(registry, resourceNamed(storage), namespace, name, {}, systemContext());
+      const isNew = (): boolean => ![undefined, before.metadata.uid].includes(get(storage, key)?.metadata.uid);
+      await until(`${key} again`, isNew);
+      assert.deepEqual(get(storage, key)?.['spec'], before['spec'], key);
+    }
   });
 
   it('rolls a deployment from one template to the next and back', async () => {
@@ -216,6 +231,32 @@ describe('controllers', () => {
     await until('its pods too', () => pods('brief').length === 0);
   });
 
+  it('takes in the pods that its predecessor left, and lets go of those that got other labels', async () => {
+    const spec = { replicas: 2, selector: { matchLabels: { app: 'heir' } }, template: template('heir', 'ok') };
+    const ready = (): boolean => numberAt(get('apps/deployments', 'default/heir'), 'status', 'availableReplicas') === 2;
+    const names = (): string =>
+      pods('heir')
+        .map((p) => p.metadata.name)
+        .toSorted()
+        .join();
+    create('apps/deployments', { metadata: { name: 'heir' }, spec });
+    await until('available', ready);
+    const [first = ''] = names().split(',');
+    const before = names();
+    const options = { propagationPolicy: 'Orphan' } as const;
+    deleteObject(registry, resourceNamed('apps/deployments'), 'default', 'heir', options, systemContext());
+    await until('gone', () => get('apps/deployments', 'default/heir') === undefined);
+    create('apps/deployments', { metadata: { name: 'heir' }, spec });
+    await until('available again', ready);
+    assert.equal(names(), before);
+    patch('pods', first, (pod) => Object.assign(pod.metadata, { labels: { app: 'looked-at' } }));
+    await until('replaced', () => pods('heir').length === 2 && ready());
+    assert.deepEqual(get('pods', `default/${first}`)?.metadata.ownerReferences ?? [], []);
+    deleteObject(registry, resourceNamed('pods'), 'default', first, {}, systemContext());
+    deleteObject(registry, resourceNamed('apps/deployments'), 'default', 'heir', {}, systemContext());
+    await until('all gone', () => pods('heir').length === 0);
+  });
+
   it('puts one pod of a daemon set on every node and renews it', async () => {
     const spec = (image: string): Json => ({
       selector: { matchLabels: { app: 'ds' } },
@@ -237,6 +278,20 @@ describe('controllers', () => {
       systemContext(),
     );
     await until('gone', () => pods('ds').length === 0);
+  });
+
+  it('counts a pod of a daemon set as available when it was ready for long enough', async () => {
+    const spec = {
+      selector: { matchLabels: { app: 'slow' } },
+      minReadySeconds: 1,
+      template: template('slow', 'fresh'),
+    };
+    create('apps/daemonsets', { metadata: { name: 'slow' }, spec });
+    const status = (): Json => recordAt(get('apps/daemonsets', 'default/slow'), 'status');
+    await until('ready', () => numberAt(status(), 'numberReady') === 1);
+    await until('available', () => numberAt(status(), 'numberAvailable') === 1);
+    deleteObject(registry, resourceNamed('apps/daemonsets'), 'default', 'slow', {}, systemContext());
+    await until('gone', () => pods('slow').length === 0);
   });
 
   it('brings claims and volumes together, and pods wait for it', async () => {

@@ -5,6 +5,7 @@ import { matchesNode, untoleratedTaint } from '../../core/selectors.ts';
 import { at, numberAt, recordAt, recordsAt, textAt, type ApiObject, type Json } from '../api/objects.ts';
 import type { Change } from '../api/store.ts';
 import type { Controller, ControllerDeps } from './controller.ts';
+import { Revisions } from './revisions.ts';
 import { resolveCount } from './rollout.ts';
 import { Workload } from './workload.ts';
 import { isActive, isAvailable, isFinished, isPodReady, templateHash } from './workload-pods.ts';
@@ -29,9 +30,14 @@ export class DaemonSetController implements Controller {
   readonly name = 'daemon-sets';
   readonly #deps: ControllerDeps;
   readonly #workload: Workload;
+  readonly #revisions: Revisions;
+  readonly #wake: (key: string) => void;
 
-  constructor(deps: ControllerDeps) {
+  /** `wake` has a key looked at again. */
+  constructor(deps: ControllerDeps, wake: (key: string) => void) {
     this.#deps = deps;
+    this.#wake = wake;
+    this.#revisions = new Revisions(deps.registry, HASH);
     this.#workload = new Workload(deps.registry, {
       kind: 'DaemonSet',
       storage: STORAGE,
@@ -54,13 +60,19 @@ export class DaemonSetController implements Controller {
     const { registry } = this.#deps;
     const set = this.#workload.read(key);
     if (set === undefined) return;
+    this.#workload.claim(set);
     const nodes = registry.store
       .list('nodes')
       .map((n) => n.object as ApiObject)
       .filter((n) => fits(set, n));
     const hash = templateHash(recordAt(set, 'spec', 'template'));
-    if (set.metadata.deletionTimestamp === undefined) this.#place(set, nodes, hash);
-    this.#report(set, nodes, hash);
+    if (set.metadata.deletionTimestamp === undefined) {
+      const { name } = this.#revisions.current(set).metadata;
+      this.#place(set, nodes, hash);
+      const used = this.#workload.owned(set).map((pod) => `${set.metadata.name}-${pod.metadata.labels?.[HASH] ?? ''}`);
+      this.#revisions.forgetOld(set, new Set([name, ...used]));
+    }
+    this.#report(key, set, nodes, hash);
   }
 
   #place(set: ApiObject, nodes: readonly ApiObject[], hash: string): void {
@@ -91,18 +103,20 @@ export class DaemonSetController implements Controller {
     }
   }
 
-  #report(set: ApiObject, nodes: readonly ApiObject[], hash: string): void {
+  #report(key: string, set: ApiObject, nodes: readonly ApiObject[], hash: string): void {
     const { clock } = this.#deps;
     const names = new Set(nodes.map((n) => n.metadata.name));
     const pods = this.#workload.owned(set).filter((p) => isActive(p) && names.has(targetOf(p)));
     const minReady = numberAt(set, 'spec', 'minReadySeconds') ?? 0;
     const available = pods.filter((p) => isAvailable(p, minReady, clock.now())).length;
+    const ready = pods.filter(isPodReady).length;
+    if (available < ready) clock.after(1000, () => this.#wake(key));
     const some = (count: number): number | undefined => (count === 0 ? undefined : count);
     this.#workload.writeStatus(set, {
       currentNumberScheduled: pods.length,
       desiredNumberScheduled: nodes.length,
       numberMisscheduled: 0,
-      numberReady: pods.filter(isPodReady).length,
+      numberReady: ready,
       numberAvailable: some(available),
       numberUnavailable: some(nodes.length - available),
       updatedNumberScheduled: some(pods.filter((p) => p.metadata.labels?.[HASH] === hash).length),

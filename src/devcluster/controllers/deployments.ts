@@ -51,6 +51,7 @@ export class DeploymentController implements Controller {
     const deployment = this.#workload.read(key);
     if (deployment === undefined) return;
     if (deployment.metadata.deletionTimestamp !== undefined) return this.#report(deployment);
+    this.#workload.claim(deployment);
     const paused = at(deployment, 'spec', 'paused') === true;
     const fresh = this.#current(deployment) ?? (paused ? undefined : this.#createSet(deployment));
     if (fresh !== undefined && !paused) {

@@ -39,6 +39,7 @@ export class ReplicaSetController implements Controller {
     const { clock } = this.#deps;
     const set = this.#workload.read(key);
     if (set === undefined) return;
+    this.#workload.claim(set);
     const owned = this.#workload.owned(set);
     if (set.metadata.deletionTimestamp === undefined) this.#scale(key, set, owned);
     const now = clock.now();

@@ -1,6 +1,7 @@
-// Reading single files of a cgroup that may go away meanwhile. Shared by v1 and v2.
+// Single files of a cgroup that may go away meanwhile, or that not every kernel has. Shared by v1 and v2.
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { errnoOf } from '../../lib/errors.ts';
 import { isGone } from './remove-tree.ts';
 
 /** Undefined when the file, or the whole cgroup, is not there. */
@@ -20,6 +21,15 @@ export function readNow(path: string): string | undefined {
   } catch (err) {
     if (isGone(err)) return undefined;
     throw err;
+  }
+}
+
+/** Writes a file that older kernels do not have. */
+export async function writeIfThere(path: string, value: number | string): Promise<void> {
+  try {
+    await writeFile(path, String(value), { flag: 'r+' });
+  } catch (err) {
+    if (errnoOf(err) !== 'ENOENT') throw err;
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { podUid } from '../../core/ids.ts';
-import { cgroupPath, parseCgroupName, podName, podUidOfDir } from './cgroup-names.ts';
+import { cgroupPath, parseCgroupName, parseCgroupRoot, podName, podUidOfDir } from './cgroup-names.ts';
 
 const UID = podUid('c5cfdf98-8677-4423-ba65-a7e5a2449ec7');
 
@@ -23,6 +23,19 @@ test('names are read back', () => {
   assert.deepEqual(parseCgroupName('/a/b', 'cgroupfs'), ['a', 'b']);
   assert.deepEqual(parseCgroupName('/', 'systemd'), []);
   assert.deepEqual(parseCgroupName('/system.slice/system-x_y.slice', 'systemd'), ['system', 'x-y']);
+});
+
+test('the root of all pods is a path of plain names, or a slice', () => {
+  for (const [text, driver, path] of [
+    ['/', 'systemd', '/'],
+    ['', 'systemd', '/'],
+    ['/a-b', 'cgroupfs', '/a-b'],
+    ['/a-b', 'systemd', '/a_b.slice'],
+    ['/a/b-c', 'systemd', '/a.slice/a-b_c.slice'],
+    ['/a.slice/a-b.slice', 'systemd', '/a.slice/a-b.slice'],
+    ['/a.slice', 'cgroupfs', '/a.slice'],
+  ] as const)
+    assert.equal(cgroupPath(parseCgroupRoot(text, driver), driver), path, `${driver} ${text}`);
 });
 
 test('whose cgroup a directory is', () => {

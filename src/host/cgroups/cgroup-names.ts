@@ -24,6 +24,10 @@ export function parseCgroupName(text: string, driver: CgroupDriver): CgroupName 
     .map((part) => part.replaceAll('_', '-'));
 }
 
+/** `cgroupRoot`: a path of plain names with either driver, also of names with a dash; for systemd the name of a slice, too. */
+export const parseCgroupRoot = (text: string, driver: CgroupDriver): CgroupName =>
+  parseCgroupName(text, text.endsWith('.slice') ? driver : 'cgroupfs');
+
 export const kubepodsName = (root: CgroupName): CgroupName => [...root, 'kubepods'];
 export const qosName = (root: CgroupName, qos: QosClass): CgroupName => [...kubepodsName(root), ...QOS_PART[qos]];
 export const podName = (root: CgroupName, qos: QosClass, uid: PodUid): CgroupName => [

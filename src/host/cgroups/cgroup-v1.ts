@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { isThere, readNow, readValue } from './cgroup-files.ts';
+import { isThere, readNow, readValue, writeIfThere } from './cgroup-files.ts';
 import { hugePageName, UNLIMITED, type CgroupReading, type Cgroups, type CgroupSettings } from './cgroups.ts';
 import type { Hierarchy } from './layout.ts';
 import { childDirs, killPids, pidsBelow, removeCgroup } from './remove-tree.ts';
@@ -156,8 +156,11 @@ async function applySettings(hierarchy: Hierarchy, path: string, s: CgroupSettin
           );
         break;
       case 'hugetlb':
-        for (const [size, limit] of s.hugePages ?? [])
-          await write(`hugetlb.${hugePageName(size)}.limit_in_bytes`, limit);
+        for (const [size, limit] of s.hugePages ?? []) {
+          const file = `hugetlb.${hugePageName(size)}`;
+          await write(`${file}.limit_in_bytes`, limit);
+          await writeIfThere(join(hierarchy.mountPoint, path, `${file}.rsvd.limit_in_bytes`), limit);
+        }
         break;
       default:
     }

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { isThere, readValue } from './cgroup-files.ts';
+import { isThere, readValue, writeIfThere } from './cgroup-files.ts';
 import {
   hugePageName,
   sharesOfWeight,
@@ -50,9 +50,20 @@ export class CgroupV2 implements Cgroups {
       writes.push(['cpu.max', `${limitText(s.cpuQuotaUs)} ${s.cpuPeriodUs ?? DEFAULT_PERIOD_US}`]);
     if (s.memoryBytes !== undefined) writes.push(['memory.max', limitText(s.memoryBytes)]);
     if (s.pidsMax !== undefined) writes.push(['pids.max', limitText(s.pidsMax)]);
-    if (s.hugePages !== undefined && s.hugePages.size > 0 && (await controllersOf(dir)).includes('hugetlb'))
-      for (const [size, limit] of s.hugePages) writes.push([`hugetlb.${hugePageName(size)}.max`, limitText(limit)]);
-    await Promise.all(writes.map(([file, value]) => writeFile(join(dir, file), value)));
+    await Promise.all([
+      ...writes.map(([file, value]) => writeFile(join(dir, file), value)),
+      this.#limitHugePages(dir, s.hugePages),
+    ]);
+  }
+
+  /** Also those that are only reserved: without, a program that asks for too many dies when it touches them. */
+  async #limitHugePages(dir: string, limits: CgroupSettings['hugePages'] = new Map()): Promise<void> {
+    if (limits.size === 0 || !(await controllersOf(dir)).includes('hugetlb')) return;
+    for (const [size, limit] of limits) {
+      const file = join(dir, `hugetlb.${hugePageName(size)}`);
+      await writeFile(`${file}.max`, limitText(limit));
+      await writeIfThere(`${file}.rsvd.max`, limitText(limit));
+    }
   }
 
   async exists(path: string, signal: AbortSignal): Promise<boolean> {

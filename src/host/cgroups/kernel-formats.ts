@@ -26,32 +26,43 @@ const KEYED = /^[^\S\n]*(\S+)[^\S\n]+(-?\d+)[^\S\n]*$/gm;
 export type DeviceIo = {
   readonly major: number;
   readonly minor: number;
-  /** Bytes by operation: Read, Write, Discard, and on v1 also Sync, Async, Total. */
+  /** Bytes by operation: Read, Write, and on v1 also Sync, Async, Discard, Total. */
   readonly bytes: ReadonlyMap<string, number>;
+  /** Requests done, by operation. */
+  readonly requests: ReadonlyMap<string, number>;
   /** What the io.cost controller charged, in microseconds: usage, wait, indebt, indelay. */
   readonly costUs?: ReadonlyMap<string, number>;
 };
 
-/** blkio.*.io_service_bytes: lines of `major:minor Operation bytes` and a last `Total bytes`. */
-export function blkioBytes(text: string | undefined): readonly DeviceIo[] {
-  const devices = new Map<string, { major: number; minor: number; bytes: Map<string, number> }>();
-  for (const line of text?.split('\n') ?? []) {
-    const match = /^(\d+):(\d+) (\w+) (\d+)$/.exec(line.trim());
-    if (match === null) continue;
-    const [, major = '', minor = '', operation = '', bytes = ''] = match;
-    const key = `${major}:${minor}`;
-    let device = devices.get(key);
-    if (device === undefined)
-      devices.set(key, (device = { major: Number(major), minor: Number(minor), bytes: new Map() }));
-    device.bytes.set(operation, Number(bytes));
-  }
+/** blkio.*.io_service_bytes and io_serviced: lines of `major:minor Operation amount` and a last `Total amount`. */
+export function blkio(bytes: string | undefined, requests: string | undefined): readonly DeviceIo[] {
+  const devices = new Map<string, DeviceIo>();
+  const read = (text: string | undefined, what: 'bytes' | 'requests'): void => {
+    for (const line of text?.split('\n') ?? []) {
+      const match = /^(\d+):(\d+) (\w+) (\d+)$/.exec(line.trim());
+      if (match === null) continue;
+      const [, major = '', minor = '', operation = '', amount = ''] = match;
+      const key = `${major}:${minor}`;
+      const device = devices.get(key) ?? noTraffic(Number(major), Number(minor));
+      devices.set(key, { ...device, [what]: new Map([...device[what], [operation, Number(amount)]]) });
+    }
+  };
+  read(bytes, 'bytes');
+  read(requests, 'requests');
   return [...devices.values()];
 }
 
-const V2_OPERATIONS: readonly (readonly [string, string])[] = [
+const noTraffic = (major: number, minor: number): DeviceIo => ({ major, minor, bytes: new Map(), requests: new Map() });
+
+type KeyedOperations = readonly (readonly [key: string, operation: string])[];
+/** What is discarded is no traffic to cAdvisor. */
+const V2_BYTES: KeyedOperations = [
   ['rbytes', 'Read'],
   ['wbytes', 'Write'],
-  ['dbytes', 'Discard'],
+];
+const V2_REQUESTS: KeyedOperations = [
+  ['rios', 'Read'],
+  ['wios', 'Write'],
 ];
 const COSTS = ['usage', 'wait', 'indebt', 'indelay'];
 
@@ -76,7 +87,8 @@ export function ioStat(text: string | undefined): readonly DeviceIo[] {
     devices.push({
       major: Number(major),
       minor: Number(minor),
-      bytes: new Map(V2_OPERATIONS.flatMap(([key, as]) => picked(key, as))),
+      bytes: new Map(V2_BYTES.flatMap(([key, as]) => picked(key, as))),
+      requests: new Map(V2_REQUESTS.flatMap(([key, as]) => picked(key, as))),
       ...(costs.length === 0 ? {} : { costUs: new Map(costs) }),
     });
   }

@@ -84,6 +84,15 @@ export class CgroupStatisticsReader {
     return text.split('\n').filter(Boolean).map(Number);
   }
 
+  /** Those of a container: crun, and a systemd inside, put them into cgroups below its own. */
+  async procsOfContainer(path: string, signal: AbortSignal): Promise<readonly number[]> {
+    const own = await this.procs(path, signal);
+    if (own.length > 0) return own;
+    const children = await this.children(path);
+    const below = await Promise.all(children.map((child) => this.procsOfContainer(`${path}/${child}`, signal)));
+    return below.flat();
+  }
+
   async #texts(path: string, files: FileList, signal: AbortSignal): Promise<FileTexts> {
     const dirs = new Map<string, string>();
     const paths: string[] = [];

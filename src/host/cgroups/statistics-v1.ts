@@ -1,5 +1,5 @@
 // cgroup v1 files as statistics. Sums over the whole subtree where the kernel has them (`total_…`), as v2 always does.
-import { blkioBytes, keyedNumbers, limitOf, numberOf } from './kernel-formats.ts';
+import { blkio, keyedNumbers, limitOf, numberOf } from './kernel-formats.ts';
 import {
   atLeastZero,
   type CgroupStatistics,
@@ -15,7 +15,11 @@ const USAGE: FileList = {
   memory: ['memory.usage_in_bytes', 'memory.stat', 'memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'],
 };
 
-const BLKIO = ['blkio.bfq.io_service_bytes_recursive', 'blkio.throttle.io_service_bytes_recursive'];
+/** Which of them counts depends on the scheduler of the disks. */
+const BLKIO = ['blkio.bfq', 'blkio.throttle'].map((kind) => ({
+  bytes: `${kind}.io_service_bytes_recursive`,
+  requests: `${kind}.io_serviced_recursive`,
+}));
 
 const FULL: FileList = {
   cpuacct: ['cpuacct.usage', 'cpuacct.stat'],
@@ -29,7 +33,7 @@ const FULL: FileList = {
     'memory.oom_control',
   ],
   pids: ['pids.current', 'pids.max'],
-  blkio: BLKIO,
+  blkio: BLKIO.flatMap(({ bytes, requests }) => [bytes, requests]),
 };
 
 export const filesV1 = (detail: Detail): FileList => (detail === 'usage' ? USAGE : FULL);
@@ -43,7 +47,9 @@ export function statisticsV1(text: FileTexts): CgroupStatistics {
   const memory = memoryV1(text);
   const pids = numberOf(text('pids', 'pids.current'));
   const pidsMax = limitOf(text('pids', 'pids.max'));
-  const io = BLKIO.map((file) => blkioBytes(text('blkio', file))).find((devices) => devices.length > 0);
+  const io = BLKIO.map(({ bytes, requests }) => blkio(text('blkio', bytes), text('blkio', requests))).find(
+    (devices) => devices.length > 0,
+  );
   return {
     ...(cpu === undefined ? {} : { cpu }),
     ...(memory === undefined ? {} : { memory }),
@@ -89,6 +95,7 @@ function memoryV1(text: FileTexts): MemoryStatistics | undefined {
   const limitBytes = limitOf(text('memory', 'memory.limit_in_bytes'));
   const swapLimitBytes = limitOf(text('memory', 'memory.memsw.limit_in_bytes'));
   const reservationBytes = limitOf(text('memory', 'memory.soft_limit_in_bytes'));
+  const kills = keyedNumbers(text('memory', 'memory.oom_control')).get('oom_kill') ?? 0;
   return {
     usageBytes,
     maxUsageBytes: numberOf(text('memory', 'memory.max_usage_in_bytes')) ?? 0,
@@ -105,7 +112,8 @@ function memoryV1(text: FileTexts): MemoryStatistics | undefined {
     majorPageFaults: total('pgmajfault'),
     ownPageFaults: stat.get('pgfault') ?? 0,
     ownMajorPageFaults: stat.get('pgmajfault') ?? 0,
-    oomKills: keyedNumbers(text('memory', 'memory.oom_control')).get('oom_kill') ?? 0,
+    oomKills: kills,
+    ownOomKills: kills,
     ...(limitBytes === undefined ? {} : { limitBytes }),
     ...(swapLimitBytes === undefined ? {} : { swapLimitBytes }),
     ...(reservationBytes === undefined ? {} : { reservationBytes }),

@@ -32,6 +32,7 @@ const FULL = [
   'cpu.max',
   'memory.peak',
   'memory.min',
+  'memory.events.local',
   'memory.events',
   'pids.current',
   'pids.max',
@@ -103,6 +104,8 @@ function memoryV2(file: Files): MemoryStatistics | undefined {
   const usageBytes = numberOf(file('memory.current')) ?? (stat.size === 0 ? undefined : of('anon') + of('file'));
   if (usageBytes === undefined) return undefined;
   const events = keyedNumbers(file('memory.events'));
+  // Before 5.2 the kernel had those in the other file.
+  const own = keyedNumbers(file('memory.events.local') ?? file('memory.events'));
   const limitBytes = limitOf(file('memory.max'));
   const swapLimitBytes = limitOf(file('memory.swap.max'));
   const reservationBytes = limitOf(file('memory.min'));
@@ -123,6 +126,7 @@ function memoryV2(file: Files): MemoryStatistics | undefined {
     ownPageFaults: of('pgfault'),
     ownMajorPageFaults: of('pgmajfault'),
     oomKills: events.get('oom_kill') ?? 0,
+    ownOomKills: own.get('oom_kill') ?? 0,
     ...(limitBytes === undefined ? {} : { limitBytes }),
     ...(swapLimitBytes === undefined ? {} : { swapLimitBytes }),
     ...(reservationBytes === undefined ? {} : { reservationBytes }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blkioBytes, ioStat, keyedNumbers, limitOf, numberOf, pressureOf } from './kernel-formats.ts';
+import { blkio, ioStat, keyedNumbers, limitOf, numberOf, pressureOf } from './kernel-formats.ts';
 import { statisticsV1 } from './statistics-v1.ts';
 import { statisticsV2, usageNsV2 } from './statistics-v2.ts';
 
@@ -38,8 +38,10 @@ const V1: Record<string, string> = {
   'pids/pids.current': '1\n',
   'pids/pids.max': 'max\n',
   'blkio/blkio.bfq.io_service_bytes_recursive': 'Total 0\n',
+  'blkio/blkio.bfq.io_serviced_recursive': 'Total 0\n',
   'blkio/blkio.throttle.io_service_bytes_recursive':
     '254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 4096\n254:0 Async 8192\n254:0 Discard 0\n254:0 Total 12288\nTotal 12288\n',
+  'blkio/blkio.throttle.io_serviced_recursive': '254:0 Read 1\n254:0 Write 2\n254:0 Total 3\nTotal 3\n',
 };
 
 // Captured from a throttled cgroup of a machine with nothing but v2 (kernel 6.1), shortened likewise.
@@ -102,6 +104,7 @@ test('v1 files of a container', () => {
       ownPageFaults: 10,
       ownMajorPageFaults: 1,
       oomKills: 1,
+      ownOomKills: 1,
       limitBytes: 67108864,
     },
     io: [
@@ -115,6 +118,11 @@ test('v1 files of a container', () => {
           ['Async', 8192],
           ['Discard', 0],
           ['Total', 12288],
+        ]),
+        requests: new Map([
+          ['Read', 1],
+          ['Write', 2],
+          ['Total', 3],
         ]),
       },
     ],
@@ -156,6 +164,7 @@ test('v2 files of a container', () => {
     ownPageFaults: 43,
     ownMajorPageFaults: 0,
     oomKills: 1,
+    ownOomKills: 1,
     limitBytes: 67108864,
     reservationBytes: 0,
   });
@@ -163,13 +172,15 @@ test('v2 files of a container', () => {
   assert.equal(found.pressure?.cpu?.full.totalUs, 2742374);
   assert.deepEqual(found.pressure.memory?.some, { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 });
   assert.equal(found.pressure.io, undefined);
-  assert.deepEqual(
-    found.io?.[0]?.costUs,
-    new Map([
-      ['usage', 1500000],
-      ['wait', 7],
-    ]),
-  );
+  const [disk] = found.io ?? [];
+  assert.deepEqual(Object.fromEntries(disk?.bytes ?? []), { Read: 4096, Write: 8192 });
+  assert.deepEqual(Object.fromEntries(disk?.requests ?? []), { Read: 1, Write: 2 });
+  assert.deepEqual(Object.fromEntries(disk?.costUs ?? []), { usage: 1500000, wait: 7 });
+});
+
+test('kills below a cgroup are told from its own', () => {
+  const { memory } = v2({ ...V2, 'memory.events.local': 'low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\n' });
+  assert.deepEqual([memory?.oomKills, memory?.ownOomKills], [1, 0]);
 });
 
 test("v2's root has no usage file: anonymous and file pages are its usage", () => {
@@ -220,7 +231,7 @@ test('torn and foreign texts give nothing', () => {
   assert.equal(numberOf('1e5'), undefined);
   assert.deepEqual(keyedNumbers('a 1\nb\nc x\nd 2 3\n\n'), new Map([['a', 1]]));
   assert.deepEqual(keyedNumbers('  a  1 \nb -2'), new Map(Object.entries({ a: 1, b: -2 })));
-  assert.deepEqual(blkioBytes('Total 0\n'), []);
+  assert.deepEqual(blkio('Total 0\n', undefined), []);
   assert.deepEqual(ioStat('254:0 \n'), []);
   assert.equal(pressureOf('some avg10=0.00'), undefined);
 });

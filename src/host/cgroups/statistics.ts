@@ -38,7 +38,10 @@ export type MemoryStatistics = {
   /** Of the processes right in this cgroup; v2 does not tell them from those below. */
   readonly ownPageFaults: number;
   readonly ownMajorPageFaults: number;
+  /** Here and, on v2, below. */
   readonly oomKills: number;
+  /** Of the processes right in this cgroup. */
+  readonly ownOomKills: number;
   /** Absent: no limit. */
   readonly limitBytes?: number;
   /** As the kernel counts it: v1 limits memory and swap together, v2 swap alone. Absent: no limit. */

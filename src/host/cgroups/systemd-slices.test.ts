@@ -16,7 +16,15 @@ const plain = (properties: readonly UnitProperty[]): Plain =>
 const INFINITY = 18446744073709551615n;
 
 /** Cgroup files as a set of paths, and a systemd that makes what it is asked for. */
-function world(version: 1 | 2, options: { there?: string[]; complete?: boolean; fail?: Record<string, Fault> } = {}) {
+function world(
+  version: 1 | 2,
+  options: {
+    there?: string[];
+    complete?: boolean;
+    fail?: Record<string, Fault>;
+    systemd?: number | 'silent' | 'broken';
+  } = {},
+) {
   const there = new Set(options.there);
   let complete = options.complete ?? true;
   const calls: (string | Plain)[][] = [];
@@ -42,7 +50,12 @@ function world(version: 1 | 2, options: { there?: string[]; complete?: boolean; 
     if (failure !== undefined) throw new KubeletError(failure, `${method} fails`);
     if (method.startsWith('start')) there.add(PATH);
   };
+  const { systemd = 252 } = options;
   const units: Units = {
+    version: () =>
+      systemd === 'broken'
+        ? Promise.reject(new Error('no'))
+        : Promise.resolve(systemd === 'silent' ? undefined : systemd),
     startTransient: (unit, properties) => asked('startTransient', unit, properties),
     start: (unit) => asked('start', unit),
     setProperties: (unit, properties) => asked('setProperties', unit, properties),
@@ -109,7 +122,26 @@ test('a quota is rounded up to what systemd can express', async () => {
   const w = world(2, { there: [PATH] });
   await w.slices.update(PATH, { cpuQuotaUs: 1100, cpuPeriodUs: 100_000 }, signal);
   assert.deepEqual(w.calls[0]?.[2], { CPUQuotaPeriodUSec: 100000n, CPUQuotaPerSecUSec: 20000n });
-  assert.deepEqual(w.written, [[PATH, { cpuQuotaUs: 1100, cpuPeriodUs: 100_000 }]], 'the file gets the exact value');
+  assert.deepEqual(w.written, [[PATH, { cpuQuotaUs: 2000, cpuPeriodUs: 100_000 }]], 'and so is the file');
+  for (const [cpuQuotaUs, cpuPeriodUs, written] of [
+    [20_000, 100_000, 20_000],
+    [10_500, 100_000, 11_000],
+    [1000, 10_000, 1000],
+    [1001, 10_000, 1100],
+    [-1, 100_000, -1],
+  ] as const) {
+    await w.slices.create(PATH, { cpuQuotaUs, cpuPeriodUs }, signal);
+    assert.deepEqual(w.written.at(-1)?.[1], { cpuQuotaUs: written, cpuPeriodUs });
+  }
+});
+
+test('systemd before 242 is told of no period', async () => {
+  for (const systemd of [239, 'silent', 'broken'] as const) {
+    const w = world(2, { there: [PATH], systemd });
+    await w.slices.update(PATH, { cpuQuotaUs: 2000, cpuPeriodUs: 10_000 }, signal);
+    assert.deepEqual(w.calls[0]?.[2], { CPUQuotaPerSecUSec: 200000n });
+    assert.deepEqual(w.written, [[PATH, { cpuQuotaUs: 2000, cpuPeriodUs: 10_000 }]]);
+  }
 });
 
 test('a slice systemd remembers is started again', async () => {

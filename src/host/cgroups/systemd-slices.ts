@@ -8,6 +8,8 @@ import { UNLIMITED, weightOfShares, type CgroupReading, type Cgroups, type Cgrou
 
 /** systemd's manager; each call resolves when its job is done. */
 export interface Units {
+  /** Undefined where systemd does not tell. */
+  version(signal: AbortSignal): Promise<number | undefined>;
   /** Rejects with `exists` when systemd knows the unit already. */
   startTransient(unit: string, properties: readonly UnitProperty[], signal: AbortSignal): Promise<void>;
   start(unit: string, signal: AbortSignal): Promise<void>;
@@ -18,8 +20,12 @@ export interface Units {
 
 export type SystemdDeps = { readonly files: Cgroups; readonly units: Units };
 
+/** The first version that knows of periods other than its own. */
+const KNOWS_PERIODS = 242;
+
 export class SystemdSlices implements Cgroups {
   readonly #deps: SystemdDeps;
+  #version: number | undefined;
 
   constructor(deps: SystemdDeps) {
     this.#deps = deps;
@@ -29,13 +35,15 @@ export class SystemdSlices implements Cgroups {
     return this.#deps.files.version;
   }
 
-  async create(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
+  async create(path: string, asked: CgroupSettings, signal: AbortSignal): Promise<void> {
+    const settings = inWholePercents(asked);
     if (await this.#isThere(path, signal)) await this.#setProperties(path, settings, signal);
     else await this.#start(path, settings, signal);
     await this.#deps.files.create(path, settings, signal);
   }
 
-  async update(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
+  async update(path: string, asked: CgroupSettings, signal: AbortSignal): Promise<void> {
+    const settings = inWholePercents(asked);
     await this.#setProperties(path, settings, signal);
     await this.#deps.files.update(path, settings, signal);
   }
@@ -76,7 +84,7 @@ export class SystemdSlices implements Cgroups {
       ['Description', new Variant('s', `kubernetes slice ${unit}`)],
       ['DefaultDependencies', new Variant('b', false)],
       ...accounting.map((name): UnitProperty => [name, new Variant('b', true)]),
-      ...this.#propertiesOf(settings),
+      ...(await this.#propertiesOf(settings, signal)),
     ];
     await units.startTransient(unit, properties, signal).catch(async (err: unknown) => {
       // Known to systemd from before, without its cgroup: start it again as it is.
@@ -87,11 +95,11 @@ export class SystemdSlices implements Cgroups {
   }
 
   async #setProperties(path: string, settings: CgroupSettings, signal: AbortSignal): Promise<void> {
-    const properties = this.#propertiesOf(settings);
+    const properties = await this.#propertiesOf(settings, signal);
     if (properties.length > 0) await this.#deps.units.setProperties(unitOf(path), properties, signal);
   }
 
-  #propertiesOf(s: CgroupSettings): UnitProperty[] {
+  async #propertiesOf(s: CgroupSettings, signal: AbortSignal): Promise<UnitProperty[]> {
     const v2 = this.version === 2;
     const properties: UnitProperty[] = [];
     const add = (name: string, value: bigint): unknown => properties.push([name, new Variant('t', value)]);
@@ -99,8 +107,9 @@ export class SystemdSlices implements Cgroups {
       if (v2) add('CPUWeight', BigInt(weightOfShares(s.cpuShares)));
       else add('CPUShares', BigInt(s.cpuShares));
     if (s.cpuQuotaUs !== undefined) {
-      add('CPUQuotaPeriodUSec', BigInt(s.cpuPeriodUs ?? 100_000));
-      add('CPUQuotaPerSecUSec', perSecond(s.cpuQuotaUs, s.cpuPeriodUs ?? 100_000));
+      const periodUs = s.cpuPeriodUs ?? DEFAULT_PERIOD_US;
+      if (await this.#knowsPeriods(signal)) add('CPUQuotaPeriodUSec', BigInt(periodUs));
+      add('CPUQuotaPerSecUSec', s.cpuQuotaUs === UNLIMITED ? INFINITY : BigInt(perSecond(s.cpuQuotaUs, periodUs)));
     }
     if (s.memoryBytes !== undefined) add(v2 ? 'MemoryMax' : 'MemoryLimit', infinite(s.memoryBytes));
     if (s.pidsMax !== undefined) add('TasksMax', infinite(s.pidsMax));
@@ -109,6 +118,15 @@ export class SystemdSlices implements Cgroups {
       if (v2 && value !== undefined) add(property, BigInt(value));
     }
     return properties;
+  }
+
+  /** An older one refuses a property that it does not know; the files have the period all the same. */
+  async #knowsPeriods(signal: AbortSignal): Promise<boolean> {
+    this.#version ??= await this.#deps.units.version(signal).catch(() => {
+      signal.throwIfAborted();
+      return undefined; // what else is asked of it will tell what is wrong
+    });
+    return (this.#version ?? 0) >= KNOWS_PERIODS;
   }
 
   async #isThere(path: string, signal: AbortSignal): Promise<boolean> {
@@ -133,6 +151,19 @@ const unitOf = (path: string): string => basename(path);
 const INFINITY = 2n ** 64n - 1n;
 const infinite = (value: number): bigint => (value === UNLIMITED ? INFINITY : BigInt(Math.trunc(value)));
 
+const DEFAULT_PERIOD_US = 100_000;
+const PERCENT_US = 10_000;
+
 /** systemd keeps whole percents: the amount is rounded up so that the pod never gets less than it was promised. */
-const perSecond = (quotaUs: number, periodUs: number): bigint =>
-  quotaUs === UNLIMITED ? INFINITY : BigInt(Math.ceil((quotaUs * 1_000_000) / periodUs / 10_000) * 10_000);
+const perSecond = (quotaUs: number, periodUs: number): number =>
+  Math.ceil(Math.trunc((quotaUs * 1_000_000) / periodUs) / PERCENT_US) * PERCENT_US;
+
+/**
+ * The files get what systemd has. The runtime rounds up its containers' quotas as well: on cgroup v1 one that is larger than
+ * that of the pod is refused.
+ */
+function inWholePercents(settings: CgroupSettings): CgroupSettings {
+  const { cpuQuotaUs, cpuPeriodUs = DEFAULT_PERIOD_US } = settings;
+  if (cpuQuotaUs === undefined || cpuQuotaUs === UNLIMITED) return settings;
+  return { ...settings, cpuQuotaUs: Math.trunc((perSecond(cpuQuotaUs, cpuPeriodUs) * cpuPeriodUs) / 1_000_000) };
+}

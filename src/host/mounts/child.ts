@@ -2,15 +2,28 @@
 // when the signal aborts. A child that sits in an uninterruptible call cannot be killed; it is left behind and the caller
 // is answered all the same.
 import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 
 /** `output`: what it wrote to both, as text without blanks around it. */
 export type ChildResult = { readonly code: number; readonly output: string };
 export type ChildRun = ChildResult & { readonly stdout: Buffer };
+/**
+ * For work that can wait: others go first, and it is the first to go where memory runs out. What it writes is passed on
+ * instead of kept.
+ */
+export type BackgroundWork = { readonly onStdout: (chunk: Buffer) => void; readonly onStderr: (chunk: Buffer) => void };
 
 const MAX_OUTPUT = 16 * 1024;
+const LOWEST_PRIORITY = constants.priority.PRIORITY_LOW;
 
-export function runChild(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildRun> {
+export function runChild(
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  background?: BackgroundWork,
+): Promise<ChildRun> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(abortError(signal));
     const child = spawn(command, args, {
@@ -19,16 +32,18 @@ export function runChild(command: string, args: readonly string[], signal: Abort
       // A process group of its own, so that all of it can be killed.
       detached: true,
     });
+    if (background !== undefined) stepBack(child.pid);
     let output = '';
     const collect = (chunk: Buffer): void => {
       if (output.length < MAX_OUTPUT) output += chunk.toString('utf8');
     };
     const chunks: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => {
+      if (background !== undefined) return background.onStdout(chunk);
       if (output.length < MAX_OUTPUT) chunks.push(chunk);
       collect(chunk);
     });
-    child.stderr.on('data', collect);
+    child.stderr.on('data', background?.onStderr ?? collect);
     const onAbort = (): void => {
       killGroup(child.pid);
       child.stdout.destroy();
@@ -50,6 +65,16 @@ export function runChild(command: string, args: readonly string[], signal: Abort
       });
     });
   });
+}
+
+function stepBack(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, LOWEST_PRIORITY);
+    writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
+  } catch {
+    // It ended by itself meanwhile, or may not be told: it is no less useful.
+  }
 }
 
 function killGroup(pid: number | undefined): void {

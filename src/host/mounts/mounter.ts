@@ -7,7 +7,8 @@ import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild } from './child.ts';
 import { describeHolders, holdersOf } from './holders.ts';
-import { readMountTable, seenFrom, type MountTable } from './mount-table.ts';
+import { readMountTable, seenFrom, type MountEntry, type MountTable } from './mount-table.ts';
+import { diskWritten, whileWritingOut, type WrittenSoFar } from './write-out.ts';
 import { mountSync, unmountSync } from '../libc.ts';
 
 const MS_BIND = 4096;
@@ -40,15 +41,23 @@ export type MounterOpts = {
   readonly rootDir?: string;
 };
 
+export type MounterDeps = {
+  readonly clock: Clock;
+  /** A stand-in for tests. */
+  readonly written?: WrittenSoFar;
+};
+
 export class HostMounter implements Mounter {
   readonly #clock: Clock;
+  readonly #written: WrittenSoFar;
   readonly #childTimeoutMs: number;
   readonly #rootDir: string | undefined;
   #realRoot: string | undefined;
   #noswap = true;
 
-  constructor(deps: { clock: Clock }, opts: MounterOpts = {}) {
+  constructor(deps: MounterDeps, opts: MounterOpts = {}) {
     this.#clock = deps.clock;
+    this.#written = deps.written ?? ((mount) => diskWritten(mount));
     this.#childTimeoutMs = opts.childTimeoutMs ?? 60_000;
     this.#rootDir = opts.rootDir;
   }
@@ -93,7 +102,7 @@ export class HostMounter implements Mounter {
         if (table !== undefined && entry === undefined) return;
         if (entry === undefined || table?.isMountedElsewhere(entry) === true)
           await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
-        else await this.#unmountByChild(target, options, signal);
+        else await this.#unmountByChild(entry, options, signal);
       } catch (err) {
         // Nothing is mounted there, or nothing is there at all.
         if (isFault(err, 'invalid', 'notFound')) return;
@@ -113,9 +122,11 @@ export class HostMounter implements Mounter {
     throw new KubeletError('conflict', `${err.message}: ${who}`, { cause: err });
   }
 
-  async #unmountByChild(target: string, options: UnmountOptions, signal: AbortSignal): Promise<void> {
+  async #unmountByChild(mount: MountEntry, options: UnmountOptions, signal: AbortSignal): Promise<void> {
+    const { target } = mount;
+    const deps = { clock: this.#clock, table: (own: AbortSignal) => this.table(own), written: this.#written };
     try {
-      await this.#umount([], target, signal);
+      await whileWritingOut(deps, mount, this.#childTimeoutMs, signal, (own) => umount([], target, own));
     } catch (err) {
       if (signal.aborted) throw err;
       // Busy with somebody who waits for the server: it is as dead as one that does not let itself be unmounted.
@@ -148,13 +159,14 @@ export class HostMounter implements Mounter {
     }
   }
 
-  async #umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
-    const result = await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) =>
-      runChild('umount', ['--no-canonicalize', ...flags, target], own),
-    );
-    if (result.code === 0) return;
-    throw new KubeletError('conflict', `unmount failed: exit status ${result.code}: ${result.output}`);
+  #umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+    return withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) => umount(flags, target, own));
   }
+}
+
+async function umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+  const { code, output } = await runChild('umount', ['--no-canonicalize', ...flags, target], signal);
+  if (code !== 0) throw new KubeletError('conflict', `unmount failed: exit status ${code}: ${output}`);
 }
 
 async function attempt(target: string, signal: AbortSignal, op: () => void): Promise<void> {

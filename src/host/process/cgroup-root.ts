@@ -4,13 +4,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeletError } from '../../lib/errors.ts';
-import { cgroupPath, parseCgroupName } from '../cgroups/cgroup-names.ts';
+import { cgroupPath, parseCgroupRoot } from '../cgroups/cgroup-names.ts';
 import { parseCgroupMounts } from '../cgroups/layout.ts';
 
 const DRIVERS = ['cgroupfs', 'systemd'] as const;
 
 export function checkCgroupRoot(root: string, mountinfoPath = '/proc/self/mountinfo'): void {
-  const names = DRIVERS.map((driver) => ({ driver, name: parseCgroupName(root, driver) }));
+  const names = DRIVERS.map((driver) => ({ driver, name: parseCgroupRoot(root, driver) }));
   if (names.some(({ name }) => name.length === 0)) return;
   const places = mountPoints(mountinfoPath);
   const paths = names.map(({ name, driver }) => cgroupPath(name, driver));

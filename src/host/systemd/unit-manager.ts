@@ -33,6 +33,13 @@ export class UnitManager {
     this.#clock = clock;
   }
 
+  /** systemd's, as a number. Undefined where it does not tell. */
+  async version(signal: AbortSignal): Promise<number | undefined> {
+    const value = await this.#bus.property(MANAGER, 'Version', signal);
+    const digits = /\d+/.exec(textOf(value instanceof Variant ? value.value : value))?.[0];
+    return digits === undefined ? undefined : Number(digits);
+  }
+
   /** Rejects with `exists` when systemd knows the unit already. */
   startTransient(unit: string, properties: readonly UnitProperty[], signal: AbortSignal): Promise<void> {
     return this.#job('StartTransientUnit', 'ssa(sv)a(sa(sv))', [unit, 'replace', properties, []], signal);

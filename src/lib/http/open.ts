@@ -3,7 +3,7 @@
 // deadline. See test/contracts/http-client.
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { isIP } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { errnoOf, KubeletError, messageOf, type Fault } from '../errors.ts';
@@ -24,10 +24,19 @@ export type HttpRequest = {
   /** What the headers' characters stand for; UTF-8 text unless said otherwise. */
   readonly headerText?: FieldText;
   readonly verifyCertificate: boolean;
+  /**
+   * For servers that anybody wrote, and connections that nobody else uses: an answer may be as loose as other clients take it.
+   * Lines may end without a carriage return, and a length may stand beside chunks.
+   */
+  readonly lenient?: boolean;
+  /** Who knows the addresses of a name; the system unless said otherwise. */
+  readonly lookup?: LookupFunction;
   /** The certificate shown to a server that asks for one, in PEM. */
   readonly client?: { readonly cert: string; readonly key: string };
   /** Absent: the signal alone ends the wait. */
   readonly deadlineMs?: number;
+  /** A connection to the target that is there already, instead of one of its own. */
+  readonly socket?: Duplex;
 };
 
 /** How far an exchange had come: nothing was sent, the head of the answer was awaited, its body was being read. */
@@ -93,6 +102,9 @@ export async function openHttp(clock: Clock, asked: HttpRequest, signal: AbortSi
 
 function prepare(asked: HttpRequest): ClientRequest {
   try {
+    const { socket } = asked;
+    if (socket !== undefined)
+      return httpRequest({ ...optionsOf(asked), agent: undefined, createConnection: () => socket });
     return (asked.target.scheme === 'https' ? httpsRequest : httpRequest)(optionsOf(asked));
   } catch (err) {
     throw refused(err);
@@ -102,7 +114,8 @@ function prepare(asked: HttpRequest): ClientRequest {
 const refused = (err: unknown): HttpError =>
   new HttpError('invalid', messageOf(err), { stage: 'request', connected: false, cause: err });
 
-function optionsOf({ target, method, headers, headerText, verifyCertificate, client }: HttpRequest): RequestOptions {
+function optionsOf(asked: HttpRequest): RequestOptions {
+  const { target, method, headers, headerText, verifyCertificate, lenient, lookup, client } = asked;
   const named = isIP(target.host) === 0;
   const options: RequestOptions & { readonly autoSelectFamily: boolean } = {
     host: target.host,
@@ -116,6 +129,8 @@ function optionsOf({ target, method, headers, headerText, verifyCertificate, cli
     autoSelectFamily: named,
     rejectUnauthorized: verifyCertificate,
     maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: lenient === true,
+    ...(lookup === undefined ? {} : { lookup }),
     ...client,
   };
   return options;
@@ -123,16 +138,20 @@ function optionsOf({ target, method, headers, headerText, verifyCertificate, cli
 
 function listen(request: ClientRequest, done: (reply: OpenReply) => void, failed: (err: unknown) => void): void {
   const destroy = (): void => void request.destroy();
-  request.on('error', (err) =>
-    failed(openError(request, 'unavailable', messageOf(err) || (errnoOf(err) ?? 'failed'), err)),
-  );
-  // After an answer this is too late to matter; without one it is the answer.
-  request.on('close', () => failed(openError(request, 'unavailable', 'the connection was closed')));
+  let answered = false;
+  // After an answer both are too late to matter: whether its body is whole is for its reader to see.
+  request.on('error', (err) => {
+    if (!answered) failed(openError(request, 'unavailable', messageOf(err) || (errnoOf(err) ?? 'failed'), err));
+  });
+  request.on('close', () => {
+    if (!answered) failed(openError(request, 'unavailable', 'the connection was closed'));
+  });
   request.on('upgrade', (head, socket, first) => {
     socket.on('error', () => socket.destroy());
     done({ head, upgraded: { socket, first }, destroy: () => void socket.destroy() });
   });
   request.on('response', (head) => {
+    answered = true;
     head.on('error', destroy);
     done({ head, destroy });
   });

@@ -56,6 +56,11 @@ class Peer {
     this.#side.pause();
   }
 
+  /** Reads on. */
+  thaw(): void {
+    this.#side.resume();
+  }
+
   end(): void {
     this.#side.end();
   }

@@ -15,14 +15,18 @@ import { ErrorCode, ProtocolError } from './protocol-error.ts';
 import type { Stream } from './stream.ts';
 
 /** Of answers to a peer that asks and does not read. */
-const MAX_UNSENT_BYTES = 256 * 1024;
+const MAX_UNREAD_ANSWERS = 256 * 1024;
 const LARGEST_FRAME = 64 * 1024;
+/** What is kept together at the most: only what the socket has tells whether it is full. */
+const LARGEST_BATCH = LARGEST_FRAME;
 
 export class Sender {
   readonly #socket: Socket;
   /** Streams with a body that is not sent yet, in turn. */
   readonly #unsent = new Set<Stream>();
   #batch: Buffer[] | undefined;
+  #batchBytes = 0;
+  #unreadAnswers = 0;
   #window = DEFAULT_WINDOW;
   #initialWindow = DEFAULT_WINDOW;
   #maxFrame = DEFAULT_MAX_FRAME;
@@ -46,6 +50,7 @@ export class Sender {
   flush(): void {
     const batch = this.#batch;
     this.#batch = undefined;
+    this.#batchBytes = 0;
     if (batch === undefined || batch.length === 0) return;
     this.#socket.write(batch.length === 1 ? (batch[0] as Buffer) : Buffer.concat(batch));
   }
@@ -63,13 +68,19 @@ export class Sender {
 
   write(bytes: Buffer): void {
     if (this.#isStopped) return;
-    if (this.#batch === undefined) this.#socket.write(bytes);
-    else this.#batch.push(bytes);
+    if (this.#batch === undefined) return void this.#socket.write(bytes);
+    this.#batch.push(bytes);
+    this.#batchBytes += bytes.length;
   }
 
-  /** An answer to what the peer sent. */
+  /**
+   * An answer to what the peer sent. Only answers are counted: a large request of ours that the peer is still reading, and
+   * measuring its line with pings meanwhile as Go's servers do, is no fault of the peer's.
+   */
   answer(frame: Buffer): void {
-    if (this.#socket.writableLength > MAX_UNSENT_BYTES)
+    if (this.#socket.writableLength === 0) this.#unreadAnswers = 0;
+    this.#unreadAnswers += frame.length;
+    if (this.#unreadAnswers > MAX_UNREAD_ANSWERS)
       throw new ProtocolError(ErrorCode.EnhanceYourCalm, 'the peer asks and does not read the answers');
     this.write(frame);
   }
@@ -136,6 +147,14 @@ export class Sender {
     this.#owesTable = true;
   }
 
+  /** Of a request. */
+  #send(bytes: Buffer): void {
+    this.write(bytes);
+    if (this.#batchBytes < LARGEST_BATCH) return;
+    this.flush();
+    this.hold();
+  }
+
   #sendable(stream: Stream): number {
     return Math.min(this.#window, stream.sendWindow, this.#maxFrame);
   }
@@ -144,7 +163,7 @@ export class Sender {
     const out = Buffer.allocUnsafe(FRAME_HEAD_BYTES + block.length);
     const flags = Flag.EndHeaders | (body === undefined ? Flag.EndStream : 0);
     block.copy(out, writeFrameHead(out, 0, block.length, FrameType.Headers, flags, id));
-    this.write(out);
+    this.#send(out);
   }
 
   /** The usual case: everything in one piece. */
@@ -157,7 +176,7 @@ export class Sender {
     body.copy(out, at);
     this.#spend(stream, body.length);
     stream.body = undefined;
-    this.write(out);
+    this.#send(out);
   }
 
   #writeLongBlock({ id, body }: Stream, block: Buffer): void {
@@ -170,7 +189,7 @@ export class Sender {
         out,
         writeFrameHead(out, 0, part.length, from === 0 ? FrameType.Headers : FrameType.Continuation, flags, id),
       );
-      this.write(out);
+      this.#send(out);
     }
   }
 
@@ -185,7 +204,7 @@ export class Sender {
     this.#spend(stream, bytes);
     if (isLast) this.drop(stream);
     else stream.body = body.subarray(bytes);
-    this.write(out);
+    this.#send(out);
     return true;
   }
 

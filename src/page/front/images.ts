@@ -76,7 +76,7 @@ function listCard(images: readonly ImageView[]): HTMLElement {
                 ? h('span', { class: 'dim' }, 'kept')
                 : pill('warn', `${ordinal(i.collectOrder)} to go`),
           ]),
-          'cards',
+          'cards images',
         ),
   );
   section.classList.add('wide');

@@ -18,6 +18,7 @@ export class LogPanel {
     tabindex: 0,
     'aria-label': 'Log lines',
     'aria-live': 'off',
+    'data-empty': 'No container has started yet, so nothing was written.',
   });
   readonly #state = h('span', { class: 'dim', role: 'status' });
   readonly #choice = h('select', { 'aria-label': 'Container', onchange: () => this.#open() });
@@ -71,6 +72,9 @@ export class LogPanel {
   #open(): void {
     this.#source?.close();
     this.#screen.replaceChildren();
+    this.#screen.dataset['empty'] = this.#previous.checked
+      ? 'The previous instance wrote nothing.'
+      : 'Nothing was written yet.';
     const params = new URLSearchParams({ tail: '500', follow: this.#follow.checked ? '1' : '0' });
     if (this.#previous.checked) params.set('previous', '1');
     for (const name of this.#choice.value === '' ? this.#names : [this.#choice.value]) params.append('container', name);

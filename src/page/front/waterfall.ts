@@ -51,12 +51,16 @@ function rows(spans: readonly Span[], old: ReadonlyMap<string, Span>, scale: num
   const isLong = (s: Span): boolean =>
     s.toMs === undefined || s.error !== undefined || s.toMs - s.fromMs >= scale * SHORT_SHARE;
   const list = (some: readonly Span[]): HTMLElement =>
-    h('ul', {}, ...some.map((span) => row(span, old.get(label(span)), scale, end)));
+    h('ul', {}, ...some.map((span, i) => row(span, isNews(some, i), old.get(label(span)), scale, end)));
   const long = spans.filter(isLong);
   if (spans.length - long.length < FEW) return [list(spans)];
   const all = h('details', {}, h('summary', {}, `All ${spans.length} steps`), list(spans));
   return [list(long), all];
 }
+
+/** The same problem of every further attempt need not be read again. */
+const isNews = (spans: readonly Span[], i: number): boolean =>
+  spans.findIndex((span) => span.error === spans[i]?.error) === i;
 
 const lengthOf = (w: WaterfallView, nowMs: number): number =>
   w.tookMs ?? Math.max(nowMs - w.startedAtMs, ...w.spans.map((s) => s.toMs ?? s.fromMs));
@@ -67,7 +71,7 @@ function tick(at: number, scale: number): HTMLElement {
   return element;
 }
 
-function row(span: Span, before: Span | undefined, scale: number, end: number): HTMLElement {
+function row(span: Span, news: boolean, before: Span | undefined, scale: number, end: number): HTMLElement {
   const to = span.toMs ?? end;
   const tone = span.error !== undefined ? 'bad' : span.toMs === undefined ? 'busy open' : (COLORS[span.name] ?? 'ok');
   const piece = h('span', { class: `piece ${tone}` });
@@ -81,7 +85,7 @@ function row(span: Span, before: Span | undefined, scale: number, end: number): 
     h('span', { class: 'name' }, label(span)),
     h('span', { class: 'track', 'aria-hidden': 'true' }, piece, ghost),
     h('span', { class: 'num' }, words),
-    span.error !== undefined && h('span', { class: 'error' }, span.error),
+    news && span.error !== undefined && h('span', { class: 'error' }, span.error),
   );
 }
 

@@ -4,6 +4,7 @@
 import { formatCpuSet } from '../../core/cpuset.ts';
 import type { PodUid } from '../../core/ids.ts';
 import { uidOf, type Container, type Pod } from '../../core/pod.ts';
+import { hasPodLevelResources } from '../../core/pod-resources.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { LatestFileDeps } from '../../lib/latest-file.ts';
 import type { Runnable } from '../../lib/supervise.ts';
@@ -12,7 +13,6 @@ import type { HintProvider, HintsByResource, TopologyHint } from '../topology/hi
 import { staleEntries, type ManagedPods } from '../topology/stale-entries.ts';
 import { ManagerStateFile, startProblem } from '../topology/state-file.ts';
 import type { CpuMetrics } from './cpu-metrics.ts';
-import { hasPodLevelResources } from './cpu-requests.ts';
 import { CpuState } from './cpu-state.ts';
 import { formatCpuState, parseCpuState } from './cpu-state-file.ts';
 import { allocatePodCpus, emptySharedPool } from './pod-partition.ts';
@@ -90,7 +90,7 @@ export class CpuManager implements HintProvider, Runnable {
   podHints(pod: Pod): HintsByResource {
     const { policy, podLevelManagers } = this.#o;
     if (policy === undefined) return {};
-    const isPodLevel = podLevelManagers && pod.spec.resources !== undefined && policy.requestedByPod(pod) > 0;
+    const isPodLevel = podLevelManagers && hasPodLevelResources(pod) && policy.requestedByPod(pod) > 0;
     if (isPodLevel && emptySharedPool(policy, pod) !== undefined) return { cpu: [] };
     return policy.podHints(this.#state, pod);
   }

@@ -10,12 +10,12 @@ export type AlignmentMetrics = { readonly aligned: Counter; readonly failed: Cou
 export const alignmentMetrics = (registry: Registry): AlignmentMetrics => ({
   aligned: registry.counter(
     'kubelet_container_aligned_compute_resources_count',
-    'Cumulative number of aligned compute resources allocated to containers by alignment type.',
+    '[ALPHA] Cumulative number of aligned compute resources allocated to containers by alignment type.',
     ['scope', 'boundary'],
   ),
   failed: registry.counter(
     'kubelet_container_aligned_compute_resources_failure_count',
-    'Cumulative number of failures to allocate aligned compute resources to containers by alignment type.',
+    '[ALPHA] Cumulative number of failures to allocate aligned compute resources to containers by alignment type.',
     ['scope', 'boundary'],
   ),
 });
@@ -30,17 +30,17 @@ export type AllocationMetrics = {
 export const allocationMetrics = (registry: Registry): AllocationMetrics => ({
   allocations: registry.counter(
     'resource_manager_allocations_total',
-    'Number of exclusive resource allocations performed by a resource manager.',
+    '[ALPHA] Number of exclusive resource allocations performed by a resource manager.',
     ['resource_name', 'source'],
   ),
   errors: registry.counter(
     'resource_manager_allocation_errors_total',
-    'Number of errors encountered during exclusive resource allocation.',
+    '[ALPHA] Number of errors encountered during exclusive resource allocation.',
     ['resource_name', 'source'],
   ),
   assignments: registry.counter(
     'resource_manager_container_assignments',
-    'Number of containers with a specific type of resource assignment.',
+    '[ALPHA] Number of containers with a specific type of resource assignment.',
     ['resource_name', 'assignment_type'],
   ),
 });
@@ -59,11 +59,11 @@ export class CpuMetrics {
     this.#allocation = allocation;
     this.#requests = registry.counter(
       'kubelet_cpu_manager_pinning_requests_total',
-      'The number of cpu core allocations which required pinning.',
+      '[ALPHA] The number of cpu core allocations which required pinning.',
     );
     this.#errors = registry.counter(
       'kubelet_cpu_manager_pinning_errors_total',
-      'The number of cpu core allocations which required pinning failed.',
+      '[ALPHA] The number of cpu core allocations which required pinning failed.',
     );
   }
 
@@ -73,19 +73,19 @@ export class CpuMetrics {
       policy?.topology.cpus.difference(state().shared).difference(policy.reserved) ?? new Set();
     registry.collected(
       'kubelet_cpu_manager_shared_pool_size_millicores',
-      'The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.',
+      '[ALPHA] The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.',
       'gauge',
       () => [[{}, policy === undefined ? 0 : policy.available(state()).size * 1000]],
     );
     registry.collected(
       'kubelet_cpu_manager_exclusive_cpu_allocation_count',
-      'The total number of CPUs exclusively allocated to containers running on this node',
+      '[ALPHA] The total number of CPUs exclusively allocated to containers running on this node',
       'gauge',
       () => [[{}, owned().size]],
     );
     registry.collected(
       'kubelet_cpu_manager_allocation_per_numa',
-      'Number of CPUs allocated per NUMA node',
+      '[ALPHA] Number of CPUs allocated per NUMA node',
       'gauge',
       () =>
         policy === undefined

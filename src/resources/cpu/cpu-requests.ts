@@ -1,13 +1,11 @@
 // How many CPUs of their own a container or a pod is to have. Pure.
 import { isSidecar, type Container, type Pod } from '../../core/pod.ts';
+import { hasPodLevelResources } from '../../core/pod-resources.ts';
 import { qosClassOf } from '../../core/qos.ts';
 import { quantity, toMilli, toNumber, type Quantity } from '../../core/quantity.ts';
 
 /** Whether the managers also look after pods with resources of their own (gate `PodLevelResourceManagers`). */
 export type PodLevelOption = { readonly podLevelManagers: boolean };
-
-export const hasPodLevelResources = (pod: Pod): boolean =>
-  Object.keys(pod.spec.resources?.requests ?? {}).length + Object.keys(pod.spec.resources?.limits ?? {}).length > 0;
 
 /** Zero: the container shares CPUs with others. */
 export function exclusiveCpusOf(pod: Pod, container: Container, { podLevelManagers }: PodLevelOption): number {

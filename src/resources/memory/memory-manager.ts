@@ -26,11 +26,11 @@ export type MemoryMetrics = {
 export const memoryMetrics = (registry: Registry, allocation: AllocationMetrics | undefined): MemoryMetrics => ({
   requests: registry.counter(
     'kubelet_memory_manager_pinning_requests_total',
-    'The number of memory pages allocations which required pinning.',
+    '[ALPHA] The number of memory pages allocations which required pinning.',
   ),
   errors: registry.counter(
     'kubelet_memory_manager_pinning_errors_total',
-    'The number of memory pages allocations which required pinning that failed.',
+    '[ALPHA] The number of memory pages allocations which required pinning that failed.',
   ),
   allocation,
 });

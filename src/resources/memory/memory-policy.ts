@@ -1,9 +1,10 @@
 // The Static policy: whose memory is where. Keeps no files and calls nobody; `memory-manager.ts` does.
+import { hasPodLevelResources } from '../../core/pod-resources.ts';
 import { isSidecar, uidOf, type Container, type Pod } from '../../core/pod.ts';
 import { qosClassOf } from '../../core/qos.ts';
 import type { NumaNode } from '../../host/topology/machine-topology.ts';
 import { KubeletError } from '../../lib/errors.ts';
-import { hasPodLevelResources, type PodLevelOption } from '../cpu/cpu-requests.ts';
+import type { PodLevelOption } from '../cpu/cpu-requests.ts';
 import type { HintsByResource, TopologyHint } from '../topology/hint-provider.ts';
 import {
   breaksGroups,

@@ -1,7 +1,8 @@
 // How much memory of each type a container or a pod is to have of particular NUMA nodes. Pure.
+import { hasPodLevelResources } from '../../core/pod-resources.ts';
 import { isSidecar, type Container, type Pod, type ResourceList } from '../../core/pod.ts';
 import { bytesOf } from '../../core/quantity.ts';
-import { asksForItsLimits, hasPodLevelResources, type PodLevelOption } from '../cpu/cpu-requests.ts';
+import { asksForItsLimits, type PodLevelOption } from '../cpu/cpu-requests.ts';
 
 /** Bytes by type. */
 export type MemoryRequests = ReadonlyMap<string, number>;

@@ -2,10 +2,10 @@
 // allocate there. Pods are admitted one after the other. Nothing is undone after a failure: what a rejected pod holds is
 // given back when its state is found stale.
 import type { Container, Pod } from '../../core/pod.ts';
+import { hasPodLevelResources } from '../../core/pod-resources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { exponentialBuckets, type Counter, type Histogram, type Registry } from '../../lib/metrics.ts';
 import type { AlignmentMetrics } from '../cpu/cpu-metrics.ts';
-import { hasPodLevelResources } from '../cpu/cpu-requests.ts';
 import type { HintProvider, TopologyHint } from './hint-provider.ts';
 import { mergeHints } from './merge.ts';
 import { allocationRejection, type AllocationRejection } from './rejection.ts';
@@ -21,15 +21,15 @@ export type TopologyMetrics = {
 export const topologyMetrics = (registry: Registry, alignment: AlignmentMetrics): TopologyMetrics => ({
   requests: registry.counter(
     'kubelet_topology_manager_admission_requests_total',
-    'The number of admission requests where resources have to be aligned.',
+    '[ALPHA] The number of admission requests where resources have to be aligned.',
   ),
   errors: registry.counter(
     'kubelet_topology_manager_admission_errors_total',
-    'The number of admission request failures where resources could not be aligned.',
+    '[ALPHA] The number of admission request failures where resources could not be aligned.',
   ),
   durations: registry.histogram(
     'kubelet_topology_manager_admission_duration_ms',
-    'Duration in milliseconds to serve a pod admission request.',
+    '[ALPHA] Duration in milliseconds to serve a pod admission request.',
     [],
     exponentialBuckets(0.05, 2, 15),
   ),

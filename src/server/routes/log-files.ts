@@ -6,8 +6,8 @@ import { extname } from 'node:path';
 import { isFault } from '../../lib/errors.ts';
 import { openBelow } from '../log-files.ts';
 import { missingFile, problemsOf, readNodeLogQuery, type NodeLogs } from '../node-log-query.ts';
-import { pageNotFound, redirect, reply } from '../replies.ts';
-import type { Endpoint, Exchange } from '../router.ts';
+import { moved, pageNotFound, reply } from '../replies.ts';
+import { searchOf, type Endpoint, type Exchange } from '../router.ts';
 import { disabledBelow } from './disabled.ts';
 import { serveNodeLogs } from './node-logs.ts';
 
@@ -66,10 +66,10 @@ async function serveFile(
   exchange: Exchange,
   missing = (): void => pageNotFound(exchange.response),
 ): Promise<void> {
-  const { response } = exchange;
+  const { request, response } = exchange;
   let file: FileHandle;
   try {
-    file = await openBelow(root, path);
+    file = await openBelow(root, path.replace(/\/+$/, ''));
   } catch (err) {
     if (isFault(err, 'denied')) return reply(response, 403, '403 Forbidden\n', { nosniff: true });
     if (isFault(err, 'notFound')) return missing();
@@ -79,8 +79,8 @@ async function serveFile(
     const isDirectory = (await file.stat()).isDirectory();
     const slash = path === '' || path.endsWith('/');
     const [last = ''] = path.split('/').slice(slash ? -2 : -1);
-    if (isDirectory && !slash) redirect(response, `${last}/`);
-    else if (!isDirectory && slash) redirect(response, `../${last}`);
+    if (isDirectory && !slash) moved(response, `${last}/${searchOf(request)}`);
+    else if (!isDirectory && slash) moved(response, `../${last}${searchOf(request)}`);
     else if (isDirectory) await listing(file, response);
     else await content(file, path, exchange);
   } finally {
@@ -146,13 +146,13 @@ async function sniffed(file: FileHandle): Promise<string> {
   return binary ? 'application/octet-stream' : 'text/plain; charset=utf-8';
 }
 
-/** One range, as `tail`-like clients ask for; several are answered with the whole file. */
+/** One range, as `tail`-like clients ask for; several are answered with the whole file, and so are all of an empty one. */
 export function byteRange(
   header: string | undefined,
   size: number,
 ): { readonly from: number; readonly to: number } | 'unsatisfiable' | undefined {
   const parts = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
-  if (parts === null || (parts[1] === '' && parts[2] === '')) return undefined;
+  if (parts === null || size === 0 || (parts[1] === '' && parts[2] === '')) return undefined;
   const [first, last] = [parts[1] ?? '', parts[2] ?? ''];
   const from = first === '' ? Math.max(0, size - Number(last)) : Number(first);
   const to = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);

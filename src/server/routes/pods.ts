@@ -6,7 +6,13 @@ import type { ObservedPods, PodsView } from '../pods-view.ts';
 import { json } from '../replies.ts';
 import { exactly, type Endpoint } from '../router.ts';
 
-const podList = (items: readonly unknown[]): unknown => ({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items });
+/** A list of nothing is null, as Go encodes it. */
+const podList = (items: readonly unknown[]): unknown => ({
+  kind: 'PodList',
+  apiVersion: 'v1',
+  metadata: {},
+  items: items.length === 0 ? null : items,
+});
 
 /** As in a list: without kind and apiVersion. */
 const listed = ({ metadata, spec, status }: Pod): unknown => ({ metadata, spec, status: status ?? {} });
@@ -23,7 +29,12 @@ export const podsRoutes = (pods: PodsView): Endpoint => {
   };
 };
 
-const runningContainer = ({ name, imageId }: ObservedContainer): unknown => ({ name, image: imageId, resources: {} });
+/** containerd tells the id of the image as its reference only. */
+const runningContainer = ({ name, imageId, imageRef }: ObservedContainer): unknown => ({
+  name,
+  image: imageId || imageRef,
+  resources: {},
+});
 
 const runningPod = ({ uid, name, namespace, containers }: PodSnapshot): unknown => ({
   metadata: { name, namespace, uid },

@@ -32,6 +32,26 @@ describe('the claim of a volume', () => {
     ['a claim of the pod’s own', { name: 'v', ephemeral: {} }, { name: 'p-v', readOnly: false, isEphemeral: true }],
   ];
   for (const [what, of, expected] of rows) it(what, () => assert.deepEqual(claimOf(podOf(), of), expected));
+
+  const named = (name: string, readOnly: boolean): Volume => ({
+    name,
+    persistentVolumeClaim: { claimName: 'data', readOnly },
+  });
+  const [writes, reads] = [named('writes', false), named('reads', true)];
+  const twice: readonly [string, Volume[], string[], boolean][] = [
+    ['the last one reads', [writes, reads], ['writes', 'reads'], true],
+    ['the last one writes', [reads, writes], ['writes', 'reads'], false],
+    ['the last one is not mounted', [writes, reads], ['writes'], false],
+  ];
+  for (const [what, volumes, mounted, readOnly] of twice)
+    it(`a claim that two volumes name: ${what}`, () => {
+      const volumeMounts = mounted.map((name) => ({ name, mountPath: `/${name}` }));
+      const pod = podOf({ volumes, containers: [{ name: 'c', volumeMounts }] });
+      for (const name of mounted) {
+        const of = volumes.find((v) => v.name === name) ?? writes;
+        assert.equal(claimOf(pod, of)?.readOnly, readOnly, name);
+      }
+    });
 });
 
 describe('what speaks against a claim', () => {
@@ -136,7 +156,13 @@ describe('right before a mount', () => {
     ],
     ['of its own zone', elsewhere, { node: { metadata: { name: 'n1', labels: { zone: 'a' } } } }, undefined],
     ['of another zone, on a node not yet known', elsewhere, {}, undefined],
-    ['options it takes', {}, { mountOptions: ['ro'], takesMountOptions: true }, undefined],
+    [
+      'a device of a kind that is none',
+      { volumeMode: 'Block' },
+      { plugin: {} },
+      'MapVolume.FindMapperPluginBySpec failed to find BlockVolumeMapper plugin. Volume plugin is nil.',
+    ],
+    ['options it takes', {}, { mountOptions: ['ro'], plugin: { takesMountOptions: true } }, undefined],
     ['options it does not take', {}, { mountOptions: ['ro'] }, 'MountVolume.MountOptionSupport check failed'],
     ['options of a device are nobody’s', { volumeMode: 'Block' }, { mountOptions: ['ro'] }, undefined],
     ['for one pod, and it is the one', alone, {}, undefined],
@@ -161,7 +187,7 @@ describe('right before a mount', () => {
       const check = {
         volume: volume(spec),
         mountOptions: [],
-        takesMountOptions: false,
+        plugin: { makesDevices: true },
         node: undefined,
         usedByOthers: false,
       };

@@ -8,8 +8,12 @@ export type ClaimUse = { readonly name: string; readonly readOnly: boolean; read
 
 /** The claim a volume of a pod stands for; undefined for volumes that stand for themselves. */
 export function claimOf(pod: Pod, volume: Volume): ClaimUse | undefined {
-  const named = volume.persistentVolumeClaim;
-  if (named !== undefined) return { name: named.claimName, readOnly: named.readOnly === true, isEphemeral: false };
+  const name = volume.persistentVolumeClaim?.claimName;
+  if (name !== undefined) {
+    // A claim that several volumes name is mounted once, as the last of them says.
+    const last = pod.spec.volumes?.findLast((v) => v.persistentVolumeClaim?.claimName === name && isUsed(pod, v.name));
+    return { name, readOnly: (last ?? volume).persistentVolumeClaim?.readOnly === true, isEphemeral: false };
+  }
   if (volume.ephemeral === undefined) return undefined;
   return { name: `${pod.metadata.name}-${volume.name}`, readOnly: false, isEphemeral: true };
 }
@@ -55,6 +59,11 @@ export function modeProblem(
   if (uses.devices && mode !== 'Block')
     return `volume ${volume.name} has volumeMode ${mode}, but is specified in volumeDevices`;
   return undefined;
+}
+
+function isUsed(pod: Pod, name: string): boolean {
+  const { mounts, devices } = usesOf(pod, name);
+  return mounts || devices;
 }
 
 function usesOf(pod: Pod, name: string): { mounts: boolean; devices: boolean } {

@@ -13,8 +13,8 @@ export interface ClaimObjects {
 
 export type ClaimResolverDeps = {
   readonly objects: ClaimObjects;
-  /** By the field of a persistent volume's spec. */
-  readonly pluginOf: (source: string) => VolumePlugin | undefined;
+  /** By the field of a persistent volume's spec and what stands in it. */
+  readonly pluginOf: (field: string, source: unknown, specName: string) => VolumePlugin | undefined;
   /** Shows a volume of a kind that was moved to CSI as the CSI volume it is treated as. */
   readonly migrate?: (volume: PersistentVolume) => PersistentVolume | undefined;
 };
@@ -83,9 +83,10 @@ export class ClaimResolver {
     return volume;
   }
 
-  #pluginOf({ spec }: PersistentVolume): VolumePlugin | undefined {
+  #pluginOf({ metadata, spec }: PersistentVolume): VolumePlugin | undefined {
     for (const [field, value] of Object.entries(spec)) {
-      const plugin = value === undefined || value === null ? undefined : this.#deps.pluginOf(field);
+      const plugin =
+        value === undefined || value === null ? undefined : this.#deps.pluginOf(field, value, metadata.name);
       if (plugin !== undefined) return plugin;
     }
     return undefined;

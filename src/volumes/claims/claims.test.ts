@@ -13,7 +13,7 @@ const pod: Pod = {
     volumes: [
       { name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly: true } },
       { name: 'own', ephemeral: {} },
-      { name: 'raw', persistentVolumeClaim: { claimName: 'c' } },
+      { name: 'raw', persistentVolumeClaim: { claimName: 'c', readOnly: true } },
     ],
     containers: [
       {

@@ -6,7 +6,15 @@ import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { MountedVolume, VolumePlugin, VolumeRequest } from '../plugin.ts';
-import { begunPatch, expansionOf, failedPatch, grownPatch, type Expansion } from './expansion.ts';
+import {
+  begunPatch,
+  expansionOf,
+  failedPatch,
+  grownPatch,
+  isGivenUp,
+  isHopelessCode,
+  type Expansion,
+} from './expansion.ts';
 
 export type ClaimEvents = {
   claim(claim: PersistentVolumeClaim, type: EventType, reason: string, message: string): void;
@@ -30,6 +38,9 @@ type Work = {
   readonly plugin: VolumePlugin;
   readonly mounted: MountedVolume;
 };
+
+/** Where a mount is said to fail when its expansion does. */
+const STAGE = { Filesystem: 'MountVolume.Setup failed', Block: 'MapVolume.MarkVolumeAsMounted failed' } as const;
 
 export class Expander {
   readonly #deps: ExpanderDeps;
@@ -60,7 +71,8 @@ export class Expander {
     const expansion = expansionOf(claim, volume, before);
     if (expansion === undefined || this.#notInUse.has(key)) return before;
     if (request.readOnly) {
-      this.#refuseReadOnly(request, claim);
+      // Under a running pod upstream does not look at such volumes.
+      if (!inUse) this.#refuseReadOnly(request, claim);
       return expansion.size;
     }
     try {
@@ -68,20 +80,21 @@ export class Expander {
       return expansion.size;
     } catch (err) {
       signal.throwIfAborted();
-      const code = isFault(err) ? err.detail['grpcCode'] : undefined;
-      if (code === 'FailedPrecondition') {
+      if (codeOf(err) === 'FailedPrecondition') {
         this.#notInUse.add(key);
-        if (!inUse) {
-          this.#deps.log.warn('volume could not be expanded yet', { volume: specName, err });
-          return before;
-        }
+        this.#deps.log.warn('volume could not be expanded yet', { volume: specName, err });
+        return before;
       }
       const stage = inUse
         ? 'NodeExpandVolume.NodeExpandVolume failed'
-        : 'MountVolume.Setup failed while expanding volume';
-      const message = `Expander.NodeExpand failed to expand the volume : ${messageOf(err)}`;
-      throw new KubeletError('unavailable', message, { cause: err, detail: { stage } });
+        : `${STAGE[request.volumeMode]} while expanding volume`;
+      throw new KubeletError('unavailable', messageOf(err), { cause: err, detail: { stage } });
     }
+  }
+
+  /** The pod is over. */
+  forget(uid: string): void {
+    for (const key of this.#notInUse) if (key.startsWith(`${uid}/`)) this.#notInUse.delete(key);
   }
 
   async #grow({ request, claim, expansion, plugin, mounted }: Work, signal: AbortSignal): Promise<void> {
@@ -92,7 +105,7 @@ export class Expander {
       await plugin.expand?.(request, mounted, expansion.bytes, signal);
     } catch (err) {
       signal.throwIfAborted();
-      if (expansion.tracked) await this.#tellFailure(before, err, signal);
+      if (expansion.tracked) await this.#tellFailure(before, expansion, err, signal);
       else if (isFault(err, 'unimplemented')) return;
       throw err;
     }
@@ -102,9 +115,16 @@ export class Expander {
     if (expansion.elsewhere !== true) await this.#deps.patchClaim(before, grownPatch(before, expansion.size), signal);
   }
 
-  async #tellFailure(claim: PersistentVolumeClaim, err: unknown, signal: AbortSignal): Promise<void> {
-    const code = isFault(err) ? err.detail['grpcCode'] : undefined;
-    const patch = failedPatch(claim, messageOf(err), code, apiTime(this.#deps.clock.now()));
+  async #tellFailure(
+    claim: PersistentVolumeClaim,
+    { size }: Expansion,
+    err: unknown,
+    signal: AbortSignal,
+  ): Promise<void> {
+    // Nobody was asked: that says nothing about the volume.
+    if (isFault(err) && err.detail['driverAway'] === true) return;
+    const isHopeless = isHopelessCode(codeOf(err)) || isGivenUp(claim, size);
+    const patch = failedPatch(claim, messageOf(err), isHopeless, apiTime(this.#deps.clock.now()));
     await this.#deps.patchClaim(claim, patch, signal).catch((failure: unknown) => {
       this.#deps.log.warn('the claim was not told of a failed expansion', {
         claim: claim.metadata.name,
@@ -124,3 +144,6 @@ export class Expander {
     events.claim(claim, type, reason, message);
   }
 }
+
+/** What a driver answered, if one did. */
+const codeOf = (err: unknown): unknown => (isFault(err) ? err.detail['grpcCode'] : undefined);

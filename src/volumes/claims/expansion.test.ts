@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../core/storage.ts';
-import { begunPatch, expansionOf, failedPatch, grownPatch } from './expansion.ts';
+import { begunPatch, expansionOf, failedPatch, grownPatch, isGivenUp, isHopelessCode } from './expansion.ts';
 
 type Status = NonNullable<PersistentVolumeClaim['status']>;
 const claim = (status: Status): PersistentVolumeClaim => ({ metadata: { name: 'c', resourceVersion: '3' }, status });
@@ -31,18 +31,21 @@ for (const [name, of, volume, expected] of table)
     assert.deepEqual(found === undefined ? undefined : [found.bytes, found.tracked], expected);
   });
 
-const shared = (storage: string, annotations?: Record<string, string>): PersistentVolume => ({
-  metadata: { name: 'pv', ...(annotations === undefined ? {} : { annotations }) },
-  spec: { capacity: { storage }, accessModes: ['ReadWriteMany'] },
+const shared = (of: PersistentVolumeClaim, annotations: Record<string, string> = {}): PersistentVolumeClaim => ({
+  ...of,
+  metadata: { ...of.metadata, annotations },
+  spec: { accessModes: ['ReadWriteMany'] },
 });
+const done = at('16Mi', undefined, '16Mi');
 const elsewhere: [string, PersistentVolumeClaim, PersistentVolume, string, number | undefined][] = [
-  ['grown by another node', at('16Mi', undefined, '16Mi'), shared('16Mi'), '8Mi', 16 * MI],
-  ['grown here', at('16Mi', undefined, '16Mi'), shared('16Mi'), '16Mi', undefined],
-  ['a volume of one node', at('16Mi', undefined, '16Mi'), sized('16Mi'), '8Mi', undefined],
+  ['grown by another node', shared(done), sized('16Mi'), '8Mi', 16 * MI],
+  ['grown here', shared(done), sized('16Mi'), '16Mi', undefined],
+  ['grown by another node, as an older resizer leaves it', shared(at('16Mi')), sized('16Mi'), '8Mi', 16 * MI],
+  ['a volume of one node', done, sized('16Mi'), '8Mi', undefined],
   [
     'once is enough for its driver',
-    at('16Mi', undefined, '16Mi'),
-    shared('16Mi', { 'volume.kubernetes.io/node-expansion-not-required': 'true' }),
+    shared(done, { 'volume.kubernetes.io/node-expansion-not-required': 'true' }),
+    sized('16Mi'),
     '8Mi',
     undefined,
   ],
@@ -97,14 +100,33 @@ test('the claim is told when it is done; other conditions and resources stay', (
 
 test('a failure is a condition; a hopeless one is given up', () => {
   const statuses = (code: string): unknown =>
-    (failedPatch(at('8Mi', 'NodeResizeInProgress', '16Mi'), 'why', code, 'now')['status'] as Record<string, unknown>)[
-      'allocatedResourceStatuses'
-    ];
+    (
+      failedPatch(at('8Mi', 'NodeResizeInProgress', '16Mi'), 'why', isHopelessCode(code), 'now')['status'] as Record<
+        string,
+        unknown
+      >
+    )['allocatedResourceStatuses'];
   assert.equal(statuses('Internal'), undefined);
   for (const code of ['InvalidArgument', 'OutOfRange', 'NotFound'])
     assert.deepEqual(statuses(code), { storage: 'NodeResizeInfeasible' });
-  const { status } = failedPatch(at('8Mi'), 'why', 'Internal', 'now');
+  const { status } = failedPatch(at('8Mi'), 'why', false, 'now');
   assert.deepEqual((status as { conditions: unknown }).conditions, [
     { lastTransitionTime: 'now', message: 'failed to expand pvc with why', status: 'True', type: 'NodeResizeError' },
   ]);
+});
+
+test('a size that failed is given up once somebody asks for another', () => {
+  const of = (requested: string | undefined, failed: boolean): PersistentVolumeClaim => ({
+    ...claim(failed ? { conditions: [{ type: 'NodeResizeError', status: 'True' }] } : {}),
+    spec: requested === undefined ? {} : { resources: { requests: { storage: requested } } },
+  });
+  const rows: [string | undefined, boolean, boolean][] = [
+    ['12Mi', true, true],
+    ['12Mi', false, false],
+    ['16Mi', true, false],
+    ['16384Ki', true, false],
+    [undefined, true, false],
+  ];
+  for (const [requested, failed, expected] of rows)
+    assert.equal(isGivenUp(of(requested, failed), '16Mi'), expected, `${requested} ${failed}`);
 });

@@ -25,7 +25,16 @@ const DONE_WITH: ReadonlySet<string> = new Set([
   'NodeResizeError',
 ]);
 /** Answers of a driver after which trying again is of no use. */
-const HOPELESS: ReadonlySet<string> = new Set(['InvalidArgument', 'OutOfRange', 'NotFound']);
+const HOPELESS: ReadonlySet<unknown> = new Set(['InvalidArgument', 'OutOfRange', 'NotFound']);
+
+export const isHopelessCode = (grpcCode: unknown): boolean => HOPELESS.has(grpcCode);
+
+/** It failed before, and somebody has asked for another size since: the controller is to try that one. */
+export function isGivenUp({ spec, status }: PersistentVolumeClaim, size: string): boolean {
+  const wanted = spec?.resources?.requests?.['storage'];
+  const hasFailed = status?.conditions?.some(({ type }) => type === ERROR) === true;
+  return hasFailed && wanted !== undefined && compareQuantities(quantity(wanted), quantity(size)) !== 0;
+}
 
 /** `here`: how large the volume is on this node, as far as it is known; at first it is what the claim says. */
 export function expansionOf(
@@ -41,9 +50,7 @@ export function expansionOf(
   const status = allocatedResourceStatuses?.['storage'] ?? '';
   const allocated = allocatedResources?.['storage'];
   if (!isLarger(wanted, known))
-    return mustFollow(claim, volume)
-      ? { size: wanted, bytes: bytes(wanted), tracked: false, elsewhere: true }
-      : undefined;
+    return mustFollow(claim) ? { size: wanted, bytes: bytes(wanted), tracked: false, elsewhere: true } : undefined;
   if (status === '' && allocated === undefined) return { size: wanted, bytes: bytes(wanted), tracked: false };
   if (status !== PENDING && status !== IN_PROGRESS) return undefined;
   const size = allocated ?? wanted;
@@ -53,10 +60,9 @@ export function expansionOf(
 const isLarger = (a: string, b: string): boolean => compareQuantities(quantity(a), quantity(b)) > 0;
 
 /** Volumes that several nodes use are grown on each of them, unless their driver said that once is enough. */
-const mustFollow = ({ status }: PersistentVolumeClaim, { spec, metadata }: PersistentVolume): boolean =>
+const mustFollow = ({ metadata, spec, status }: PersistentVolumeClaim): boolean =>
   (status?.allocatedResourceStatuses?.['storage'] ?? '') === '' &&
-  status?.allocatedResources?.['storage'] !== undefined &&
-  spec.accessModes?.includes('ReadWriteMany') === true &&
+  spec?.accessModes?.includes('ReadWriteMany') === true &&
   metadata.annotations?.[NOT_REQUIRED] === undefined;
 
 const bytes = (size: string): number => toNumber(quantity(size));
@@ -89,11 +95,11 @@ export function grownPatch(claim: PersistentVolumeClaim, size: string): JsonObje
   return patchOf(claim, after, false);
 }
 
-export function failedPatch(claim: PersistentVolumeClaim, why: string, grpcCode: unknown, now: string): JsonObject {
+/** `isHopeless`: this size is not tried again. */
+export function failedPatch(claim: PersistentVolumeClaim, why: string, isHopeless: boolean, now: string): JsonObject {
   const conditions = (claim.status?.conditions ?? []).filter(({ type }) => type !== ERROR);
   const failure = { type: ERROR, status: 'True', message: `failed to expand pvc with ${why}`, lastTransitionTime: now };
   const after: Status = { ...claim.status, conditions: [...conditions, failure] };
-  const isHopeless = typeof grpcCode === 'string' && HOPELESS.has(grpcCode);
   const statuses = { ...claim.status?.allocatedResourceStatuses, storage: INFEASIBLE };
   return patchOf(claim, isHopeless ? { ...after, allocatedResourceStatuses: statuses } : after, false);
 }

@@ -6,9 +6,16 @@ import { uidOf } from '../../core/pod.ts';
 import { errnoOf } from '../../lib/errors.ts';
 import type { DeviceMap, DeviceMapPlace } from '../block/device-map.ts';
 import type { VolumeLayout } from '../layout.ts';
-import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumeRequest } from '../plugin.ts';
+import {
+  directly,
+  type MountedVolume,
+  type ReconstructedVolume,
+  type VolumeOnDisk,
+  type VolumeRequest,
+  type VolumeToTearDown,
+} from '../plugin.ts';
 import { afterReading, forEach, inStage, isFinal } from './csi-errors.ts';
-import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
+import { CSI_PLUGIN, metricNameOf, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues } from './csi-objects.ts';
 import { attachedFor, clientOf, publishedData, publishSecrets, userOf, type DriverAccess } from './driver-access.ts';
 import { capabilityOf, publishContextOf, type CsiVolume } from './requests.ts';
@@ -66,7 +73,7 @@ export class CsiBlock {
     });
   }
 
-  async tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async tearDown({ uid, specName, releaseDevice = directly }: VolumeToTearDown, signal: AbortSignal): Promise<void> {
     const { devices, access, layout, map } = this.#deps;
     const user = userOf(uid, specName);
     const data = await readVolumeData(layout.blockDataDir(specName));
@@ -83,7 +90,8 @@ export class CsiBlock {
     });
     const device = devices.ofUser(user);
     if (device === undefined) return;
-    await devices.release(device, user, (stop) => this.#unstage(device, specName, stop), signal);
+    const unstage = (stop: AbortSignal): Promise<void> => releaseDevice(() => this.#unstage(device, specName, stop));
+    await devices.release(device, user, unstage, signal);
   }
 
   async reconstruct({ uid, specName }: VolumeOnDisk): Promise<ReconstructedVolume> {
@@ -91,7 +99,7 @@ export class CsiBlock {
     if (data === undefined) return {};
     this.#deps.devices.use(data.driverName, data.volumeHandle, userOf(uid, specName));
     const unique = uniqueNameOf(data.driverName, data.volumeHandle);
-    return { attachedName: unique, uniqueName: unique };
+    return { attachedName: unique, uniqueName: unique, metricName: metricNameOf(data.driverName) };
   }
 
   async findLeftovers(signal: AbortSignal): Promise<void> {
@@ -227,7 +235,7 @@ export class CsiBlock {
   }
 }
 
-async function removeDir(path: string): Promise<void> {
+export async function removeDir(path: string): Promise<void> {
   try {
     await rmdir(path);
   } catch (err) {

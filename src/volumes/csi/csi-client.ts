@@ -1,5 +1,5 @@
 // Calls of one registered driver, each with a deadline. Capabilities are asked once per connection: an answer is kept until
-// a call finds the driver away.
+// it ends, or a call finds the driver away.
 import type { Clock } from '../../lib/clock.ts';
 import {
   Node,
@@ -40,7 +40,9 @@ export class CsiClient {
     this.#deps = deps;
     this.driver = options.driver;
     const socketPath = options.endpoint.replace(/^unix:(\/\/)?/, '');
-    this.#channel = new GrpcChannel(deps.clock, { target: { socketPath } });
+    // Whoever listens there next may be another program.
+    const onDisconnect = (): void => void (this.#capabilities = undefined);
+    this.#channel = new GrpcChannel(deps.clock, { target: { socketPath }, onDisconnect });
   }
 
   close(): void {

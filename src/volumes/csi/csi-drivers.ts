@@ -83,7 +83,8 @@ export class CsiDrivers implements PluginHandler, Runnable {
   client(driver: string): CsiClient {
     const registered = this.#drivers.get(driver);
     if (registered !== undefined) return registered.client;
-    throw new KubeletError('unavailable', `driver name ${driver} not found in the list of registered CSI drivers`);
+    const message = `driver name ${driver} not found in the list of registered CSI drivers`;
+    throw new KubeletError('unavailable', message, { detail: { driverAway: true } });
   }
 
   #takenProblem(name: string, version: string): string | undefined {

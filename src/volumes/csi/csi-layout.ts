@@ -15,6 +15,9 @@ export const inlineHandle = (podUid: string, volumeName: string): string => `csi
 
 export const uniqueNameOf = (driver: string, handle: string): string => `${CSI_PLUGIN}/${driver}^${handle}`;
 
+/** What metrics call volumes of a driver. */
+export const metricNameOf = (driver: string): string => `${CSI_PLUGIN}:${driver}`;
+
 export class CsiLayout {
   readonly #layout: VolumeLayout;
 

@@ -2,9 +2,9 @@
 import type { Secret } from '../../core/node.ts';
 import type { Pod } from '../../core/pod.ts';
 import type { CsiDriver, SecretReference, VolumeAttachment } from '../../core/storage.ts';
-import { KubeletError, messageOf } from '../../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 
-/** Missing objects are `notFound` faults with the API server's text. */
+/** Missing objects are `notFound` faults. */
 export interface CsiObjects {
   /** Resolves once all CSIDriver objects were read. */
   driversRead(signal: AbortSignal): Promise<void>;
@@ -35,9 +35,11 @@ export async function secretValues(
     );
   } catch (err) {
     signal.throwIfAborted();
+    // The API server's text, whoever noticed: watched secrets are missed in other words.
+    const why = isFault(err, 'notFound') ? `secrets "${name}" not found` : messageOf(err);
     throw new KubeletError(
       'unavailable',
-      `fetching ${field} ${namespace}/${name} failed: kubernetes.io/csi: failed to find the secret ${name} in the namespace ${namespace} with error: ${messageOf(err)}`,
+      `fetching ${field} ${namespace}/${name} failed: kubernetes.io/csi: failed to find the secret ${name} in the namespace ${namespace} with error: ${why}`,
       { cause: err },
     );
   }
@@ -82,9 +84,9 @@ export async function attachedContext(
   const { metadata, status } = attachment;
   if (metadata.deletionTimestamp !== undefined)
     throw new KubeletError('unavailable', 'volume attachment is being deleted');
+  // An error may stand beside it: of a look at a volume that is attached all the while.
+  if (status?.attached === true) return status.attachmentMetadata ?? {};
   const failure = status?.attachError?.message ?? '';
-  if (failure !== '') throw new KubeletError('unavailable', failure);
-  if (status?.attached !== true)
-    throw new KubeletError('unavailable', `volume ${handle} is not attached for volume attachment ${name}`);
-  return status.attachmentMetadata ?? {};
+  const waits = `volume ${handle} is not attached for volume attachment ${name}`;
+  throw new KubeletError('unavailable', failure === '' ? waits : failure);
 }

@@ -1,22 +1,32 @@
 // CSI volumes with a filesystem: staged once per volume on this node, published to each pod. `vol_data.json` is written
 // before the driver is called and removed after it has taken the volume down, so that whatever happens in between is
 // found and finished by a later run.
-import { mkdir, rmdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { uidOf } from '../../core/pod.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
-import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../../lib/errors.ts';
+import { isHopelessCode } from '../claims/expansion.ts';
 import type { GroupOwner } from '../group-owner.ts';
 import type { VolumeLayout } from '../layout.ts';
-import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import {
+  directly,
+  PATIENT_STEP_MS,
+  type MountedVolume,
+  type ReconstructedVolume,
+  type VolumeOnDisk,
+  type VolumePlugin,
+  type VolumeRequest,
+  type VolumeToTearDown,
+} from '../plugin.ts';
 import { ensureDir } from '../pod-dirs.ts';
-import { contextOption, selinuxMountOf } from '../selinux-mount.ts';
+import { contextOption, relabelsFiles, selinuxMountOf } from '../selinux-mount.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
-import { CsiBlock, type CsiBlockDeps } from './csi-block.ts';
+import { CsiBlock, removeDir, type CsiBlockDeps } from './csi-block.ts';
 import type { NodeCapabilities } from './csi-client.ts';
 import type { CsiDrivers } from './csi-drivers.ts';
 import { afterReading, forEach, inStage, isFinal, stageError } from './csi-errors.ts';
-import { CSI_PLUGIN, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
+import { CSI_PLUGIN, metricNameOf, uniqueNameOf, type CsiLayout } from './csi-layout.ts';
 import { secretValues, tokensText, type CsiObjects } from './csi-objects.ts';
 import {
   attachedFor,
@@ -63,8 +73,6 @@ export type CsiPluginOptions = {
 };
 
 const PRIVATE = 0o750;
-/** Two calls of two minutes each, and what is around them. */
-const STEP_MS = 250_000;
 /** The directory of a volume is called by a hash of its handle. */
 const STAGE_DIR = /^[0-9a-f]{64}$/;
 const STAGE = 'MountVolume.MountDevice';
@@ -83,7 +91,8 @@ export class CsiPlugin implements VolumePlugin {
   readonly name = CSI_PLUGIN;
   readonly refreshes = false;
   readonly takesMountOptions = true;
-  readonly stepTimeoutMs = STEP_MS;
+  readonly makesDevices = true;
+  readonly stepTimeoutMs = PATIENT_STEP_MS;
   readonly #deps: CsiPluginDeps;
   readonly #access: DriverAccess;
   readonly #options: CsiPluginOptions;
@@ -127,9 +136,14 @@ export class CsiPlugin implements VolumePlugin {
     );
   }
 
+  wantsEverySync({ volume, persistent }: Pick<VolumeRequest, 'volume' | 'persistent'>): boolean {
+    const driver = persistent?.volume.spec.csi?.driver ?? volume.csi?.driver ?? '';
+    return this.#deps.objects.driver(driver)?.spec.requiresRepublish === true;
+  }
+
   metricName({ volume, persistent }: Pick<VolumeRequest, 'volume' | 'persistent'>): string | undefined {
     const driver = persistent?.volume.spec.csi?.driver ?? volume.csi?.driver;
-    return driver === undefined ? undefined : `${CSI_PLUGIN}:${driver}`;
+    return driver === undefined ? undefined : metricNameOf(driver);
   }
 
   async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
@@ -150,9 +164,9 @@ export class CsiPlugin implements VolumePlugin {
     });
   }
 
-  async tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async tearDown(volume: VolumeToTearDown, signal: AbortSignal): Promise<void> {
     if (volume.volumeMode === 'Block') return this.#block.tearDown(volume, signal);
-    const { uid, specName } = volume;
+    const { uid, specName, releaseDevice = directly } = volume;
     const { layout } = this.#deps;
     const user = userOf(uid, specName);
     const dir = layout.volumeDir(uid, specName);
@@ -169,7 +183,9 @@ export class CsiPlugin implements VolumePlugin {
     }
     await this.#removeDirs(dir, target, signal);
     const device = this.#devices.ofUser(user);
-    if (device !== undefined) await this.#devices.release(device, user, (stop) => this.#unstage(device, stop), signal);
+    if (device === undefined) return;
+    const unstage = (stop: AbortSignal): Promise<void> => releaseDevice(() => this.#unstage(device, stop));
+    await this.#devices.release(device, user, unstage, signal);
   }
 
   async expand(request: VolumeRequest, mounted: MountedVolume, bytes: number, signal: AbortSignal): Promise<void> {
@@ -194,7 +210,9 @@ export class CsiPlugin implements VolumePlugin {
           volumeCapability: capabilityOf(volume, can),
           secrets: await secretValues(objects, 'NodeExpandSecretRef', reference, signal),
         };
-        await client.expand(call, volume.migrated, signal);
+        await client.expand(call, volume.migrated, signal).catch((err: unknown) => {
+          throw stageError('NodeExpandVolume', err, expandFailure(err));
+        });
       }),
     );
   }
@@ -275,10 +293,12 @@ export class CsiPlugin implements VolumePlugin {
     if (volume.volumeMode === 'Block') return this.#block.reconstruct(volume);
     const { uid, specName } = volume;
     const data = await readVolumeData(this.#deps.layout.volumeDir(uid, specName));
-    if (data === undefined || data.volumeLifecycleMode === 'Ephemeral') return {};
+    if (data === undefined) return {};
+    const metricName = metricNameOf(data.driverName);
+    if (data.volumeLifecycleMode === 'Ephemeral') return { metricName };
     this.#devices.use(data.driverName, data.volumeHandle, userOf(uid, specName));
     const unique = uniqueNameOf(data.driverName, data.volumeHandle);
-    return { attachedName: unique, uniqueName: unique };
+    return { attachedName: unique, uniqueName: unique, metricName };
   }
 
   /** With the label that its files are to have, where mounting can give it to them. */
@@ -375,8 +395,7 @@ export class CsiPlugin implements VolumePlugin {
       return {
         hostPath: target,
         readOnly: volume.readOnly,
-        selinuxRelabel: volume.selinuxLabel === undefined && (await this.#isLabelled(target, signal)),
-        ...(driver?.spec.requiresRepublish === true ? { republish: true } : {}),
+        selinuxRelabel: relabelsFiles(volume, (await this.#deps.mounter.table(signal)).holding(target)?.options),
       };
     });
   }
@@ -432,11 +451,6 @@ export class CsiPlugin implements VolumePlugin {
     }
   }
 
-  async #isLabelled(path: string, signal: AbortSignal): Promise<boolean> {
-    const mount = (await this.#deps.mounter.table(signal)).holding(path);
-    return mount?.options.split(',').includes('seclabel') === true;
-  }
-
   async #unstage({ driver, handle }: SharedDevice, signal: AbortSignal): Promise<void> {
     const { layout, mounter } = this.#deps;
     const dir = layout.stageDir(driver, handle);
@@ -472,13 +486,9 @@ export class CsiPlugin implements VolumePlugin {
   }
 }
 
+/** Upstream leaves the colon out where trying again is of no use. */
+const expandFailure = (err: unknown): string =>
+  `Expander.NodeExpand failed to expand the volume ${isHopelessCode(isFault(err) ? err.detail['grpcCode'] : undefined) ? '' : ': '}`;
+
 const otherLabel = (name: string): string =>
   `waiting for unmount of volume "${name}", because it is already mounted to a different pod with a different SELinux label`;
-
-async function removeDir(path: string): Promise<void> {
-  try {
-    await rmdir(path);
-  } catch (err) {
-    if (errnoOf(err) !== 'ENOENT') throw err;
-  }
-}

@@ -8,7 +8,7 @@ import { KubeletError } from '../../lib/errors.ts';
 import { GrpcCode, GrpcError, type GrpcCodeName } from '../../lib/grpc/status.ts';
 import type { NodeCapability } from './csi-client.ts';
 import { isFinal } from './csi-errors.ts';
-import { secretValues, tokensText } from './csi-objects.ts';
+import { attachedContext, secretValues, tokensText } from './csi-objects.ts';
 import {
   csiNodeWithDriver,
   csiNodeWithoutDriver,
@@ -16,7 +16,14 @@ import {
   nodeWithDriver,
   nodeWithoutDriver,
 } from './node-objects.ts';
-import { capabilityOf, lifecycleProblem, ownsFiles, publishContextOf, type CsiVolume } from './requests.ts';
+import {
+  capabilityOf,
+  csiVolumeOf,
+  lifecycleProblem,
+  ownsFiles,
+  publishContextOf,
+  type CsiVolume,
+} from './requests.ts';
 import { highestVersion } from './versions.ts';
 
 const volume = (change: Partial<CsiVolume> = {}): CsiVolume => ({
@@ -47,6 +54,33 @@ test('access modes, by what the driver knows', () => {
   assert.deepEqual([mode('ReadWriteOnce'), mode('ReadWriteOnce', knows)], [1, 7]);
   assert.deepEqual([mode('ReadWriteOncePod'), mode('ReadWriteOncePod', knows)], [1, 6]);
   assert.deepEqual([mode('ReadOnlyMany'), mode('ReadWriteMany')], [3, 5]);
+});
+
+test('mount options are those of the spec', () => {
+  const spec = { csi: { driver: 'd', volumeHandle: 'h' }, mountOptions: ['noatime'] };
+  const request = {
+    pod: pod(),
+    volume: { name: 'v' },
+    specName: 'pv',
+    volumeMode: 'Filesystem',
+    readOnly: false,
+    persistent: { volume: { metadata: { name: 'pv' }, spec }, mountOptions: ['annotated'], migrated: false },
+    inUse: false,
+    attachedPath: '',
+    progress: () => undefined,
+  } as const;
+  assert.deepEqual(csiVolumeOf(request).mountOptions, ['noatime']);
+});
+
+test('what the attacher left: attached counts, whatever error stands beside it', async () => {
+  const context = (status: object): Promise<unknown> => {
+    const attachment = async () => ({ metadata: { name: 'va' }, status });
+    return attachedContext({ attachment }, 'h', 'va', new AbortController().signal);
+  };
+  const attachError = { message: 'no answer' };
+  assert.deepEqual(await context({ attached: true, attachmentMetadata: { a: 'b' }, attachError }), { a: 'b' });
+  await assert.rejects(context({ attached: false, attachError }), { message: 'no answer' });
+  await assert.rejects(context({ attached: false }), { message: 'volume h is not attached for volume attachment va' });
 });
 
 test('the group travels only to drivers that mount with it', () => {
@@ -182,7 +216,7 @@ test('what CSINode says about drivers', () => {
 
 test('secrets and tokens as a driver gets them', async () => {
   const { signal } = new AbortController();
-  const gone = { secret: () => Promise.reject(new KubeletError('notFound', 'secrets "s" not found')) };
+  const gone = { secret: () => Promise.reject(new KubeletError('notFound', 'secret "s" not found')) };
   await assert.rejects(
     secretValues(gone, 'NodeStageSecretRef', { name: 's', namespace: 'ns' }, signal),
     /^KubeletError: fetching NodeStageSecretRef ns\/s failed: kubernetes.io\/csi: failed to find the secret s in the namespace ns with error: secrets "s" not found$/,

@@ -2,7 +2,8 @@
 // why, and others do not notice.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { CsiScene, podWith } from '../../../test/fakes/csi-scene.ts';
+import { CsiScene, DRIVER, podWith } from '../../../test/fakes/csi-scene.ts';
+import { until } from '../../../test/harness/until.ts';
 import { GrpcCode, GrpcError, type GrpcCodeName } from '../../lib/grpc/status.ts';
 import { ManualClock } from '../../lib/manual-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -43,8 +44,10 @@ const grown = { size: '16Mi', state: undefined, failure: undefined };
 const refused = (code: GrpcCodeName, state: string): unknown => ({
   size: '8Mi',
   state,
-  failure: `failed to expand pvc with rpc error: code = ${code} desc = on demand`,
+  failure: `failed to expand pvc with ${failureOf(code)}`,
 });
+const failureOf = (code: GrpcCodeName): string =>
+  `Expander.NodeExpand failed to expand the volume ${HOPELESS.has(code) ? '' : ': '}rpc error: code = ${code} desc = on demand`;
 
 test('nodeExpandVolume with the mount: after any code the pod gets its volume', async (t) => {
   await Promise.all(
@@ -61,7 +64,7 @@ test('nodeExpandVolume with the mount: after any code the pod gets its volume', 
         assert.deepEqual(statusOf(s), HOPELESS.has(code) ? refused(code, 'NodeResizeInfeasible') : grown, code);
         assert.equal(
           s.events[0],
-          `a Warning FailedMount MountVolume.Setup failed while expanding volume for volume "pv-a" : Expander.NodeExpand failed to expand the volume : rpc error: code = ${code} desc = on demand`,
+          `a Warning FailedMount MountVolume.Setup failed while expanding volume for volume "pv-a" : ${failureOf(code)}`,
         );
       }
       await s.unmount(podOf('a'));
@@ -77,23 +80,78 @@ test('nodeExpandVolume under a running pod: after any code the volume stays moun
       await s.mount(podOf('a'));
       s.grow('a', '8Mi', '16Mi');
       failOnce(s, code);
-      const failed = s.untilEvent();
+      const isTooEarly = code === 'FailedPrecondition';
+      const isOver = HOPELESS.has(code) || isTooEarly;
       const done = s.claimChanged();
+      const failed = isTooEarly ? undefined : s.untilEvent();
       await s.mount(podOf('a'));
       await failed;
-      assert.equal(
-        s.events[0],
-        `a Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv-a" : Expander.NodeExpand failed to expand the volume : rpc error: code = ${code} desc = on demand`,
-      );
-      const isOver = HOPELESS.has(code) || code === 'FailedPrecondition';
+      if (isTooEarly) await until('the claim was told', () => s.patches.length === 2);
+      else
+        assert.equal(
+          s.events[0],
+          `a Warning VolumeResizeFailed NodeExpandVolume.NodeExpandVolume failed for volume "pv-a" : ${failureOf(code)}`,
+        );
       if (!isOver) await done;
-      const state = code === 'FailedPrecondition' ? 'NodeResizeInProgress' : 'NodeResizeInfeasible';
+      const state = isTooEarly ? 'NodeResizeInProgress' : 'NodeResizeInfeasible';
       assert.deepEqual(statusOf(s), isOver ? refused(code, state) : grown, code);
+      if (isTooEarly) assert.deepEqual(s.events, []);
       assert.equal(s.kubelet.manager.mountsOf('uid-a').size, 1);
       await s.unmount(podOf('a'));
       assert.equal(s.driver.take().at(-1)?.call, 'NodeUnstageVolume');
     }),
   );
+});
+
+test('nodeExpandVolume: a size that cannot be reached makes way for another', async (t) => {
+  const s = await scene(t);
+  s.grow('a', '8Mi', '16Mi');
+  const spec = { ...claimOf(s).spec, resources: { requests: { storage: '12Mi' } } };
+  s.claims.set('golden/a', { ...claimOf(s), spec });
+  let fails = 2;
+  s.driver.before = (name) => {
+    if (name === 'nodeExpandVolume' && fails-- > 0) throw new GrpcError(GrpcCode.Internal, 'on demand');
+  };
+  await s.mount(podOf('a'));
+  assert.deepEqual(claimOf(s).status?.allocatedResourceStatuses, { storage: 'NodeResizeInfeasible' });
+});
+
+test('nodeExpandVolume: a driver that is not there is no failure of the volume', async (t) => {
+  const s = await scene(t);
+  await s.mount(podOf('a'));
+  s.grow('a', '8Mi', '16Mi');
+  const plugin = { type: 'CSIPlugin', name: DRIVER, endpoint: s.endpoint, versions: ['1.0.0'] } as const;
+  await s.drivers.register(plugin, s.signal);
+  s.drivers.deregister(plugin);
+  const failed = s.untilEvent();
+  await s.mount(podOf('a'));
+  await failed;
+  const missing = `driver name ${DRIVER} not found in the list of registered CSI drivers`;
+  assert.match(s.events[0] ?? '', new RegExp(`^a Warning VolumeResizeFailed .* : ${missing}$`));
+  assert.deepEqual(statusOf(s), { size: '8Mi', state: 'NodeResizeInProgress', failure: undefined });
+});
+
+test('nodeExpandVolume is counted as such; a look at the claim is no mount', async (t) => {
+  const s = await scene(t);
+  await s.mount(podOf('a'));
+  for (const size of ['16Mi', '24Mi']) {
+    s.grow('a', '8Mi', size);
+    const done = s.claimChanged();
+    await s.mount(podOf('a'));
+    await done;
+  }
+  // The second look finds nothing to do.
+  await s.mount(podOf('a'));
+  await s.unmount(podOf('a'));
+  const shown = s.metrics.render();
+  const counts = (name: string): string[] =>
+    [...shown.matchAll(new RegExp(`${name}_count\\{.*operation_name="(\\w+)".*\\} (\\d+)`, 'g'))].map(
+      ([, operation, count]) => `${operation} ${count}`,
+    );
+  const operations = counts('storage_operation_duration_seconds').sort();
+  const once = ['unmount_device', 'verify_controller_attached_volume', 'volume_mount', 'volume_unmount'];
+  assert.deepEqual(operations, [...once.map((operation) => `${operation} 1`), 'volume_fs_resize 2'].sort());
+  assert.deepEqual(counts('volume_operation_total_seconds'), ['overall_volume_mount 1']);
 });
 
 test('nodeExpandVolume: a driver that hangs holds up its own volume only, until the pod goes', async (t) => {
@@ -133,7 +191,8 @@ test('nodeExpandVolume: a driver that dies and comes back grows the volume', asy
 test('nodeExpandVolume: a volume that another node has grown is grown here too, and the claim is left alone', async (t) => {
   const s = await scene(t);
   s.addClaim('a', 'pv-a', 'handle-a', { capacity: { storage: '8Mi' }, accessModes: ['ReadWriteMany'] });
-  s.claims.set('golden/a', { ...claimOf(s), status: { phase: 'Bound', capacity: { storage: '8Mi' } } });
+  const spec = { ...claimOf(s).spec, accessModes: ['ReadWriteMany'] };
+  s.claims.set('golden/a', { ...claimOf(s), spec, status: { phase: 'Bound', capacity: { storage: '8Mi' } } });
   await s.mount(podOf('a'));
   s.grow('a', '8Mi', '16Mi');
   const allocatedResources = { storage: '16Mi' };

@@ -255,7 +255,6 @@ test('a driver says how much its volumes hold', async (t) => {
       inodesUsed: 1,
       inodes: 10,
       inodesFree: 9,
-      partial: false,
       source: 'hostpath.csi.k8s.io',
     });
   }
@@ -265,7 +264,10 @@ test('a driver says how much its volumes hold', async (t) => {
   const counted =
     /storage_operation_duration_seconds_count\{migrated="false",operation_name="(\w+)",status="success",volume_plugin="kubernetes.io\/csi:hostpath.csi.k8s.io"\} 1/g;
   const names = new Set([...s.metrics.render().matchAll(counted)].map(([, name]) => name));
-  assert.deepEqual(names, new Set(['volume_mount', 'volume_unmount']));
+  assert.deepEqual(
+    names,
+    new Set(['verify_controller_attached_volume', 'volume_mount', 'volume_unmount', 'unmount_device']),
+  );
 });
 
 test('what a killed run left staged is unstaged once all pods are known', async (t) => {

@@ -42,7 +42,8 @@ export function csiVolumeOf({ pod, volume, specName, persistent, readOnly, volum
       fsType: source.fsType ?? '',
       attributes: source.volumeAttributes ?? {},
       accessModes: accessModesOf(persistent.volume),
-      mountOptions: persistent.mountOptions,
+      // The annotation of old volumes is not for drivers.
+      mountOptions: persistent.volume.spec.mountOptions ?? [],
       migrated: persistent.migrated,
       source,
     };

@@ -14,7 +14,6 @@ const both = {
   inodesUsed: 5,
   inodes: 20,
   inodesFree: 15,
-  partial: false,
 };
 const nothing = { ...both, usedBytes: 0, capacityBytes: 0, availableBytes: 0, inodesUsed: 0, inodes: 0, inodesFree: 0 };
 

@@ -18,7 +18,6 @@ export function usageOf(answer: NodeGetVolumeStatsResponse, withHealth: boolean)
     inodesUsed: inodes.used,
     inodes: inodes.total,
     inodesFree: inodes.available,
-    partial: false,
     ...(withHealth ? { health: volumeCondition ?? { abnormal: false, message: '' } } : {}),
   };
 }

@@ -15,7 +15,16 @@ import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device
 import type { FilesystemStats } from '../filesystem-stats.ts';
 import type { GroupOwner } from '../group-owner.ts';
 import { element, escapePlugin, type VolumeLayout } from '../layout.ts';
-import type { MountedVolume, ReconstructedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import {
+  directly,
+  PATIENT_STEP_MS,
+  type MountedVolume,
+  type ReconstructedVolume,
+  type VolumeOnDisk,
+  type VolumePlugin,
+  type VolumeRequest,
+  type VolumeToTearDown,
+} from '../plugin.ts';
 import type { PodBinds } from '../pod-binds.ts';
 import { removeEmptyDir } from '../pod-dirs.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
@@ -68,13 +77,13 @@ type Known<Config> = DiskIdentity & { readonly config: Config };
 type Note<Config> = { readonly config: Config };
 
 const PRIVATE = 0o750;
-const STEP_MS = 3_600_000;
 
 export class AttachedDiskPlugin<Config> implements VolumePlugin {
   readonly name: string;
   readonly refreshes = false;
   readonly takesMountOptions = true;
-  readonly stepTimeoutMs = STEP_MS;
+  readonly makesDevices = true;
+  readonly stepTimeoutMs = PATIENT_STEP_MS;
   readonly #attacher: DiskAttacher<Config>;
   readonly #deps: AttachedDiskDeps;
   readonly #turns = new KeyedLock();
@@ -127,16 +136,21 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     });
   }
 
-  async tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async tearDown(volume: VolumeToTearDown, signal: AbortSignal): Promise<void> {
+    const { releaseDevice = directly } = volume;
     const note = await this.#note(volume);
     const identity = note === undefined ? undefined : this.#attacher.identify(note.config);
-    if (note === undefined || identity === undefined) return this.#releaseUnnoted(volume, signal);
+    if (note === undefined || identity === undefined) return this.#releaseUnnoted(volume, releaseDevice, signal);
     await this.#turns.run(identity.turn, signal, async () => {
       const isBlock = volume.volumeMode === 'Block';
-      const gone = isBlock
+      const isLast = isBlock
         ? await this.#unmap(volume, identity, signal)
         : await this.#unmount(volume, identity, signal);
-      if (gone) await this.#attacher.detach(identity.config, await this.#others(identity), signal);
+      if (isLast)
+        await releaseDevice(async () => {
+          await (isBlock ? this.#removeMap(volume, identity) : this.#unmountShared(volume, identity, signal));
+          await this.#attacher.detach(identity.config, await this.#others(identity), signal);
+        });
       await rm(this.#noteFile(volume), { force: true });
     });
   }
@@ -163,7 +177,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     const place = { uid: uidOf(request.pod), plugin: this.name, specName };
     const { path, adopted } = await this.#deps.binds.bind(place, target, options, signal);
     if (!readOnly && !adopted) await this.#give(request, path, signal);
-    return { hostPath: path, readOnly, selinuxRelabel: true };
+    return { hostPath: path, readOnly, selinuxRelabel: !readOnly };
   }
 
   /** As upstream, a volume that cannot be given to the group is used all the same. */
@@ -179,19 +193,20 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
 
   /** True: no pod has it any more. */
   async #unmount(volume: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<boolean> {
-    const { specName } = volume;
     await this.#release(volume, signal);
+    return !(await this.#deps.binds.isUsed(this.#globalMount(identity), signal));
+  }
+
+  async #unmountShared({ specName }: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<void> {
     const target = this.#globalMount(identity);
-    if (await this.#deps.binds.isUsed(target, signal)) return false;
     await this.#deps.mounter.unmount(target, { detachIfDead: true }, signal);
     await this.#removeState(target, identity.config, specName);
     await removeEmptyDir(target);
     await removeEmptyParents(dirname(target), this.#dir());
-    return true;
   }
 
   /** Of a volume that another kubelet set up only what is mounted is known. */
-  async #releaseUnnoted(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async #releaseUnnoted(volume: VolumeOnDisk, releaseDevice: typeof directly, signal: AbortSignal): Promise<void> {
     const { mounter, binds } = this.#deps;
     const table = await mounter.table(signal);
     const own = table.at(binds.pathOf({ ...volume, plugin: this.name }));
@@ -199,7 +214,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
       own === undefined ? undefined : table.beneath(this.#dir()).find(({ device }) => device === own.device);
     await this.#release(volume, signal);
     if (shared === undefined || (await binds.isUsed(shared.target, signal))) return;
-    await mounter.unmount(shared.target, { detachIfDead: true }, signal);
+    await releaseDevice(() => mounter.unmount(shared.target, { detachIfDead: true }, signal));
   }
 
   #release({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
@@ -226,11 +241,14 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     const { deviceMap } = this.#deps;
     const place = this.#mapPlace(identity, uid, specName);
     await deviceMap.unmap(place, signal);
-    if ((await deviceMap.users(place.globalMapDir)).length > 0) return false;
-    await this.#removeState(place.globalMapDir, identity.config, specName);
-    await deviceMap.removeGlobalMap(place.globalMapDir);
-    await removeEmptyParents(dirname(place.globalMapDir), this.#dir());
-    return true;
+    return (await deviceMap.users(place.globalMapDir)).length === 0;
+  }
+
+  async #removeMap({ uid, specName }: VolumeOnDisk, identity: Known<Config>): Promise<void> {
+    const { globalMapDir } = this.#mapPlace(identity, uid, specName);
+    await this.#removeState(globalMapDir, identity.config, specName);
+    await this.#deps.deviceMap.removeGlobalMap(globalMapDir);
+    await removeEmptyParents(dirname(globalMapDir), this.#dir());
   }
 
   async #prepareDir(dir: string, config: Config, specName: string): Promise<void> {

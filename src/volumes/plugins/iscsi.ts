@@ -7,7 +7,10 @@ import type { AttachedDisk, DiskAttacher, DiskIdentity } from './attached-disk.t
 import type { ObjectSource } from './sources.ts';
 
 /** What is written down of a volume: never a secret. */
-export type IscsiConfig = Pick<IscsiTarget, 'portals' | 'iqn' | 'lun' | 'iface' | 'baseIface' | 'initiatorName'>;
+export type IscsiConfig = Pick<IscsiTarget, 'portals' | 'iqn' | 'lun' | 'iface' | 'baseIface' | 'initiatorName'> & {
+  /** As the volume names it: whoever attaches calls the volume by it, with or without a port. */
+  readonly targetPortal: string;
+};
 
 export type IscsiAttacherDeps = {
   readonly iscsi: Pick<Iscsi, 'attach' | 'detach'>;
@@ -41,7 +44,8 @@ export class IscsiAttacher implements DiskAttacher<IscsiConfig> {
     const [iqn, lun, iface] = [text(given['iqn']), text(given['lun']), text(given['iface'])];
     if (portals.length === 0 || iqn === '' || lun === '' || iface === '') return undefined;
     const baseIface = text(given['baseIface']) || iface;
-    const known = { portals, iqn, lun, iface, baseIface, initiatorName: text(given['initiatorName']) };
+    const targetPortal = text(given['targetPortal']) || (portals[0] ?? '');
+    const known = { targetPortal, portals, iqn, lun, iface, baseIface, initiatorName: text(given['initiatorName']) };
     return { ...identityOf(known), config: known };
   }
 
@@ -98,7 +102,8 @@ function sourceOf({ volume, persistent }: Pick<VolumeRequest, 'volume' | 'persis
 }
 
 function configOf(source: Source, specName: string): IscsiConfig {
-  const given = [text(source['targetPortal']), ...texts(source['portals'])].filter((portal) => portal !== '');
+  const targetPortal = text(source['targetPortal']);
+  const given = [targetPortal, ...texts(source['portals'])].filter((portal) => portal !== '');
   const portals = [...new Set(given.map(withPort))];
   const iqn = text(source['iqn']);
   const [first] = portals;
@@ -109,15 +114,15 @@ function configOf(source: Source, specName: string): IscsiConfig {
   const initiatorName = text(source['initiatorName']);
   const lun = String(typeof source['lun'] === 'number' ? source['lun'] : 0);
   const iface = initiatorName === '' ? baseIface : `${first}:${specName}`;
-  return { portals, iqn, lun, iface, baseIface, initiatorName };
+  return { targetPortal, portals, iqn, lun, iface, baseIface, initiatorName };
 }
 
-function identityOf({ portals, iqn, lun, iface }: IscsiConfig): DiskIdentity {
+function identityOf({ targetPortal, portals, iqn, lun, iface }: IscsiConfig): DiskIdentity {
   const [first = ''] = portals;
   return {
     turn: iqn,
     directory: `iface-${iface}/${first}-${iqn}-lun-${lun}`,
-    volumeName: `${first}:${iqn}:${lun}`,
+    volumeName: `${targetPortal}:${iqn}:${lun}`,
   };
 }
 

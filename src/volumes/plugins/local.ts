@@ -13,7 +13,15 @@ import { KeyedLock } from '../../lib/keyed-lock.ts';
 import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device-map.ts';
 import type { FilesystemStats } from '../filesystem-stats.ts';
 import { element, escapePlugin, type VolumeLayout } from '../layout.ts';
-import type { MountedVolume, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
+import {
+  directly,
+  PATIENT_STEP_MS,
+  type MountedVolume,
+  type VolumeOnDisk,
+  type VolumePlugin,
+  type VolumeRequest,
+  type VolumeToTearDown,
+} from '../plugin.ts';
 import type { PodBinds } from '../pod-binds.ts';
 import { removeEmptyDir } from '../pod-dirs.ts';
 import type { VolumeUsage } from '../volume-stats.ts';
@@ -33,14 +41,13 @@ export type LocalDeps = {
 type LocalSource = { readonly path: string; readonly fsType: string };
 
 const PRIVATE = 0o750;
-/** Making or checking a file system and giving a big one to a group take their time; nothing else of this may hang. */
-const STEP_MS = 3_600_000;
 
 export class LocalPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/local-volume';
   readonly refreshes = false;
   readonly takesMountOptions = true;
-  readonly stepTimeoutMs = STEP_MS;
+  readonly makesDevices = true;
+  readonly stepTimeoutMs = PATIENT_STEP_MS;
   readonly #deps: LocalDeps;
   readonly #turns = new KeyedLock();
 
@@ -59,7 +66,7 @@ export class LocalPlugin implements VolumePlugin {
     );
   }
 
-  tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  tearDown(volume: VolumeToTearDown, signal: AbortSignal): Promise<void> {
     return this.#turns.run(volume.specName, signal, () =>
       volume.volumeMode === 'Block' ? this.#unmap(volume, signal) : this.#unmount(volume, signal),
     );
@@ -90,7 +97,7 @@ export class LocalPlugin implements VolumePlugin {
     const place = { uid: uidOf(request.pod), plugin: this.name, specName };
     const { path, adopted } = await binds.bind(place, from, options, signal);
     if (!readOnly) await binds.giveToGroup(request, place, { adopted }, signal);
-    return { hostPath: path, readOnly, selinuxRelabel: true };
+    return { hostPath: path, readOnly, selinuxRelabel: !readOnly };
   }
 
   /** Mounts a disk for all pods, once. */
@@ -119,12 +126,17 @@ export class LocalPlugin implements VolumePlugin {
     return target;
   }
 
-  async #unmount({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
-    await this.#deps.binds.release({ uid, plugin: this.name, specName }, {}, signal);
+  async #unmount({ uid, specName, releaseDevice = directly }: VolumeToTearDown, signal: AbortSignal): Promise<void> {
+    const { binds, mounter } = this.#deps;
+    await binds.release({ uid, plugin: this.name, specName }, {}, signal);
     const target = this.#globalMount(specName);
-    if (await this.#deps.binds.isUsed(target, signal)) return;
-    await this.#deps.mounter.unmount(target, {}, signal);
-    await removeEmptyDir(target);
+    if (await binds.isUsed(target, signal)) return;
+    // A directory is bound into each pod and nowhere else.
+    if ((await mounter.table(signal)).at(target) === undefined) return removeEmptyDir(target);
+    await releaseDevice(async () => {
+      await mounter.unmount(target, {}, signal);
+      await removeEmptyDir(target);
+    });
   }
 
   async #map(request: VolumeRequest, { path }: LocalSource, signal: AbortSignal): Promise<MountedVolume> {
@@ -143,11 +155,13 @@ export class LocalPlugin implements VolumePlugin {
     return { hostPath: '', devicePath: link, readOnly, selinuxRelabel: false };
   }
 
-  async #unmap(volume: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+  async #unmap(volume: VolumeToTearDown, signal: AbortSignal): Promise<void> {
     const { deviceMap } = this.#deps;
+    const { releaseDevice = directly } = volume;
     const place = this.#mapPlace(volume);
     await deviceMap.unmap(place, signal, async () => {
-      if ((await deviceMap.users(place.globalMapDir)).length === 0) await deviceMap.removeGlobalMap(place.globalMapDir);
+      if ((await deviceMap.users(place.globalMapDir)).length === 0)
+        await releaseDevice(() => deviceMap.removeGlobalMap(place.globalMapDir));
     });
   }
 

@@ -41,7 +41,7 @@ export class NfsPlugin implements VolumePlugin {
     const target = layout.volumeDir(uid, this.name, request.specName);
     const mounted = { hostPath: target, readOnly, selinuxRelabel: false };
     if ((await mounter.table(signal)).at(target) !== undefined) return mounted;
-    await ensureDir(layout.pluginVolumesDir(uid, this.name), 0o755);
+    await ensureDir(layout.pluginVolumesDir(uid, this.name), 0o750);
     await ensureDir(target, 0o750);
     const source = `${server.includes(':') && !server.startsWith('[') ? `[${server}]` : server}:${path}`;
     request.progress(`mounting ${source}`);

@@ -32,8 +32,6 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 export class ProjectedContent implements ContentSource {
   readonly name = 'kubernetes.io/projected';
   readonly medium = 'memory';
-  /** Upstream has no metrics of them, and every pod has one. */
-  readonly unmeasured = true;
   readonly #deps: ProjectedDeps;
 
   constructor(deps: ProjectedDeps) {

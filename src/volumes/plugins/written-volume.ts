@@ -15,8 +15,6 @@ export interface ContentSource {
   readonly medium: 'disk' | 'memory';
   collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content>;
   references(volume: Volume): readonly ObjectReference[];
-  /** As of what is mounted. */
-  readonly unmeasured?: boolean;
 }
 
 export type WrittenVolumeDeps = {
@@ -60,11 +58,11 @@ export class WrittenVolumePlugin implements VolumePlugin {
     const hostPath = backing.pathOf(request);
     progress('writing its files');
     const found = await backing.setUp(request, signal);
-    await makeNestedMountPoints(hostPath, pod, volume.name, content.files);
+    const mountPoints = await makeNestedMountPoints(hostPath, pod, volume.name, content.files);
     const setPermissions = (): Promise<void> =>
       owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
     const unseen = found === 'mounted';
-    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen });
+    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen, mountPoints });
     // An earlier run may have stopped between writing and giving the volume to the group.
     if (found !== 'ready' && !wrote) await setPermissions();
     if (found !== 'ready') await backing.markReady(request);
@@ -72,7 +70,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
       hostPath,
       readOnly: true,
       selinuxRelabel: true,
-      ...(this.#source.unmeasured === true ? { unmeasured: true } : {}),
+      ...(this.#source.medium === 'memory' ? { hasOwnFilesystem: true } : {}),
       ...(content.refreshAtMs === undefined ? {} : { refreshAtMs: content.refreshAtMs }),
     };
   }

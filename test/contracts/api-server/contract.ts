@@ -7,7 +7,9 @@ import type { TestServer } from './servers.ts';
 import { accessContract } from './access-contract.ts';
 import { certificateContract } from './certificate-contract.ts';
 import { resizeContract } from './resize-contract.ts';
+import { serviceContract } from './service-contract.ts';
 import { watchContract } from './watch-contract.ts';
+import { workloadContract } from './workload-contract.ts';
 
 export function apiServerContract(open: () => Promise<TestServer>): void {
   const scene = {} as Scene;
@@ -25,6 +27,8 @@ export function apiServerContract(open: () => Promise<TestServer>): void {
   patchContract(scene);
   deletionContract(scene);
   podContract(scene);
+  serviceContract(scene);
+  workloadContract(scene);
   watchContract(scene);
   accessContract(scene);
   certificateContract(scene);
@@ -95,6 +99,9 @@ function objectContract(s: Scene): void {
     assert.equal(dig(read.body, 'status', 'phase'), 'Active');
     assert.equal(dig(read.body, 'metadata', 'labels', 'kubernetes.io/metadata.name'), 'short');
     assert.equal((await s.api.merge('/api/v1/namespaces/short', { metadata: { labels: { a: 'b' } } })).status, 200);
+    const kept = await s.api.delete('/api/v1/namespaces/default');
+    assert.equal(kept.status, 403);
+    assert.equal(kept.body['message'], 'namespaces "default" is forbidden: this namespace may not be deleted');
     const gone = await s.api.delete('/api/v1/namespaces/short');
     assert.equal(gone.status, 200);
     assert.equal(dig(gone.body, 'status', 'phase'), 'Terminating');
@@ -148,6 +155,23 @@ function objectContract(s: Scene): void {
       (await s.api.post(`${s.path}/services?fieldValidation=Ignore&dryRun=All`, body)).headers['warning'],
       undefined,
     );
+  });
+
+  it('refuses values of the wrong type, and says where', async () => {
+    for (const [kind, body, why] of [
+      ['configmaps', { data: { a: 1 } }, 'cannot unmarshal number into Go struct field ConfigMap.data of type string'],
+      ['secrets', { data: { a: '%%' } }, 'illegal base64 data at input byte 0'],
+      [
+        'services',
+        { spec: { ports: [{ port: '80' }] } },
+        'into Go struct field ServicePort.spec.ports.port of type int32',
+      ],
+    ] as const) {
+      const refused = await s.api.post(`${s.path}/${kind}`, { metadata: { name: 'types' }, ...body });
+      assert.equal(refused.status, 400, why);
+      assert.match(String(refused.body['message']), /^\w+ in version "v1" cannot be handled as a \w+: /);
+      assert.ok(String(refused.body['message']).endsWith(why), String(refused.body['message']));
+    }
   });
 
   it('keeps secrets encoded and immutable things as they are', async () => {
@@ -424,7 +448,10 @@ function podContract(s: Scene): void {
     );
     const strict = await s.api.post(`${s.path}/pods?fieldValidation=Strict`, podBody('strict', { nonsense: true }));
     assert.equal(strict.status, 400);
-    assert.match(String(strict.body['message']), /strict decoding error: unknown field "spec\.nonsense"/);
+    assert.match(
+      String(strict.body['message']),
+      /^Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec\.nonsense"$/,
+    );
     const change = await s.api.merge(`${s.path}/pods/defaults`, { spec: { restartPolicy: 'Never' } });
     assert.equal(change.status, 422);
     assert.match(String(change.body['message']), /spec: Forbidden: pod updates may not change fields other than/);

@@ -38,6 +38,41 @@ export function resizeContract(s: Scene): void {
     assert.equal(dig(sized.body, 'metadata', 'generation'), 2);
   });
 
+  it('refuses resizes that change more, and says what', async () => {
+    const web = { name: 'web', image: 'x', resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } } };
+    const spec = { nodeName: 'sized', containers: [web, { ...web, name: 'side' }] };
+    await s.api.post(`${s.path}/pods`, podBody('firm', spec));
+    const to = (resources: object): object => ({ containers: [{ name: 'web', resources }] });
+    const path = `${s.path}/pods/firm/resize`;
+    const strategic: readonly (readonly [object, RegExp])[] = [
+      [
+        { containers: [{ ...web, name: 'third' }] },
+        /spec.containers: Forbidden: containers may not be added or removed/,
+      ],
+      [{ containers: [{ name: 'side', $patch: 'delete' }] }, /containers may not be added or removed on resize/],
+      [
+        to({ limits: { cpu: '50m' } }),
+        /requests: Invalid value: "100m": must be less than or equal to cpu limit of 50m/,
+      ],
+      [to({ limits: { cpu: null } }), /resources.limits: Forbidden: resource limits cannot be removed/],
+      [to({ limits: { 'a.com/g': '1' } }), /spec: Forbidden: only cpu and memory resources are mutable/],
+      [to({ limits: { 'ephemeral-storage': '1Gi' } }), /spec: Forbidden: only cpu and memory resources are mutable/],
+    ];
+    for (const [asked, complaint] of strategic) {
+      const refused = await s.api.strategic(path, { spec: asked });
+      assert.equal(refused.status, 422, JSON.stringify([asked, refused.body]));
+      assert.match(String(refused.body['message']), complaint);
+    }
+    const swapped = await s.api.jsonPatch(path, [
+      { op: 'move', from: '/spec/containers/0', path: '/spec/containers/1' },
+    ]);
+    assert.equal(swapped.status, 422, JSON.stringify(swapped.body));
+    assert.match(String(swapped.body['message']), /containers\[0\].name: Forbidden: containers may not be renamed/);
+    const unmoved = await s.api.strategic(path, { spec: { terminationGracePeriodSeconds: 1, hostNetwork: true } });
+    assert.equal(unmoved.status, 200, 'what is not about resources is dropped');
+    assert.equal(dig(unmoved.body, 'metadata', 'generation'), 1);
+  });
+
   it('resizes pods as a whole', async () => {
     const amounts = (cpu: string): object => ({ requests: { cpu, memory: '8Mi' }, limits: { cpu, memory: '16Mi' } });
     const containers = [{ name: 'web', image: 'x', resources: { requests: { cpu: '100m' } } }];

@@ -1,8 +1,9 @@
-// The contract of CRI runtimes on the fake, in its two ways, and on every containerd there is; two of them at a time, since
+// The contract of CRI runtimes on the fake, in its two ways, on every containerd there is, and on CRI-O where somebody has it; two of them at a time, since
 // most of it is waiting for containers.
 import { describe } from 'node:test';
 import { missingContainerds } from '../../harness/containerd-binaries.ts';
 import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';
+import { crioBinaries, startCrio } from '../../harness/crio.ts';
 import { FakeCri } from '../../fakes/fake-cri.ts';
 import { criContract } from './contract.ts';
 
@@ -16,6 +17,12 @@ describe('CRI contract', { concurrency: 2 }, () => {
       criContract(() => startContainerd({ version }), { events: version !== '1.6' }),
     );
   }
+
+  const crio = crioBinaries();
+  const skip = crio === undefined && 'CRIO_BINARIES names no folder with crio, conmon and pinns';
+  describe('on CRI-O', { skip, concurrency: 1 }, () =>
+    criContract(() => startCrio(crio ?? ''), { events: true, crio: true }),
+  );
 
   for (const ways of ['containerd', 'cri-o'] as const)
     describe(`on the fake with the ways of ${ways}`, { concurrency: 1 }, () => {

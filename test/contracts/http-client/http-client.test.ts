@@ -2,6 +2,7 @@
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { httpProber } from '../../../src/probes/http-prober.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { NameLookup } from '../../../src/lib/name-lookup.ts';
 import { httpExchange } from '../../../src/lib/http/exchange.ts';
 import { readReply } from '../../../src/lib/http/exchange.ts';
 import { connectApi } from '../../../src/kube/connect.ts';
@@ -39,7 +40,11 @@ for (const scheme of ['HTTP', 'HTTPS'] as const)
     `probe by ${scheme}`,
     (port) => ({
       ask: (signal) =>
-        httpProber(systemClock, 'test')(
+        httpProber(
+          systemClock,
+          new NameLookup(),
+          'test',
+        )(
           {
             probe: { httpGet: { port, scheme } },
             container: { name: 'c' },
@@ -105,7 +110,7 @@ httpClientContract(
       'current-context': 'x',
     };
     const access = await resolveKubeconfig(JSON.stringify(config), '/kubeconfig');
-    const budgets = { qps: -1, burst: 0, eventQps: -1, eventBurst: 0, leaseDurationSeconds: 1 };
+    const budgets = { qps: -1, burst: 0, eventQps: -1, eventBurst: 0, leaseDurationSeconds: 1, statusUpdateMs: 10_000 };
     const options = { ...budgets, version: 'v1.36.0', architecture: 'amd64' };
     const { heartbeat, transport } = connectApi({ clock: systemClock, log: silentLogger }, access, options);
     return {

@@ -40,7 +40,7 @@ after(async () => {
 const connect = (access: ClusterAccess, credentials?: Credentials): ApiConnection => {
   const options = { version: 'v', architecture: 'a', qps: 50, burst: 100, eventQps: 50, eventBurst: 100 };
   const deps = { clock, log, ...(credentials === undefined ? {} : { credentials }) };
-  const api = connectApi(deps, access, { ...options, leaseDurationSeconds: 40 });
+  const api = connectApi(deps, access, { ...options, leaseDurationSeconds: 40, statusUpdateMs: 10_000 });
   connections.push(api);
   return api;
 };
@@ -80,9 +80,17 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
         { type: 'InternalIP', address: '127.0.0.1' },
         { type: 'Hostname', address: 'n1' },
       ],
-      onChange: ({ cert }) => shown.push(cert),
+      onChange: () => shown.push(serving.current()?.cert ?? ''),
     },
-    { certFile: '', keyFile: '', bootstrap: true, allowDnsOnly: false, certDir: paths.certDir, nodeName: 'n1' },
+    {
+      certFile: '',
+      keyFile: '',
+      bootstrap: true,
+      allowDnsOnly: false,
+      reload: true,
+      certDir: paths.certDir,
+      nodeName: 'n1',
+    },
   );
   assert.equal(serving.current(), undefined);
   for (const part of serving.parts) void part.run(signal);

@@ -76,6 +76,7 @@ const connect = async (config: string): Promise<ApiConnection> =>
     eventQps: 50,
     eventBurst: 100,
     leaseDurationSeconds: 40,
+    statusUpdateMs: 10_000,
   });
 
 before(async () => {

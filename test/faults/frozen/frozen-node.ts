@@ -130,6 +130,7 @@ failCgroupV1: false
 failSwapOn: false
 cgroupRoot: /${this.#cgroup}
 podLogsDir: ${this.#o.dir}/pod-logs
+volumePluginDir: ${this.#o.dir}/volume-plugins
 address: 127.0.0.1
 port: ${await freePort()}
 healthzPort: 0
@@ -162,7 +163,8 @@ volumeStatsAggPeriod: 1s
       name: 'c',
       image: BUSYBOX_IMAGE,
       imagePullPolicy: 'IfNotPresent',
-      command: ['sh', '-c', "trap 'exit 0' TERM; sleep 100000"],
+      // What ends well has succeeded, also when it was evicted.
+      command: ['sh', '-c', "trap 'exit 1' TERM; sleep 100000"],
     };
     return {
       apiVersion: 'v1',

@@ -38,6 +38,9 @@ export const watchOpens = (): number => 0;
 export const eventDescriptor = (): number => 0;
 export const setOpenFileLimit = (): void => undefined;
 export const openFileLimit = (): { soft: bigint; hard: bigint } => ({ soft: 1_000_000n, hard: 1_000_000n });
+/** This machine has no SELinux. */
+export const fileLabel = (): undefined => undefined;
+export const setFileLabel = (): void => undefined;
 export const dropPages = (): void => undefined;
 export const trimHeapSync = (): void => undefined;
 /** This disk has no block groups. */

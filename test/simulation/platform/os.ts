@@ -14,6 +14,7 @@ export const cpus = (): unknown[] => Array.from({ length: 16 }, () => ({ model: 
 export const networkInterfaces = (): Record<string, unknown[]> => ({
   eth0: [{ address: '10.0.0.1', family: 'IPv4', internal: false, netmask: '255.255.255.0', cidr: '10.0.0.1/24' }],
 });
+export const setPriority = (): void => undefined;
 export const release = (): string => '6.12.0';
 export const uptime = (): number => 1000;
 export const userInfo = (): { uid: number; gid: number; username: string } => ({ uid: 0, gid: 0, username: 'root' });

@@ -151,6 +151,7 @@ export class Agent {
         clock: systemClock,
         systemd: { watchdogMs: undefined, notify: () => (this.readyAtMs ??= scheduler.monotonic()) },
         updates: new ConfigUpdates(config, published),
+        localHealth: { pings: 0 },
       },
       signal,
     );

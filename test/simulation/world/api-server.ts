@@ -65,7 +65,7 @@ export class SimApiServer implements ApiNetwork {
     this.#router = new Router(deps);
     this.replica = new LaggingReplica(this.store, deps, WATCH_WINDOW);
     this.hub.attach();
-    seedCluster(this.registry, 'CA', { ip: '10.96.0.1', port: 443 }, 6443);
+    seedCluster(this.registry, 'CA', { ip: '10.96.0.1', port: 443 }, { targetPort: 6443, endpoint: undefined });
   }
 
   reach(): 'refused' | 'silent' | 'yes' {

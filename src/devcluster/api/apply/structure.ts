@@ -35,6 +35,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   'apps.DaemonSetCondition': ['type'],
   'apps.DeploymentCondition': ['type'],
   'apps.ReplicaSetCondition': ['type'],
+  'apps.StatefulSetCondition': ['type'],
   'meta.Condition': ['type'],
   'meta.OwnerReference': ['uid'],
   'storage.CSINodeDriver': ['name'],

@@ -1,6 +1,7 @@
 // Everything outside the core group, and the metadata all objects share. How to read it: messages.ts.
 
 export const GROUPS = `
+apps.ControllerRevision: 1 metadata mmeta.ObjectMeta; 2 data r; 3 revision i!
 apps.DaemonSet: 1 metadata mmeta.ObjectMeta; 2 spec mapps.DaemonSetSpec; 3 status mapps.DaemonSetStatus
 apps.DaemonSetCondition: 1 type s!; 2 status s!; 3 lastTransitionTime t; 4 reason s; 5 message s
 apps.DaemonSetSpec: 1 selector *mmeta.LabelSelector!; 2 template mPodTemplateSpec!;
@@ -27,6 +28,20 @@ apps.ReplicaSetStatus: 1 replicas i!; 2 fullyLabeledReplicas i; 4 readyReplicas 
   7 terminatingReplicas *i; 3 observedGeneration i; 6 conditions [mapps.ReplicaSetCondition
 apps.RollingUpdateDaemonSet: 1 maxUnavailable *x; 2 maxSurge *x
 apps.RollingUpdateDeployment: 1 maxUnavailable *x; 2 maxSurge *x
+apps.RollingUpdateStatefulSetStrategy: 1 partition *i; 2 maxUnavailable *x
+apps.StatefulSet: 1 metadata mmeta.ObjectMeta; 2 spec mapps.StatefulSetSpec; 3 status mapps.StatefulSetStatus
+apps.StatefulSetCondition: 1 type s!; 2 status s!; 3 lastTransitionTime t; 4 reason s; 5 message s
+apps.StatefulSetOrdinals: 1 start i!
+apps.StatefulSetPersistentVolumeClaimRetentionPolicy: 1 whenDeleted s; 2 whenScaled s
+apps.StatefulSetSpec: 1 replicas *i; 2 selector *mmeta.LabelSelector!; 3 template mPodTemplateSpec!;
+  4 volumeClaimTemplates [mPersistentVolumeClaim; 5 serviceName s!; 6 podManagementPolicy s;
+  7 updateStrategy mapps.StatefulSetUpdateStrategy; 8 revisionHistoryLimit *i; 9 minReadySeconds i;
+  10 persistentVolumeClaimRetentionPolicy *mapps.StatefulSetPersistentVolumeClaimRetentionPolicy;
+  11 ordinals *mapps.StatefulSetOrdinals
+apps.StatefulSetStatus: 1 observedGeneration i; 2 replicas i!; 3 readyReplicas i; 4 currentReplicas i;
+  5 updatedReplicas i; 6 currentRevision s; 7 updateRevision s; 9 collisionCount *i;
+  10 conditions [mapps.StatefulSetCondition; 11 availableReplicas i!
+apps.StatefulSetUpdateStrategy: 1 type s; 2 rollingUpdate *mapps.RollingUpdateStatefulSetStrategy
 authentication.BoundObjectReference: 1 kind s; 2 apiVersion s; 3 name s; 4 uid s
 authentication.SelfSubjectReview: 1 metadata mmeta.ObjectMeta; 2 status mauthentication.SelfSubjectReviewStatus
 authentication.SelfSubjectReviewStatus: 1 userInfo mauthentication.UserInfo
@@ -67,6 +82,10 @@ authorization.SubjectRulesReviewStatus: 1 resourceRules [mauthorization.Resource
 autoscaling.Scale: 1 metadata mmeta.ObjectMeta; 2 spec mautoscaling.ScaleSpec; 3 status mautoscaling.ScaleStatus
 autoscaling.ScaleSpec: 1 replicas i
 autoscaling.ScaleStatus: 1 replicas i!; 2 selector s
+batch.CronJob: 1 metadata mmeta.ObjectMeta; 2 spec mbatch.CronJobSpec; 3 status mbatch.CronJobStatus
+batch.CronJobSpec: 1 schedule s!; 8 timeZone *s; 2 startingDeadlineSeconds *i; 3 concurrencyPolicy s; 4 suspend *b;
+  5 jobTemplate mbatch.JobTemplateSpec!; 6 successfulJobsHistoryLimit *i; 7 failedJobsHistoryLimit *i
+batch.CronJobStatus: 1 active [mObjectReference; 4 lastScheduleTime *t; 5 lastSuccessfulTime *t
 batch.Job: 1 metadata mmeta.ObjectMeta; 2 spec mbatch.JobSpec; 3 status mbatch.JobStatus
 batch.JobCondition: 1 type s!; 2 status s!; 3 lastProbeTime t; 4 lastTransitionTime t; 5 reason s; 6 message s
 batch.JobSchedulingConfiguration:
@@ -78,6 +97,7 @@ batch.JobSpec: 1 parallelism *i; 2 completions *i; 3 activeDeadlineSeconds *i;
 batch.JobStatus: 1 conditions [mbatch.JobCondition; 2 startTime *t; 3 completionTime *t; 4 active i; 5 succeeded i;
   6 failed i; 11 terminating *i; 7 completedIndexes s; 10 failedIndexes *s;
   8 uncountedTerminatedPods *mbatch.UncountedTerminatedPods; 9 ready *i
+batch.JobTemplateSpec: 1 metadata mmeta.ObjectMeta; 2 spec mbatch.JobSpec
 batch.PodFailurePolicy: 1 rules [mbatch.PodFailurePolicyRule!
 batch.PodFailurePolicyOnExitCodesRequirement: 1 containerName *s; 2 operator s!; 3 values [i!
 batch.PodFailurePolicyOnPodConditionsPattern: 1 type s!; 2 status s!

@@ -16,7 +16,9 @@ const JSON_ONLY = new Set([
 const subresourceKinds = RESOURCES.flatMap((r) =>
   r.subresources.map((s) => ({ group: s.group ?? r.group, version: s.version ?? r.version, kind: s.kind })),
 ).filter((s) => !s.kind.endsWith('Options'));
-const served = [...RESOURCES, ...subresourceKinds].filter((r) => !JSON_ONLY.has(r.kind));
+const served = [...RESOURCES.filter((r) => r.refused === undefined), ...subresourceKinds].filter(
+  (r) => !JSON_ONLY.has(r.kind),
+);
 
 const innerMessages = (message: string): string[] =>
   wireFields(message).flatMap(({ element }) => (element.kind === 'message' ? [element.message] : []));

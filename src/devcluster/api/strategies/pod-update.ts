@@ -40,24 +40,25 @@ function prepareStatus(draft: ApiObject, old: ApiObject): void {
     status['qosClass'] = textAt(old, 'status', 'qosClass');
 }
 
+/** Resources and their policies as asked for; containers that are not the old ones in the old order are left to validation. */
 function resized(spec: Json, asked: Json): Json {
   for (const list of ['containers', 'initContainers']) {
-    const wanted = recordsAt(asked, list);
-    if (spec[list] === undefined) continue;
-    spec[list] = recordsAt(spec, list).map((container) => {
-      const change = wanted.find((c) => c['name'] === container['name']);
-      if (change === undefined) return container;
-      const { resources: _r, resizePolicy: _p, ...rest } = container;
-      return {
-        ...rest,
-        ...(change['resources'] === undefined ? {} : { resources: change['resources'] }),
-        ...(change['resizePolicy'] === undefined ? {} : { resizePolicy: change['resizePolicy'] }),
-      };
-    });
+    const [old, wanted] = [recordsAt(spec, list), recordsAt(asked, list)];
+    if (wanted.length !== old.length || wanted.some((c, i) => c['name'] !== old[i]?.['name'])) spec[list] = wanted;
+    else if (old.length > 0) spec[list] = old.map((container, i) => withAmountsOf(container, wanted[i] ?? {}));
   }
   if (asked['resources'] === undefined) delete spec['resources'];
   else spec['resources'] = asked['resources'];
   return spec;
+}
+
+function withAmountsOf(container: Json, asked: Json): Json {
+  const { resources: _r, resizePolicy: _p, ...rest } = container;
+  return {
+    ...rest,
+    ...(asked['resources'] === undefined ? {} : { resources: asked['resources'] }),
+    ...(asked['resizePolicy'] === undefined ? {} : { resizePolicy: asked['resizePolicy'] }),
+  };
 }
 
 export const validatePodUpdate: NonNullable<Strategy['validateUpdate']> = (f, object, old, _world, subresource) => {

@@ -6,19 +6,19 @@ import type { Findings } from '../../../core/validation/field-error.ts';
 import { formatFieldErrors } from '../../../core/validation/field-error.ts';
 import { validatePod } from '../../../core/validation/pod.ts';
 import { readPod } from '../../../core/validation/pod-shape.ts';
-import { badRequest } from '../api-error.ts';
-import { complainAbout } from '../field-validation.ts';
+import { complainAbout, undecodable } from '../field-validation.ts';
 import { numberAt, textAt, type ApiObject } from '../objects.ts';
 import type { RequestContext, Strategy } from '../strategy.ts';
 import { admitPod } from './pod-admission.ts';
 import { preparePodUpdate, validatePodUpdate } from './pod-update.ts';
 
+const POD = { kind: 'Pod', version: 'v1' } as const;
+
 /** Refuses wrong types; unknown fields go, with the noise the client asked for. */
 function decodePod(draft: ApiObject, context: RequestContext): ApiObject {
   const read = readPod(draft);
-  if (read.object === undefined)
-    throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${formatFieldErrors(read.errors)}`);
-  complainAbout(read.unknownFields, context);
+  if (read.object === undefined) throw undecodable(POD, formatFieldErrors(read.errors));
+  complainAbout(read.unknownFields, POD, context);
   return asApiObject(applyPodDefaults(read.object));
 }
 

@@ -8,9 +8,11 @@ import {
   secretStrategy,
   signingRequestStrategy,
 } from './basic.ts';
+import { cronJobStrategy } from './cron-job.ts';
 import { podCertificateRequestStrategy, trustBundleStrategy } from './certificates.ts';
 import { podStrategy } from './pod.ts';
 import { serviceStrategy } from './service.ts';
+import { statefulSetStrategy } from './stateful-set.ts';
 import {
   attachmentStrategy,
   claimStrategy,
@@ -38,6 +40,8 @@ export const STRATEGIES: Readonly<Record<string, Strategy>> = {
   'apps/deployments': deploymentStrategy,
   'apps/replicasets': replicaSetStrategy,
   'apps/daemonsets': daemonSetStrategy,
+  'apps/statefulsets': statefulSetStrategy,
+  'batch/cronjobs': cronJobStrategy,
   'batch/jobs': jobStrategy,
   'certificates.k8s.io/certificatesigningrequests': signingRequestStrategy,
   'certificates.k8s.io/clustertrustbundles': trustBundleStrategy,

@@ -6,14 +6,21 @@ import { formatFieldErrors, type Findings } from '../../../core/validation/field
 import { validatePod } from '../../../core/validation/pod.ts';
 import { readPod } from '../../../core/validation/pod-shape.ts';
 import { applyPodDefaults } from '../../../core/pod-defaults.ts';
-import type { Pod } from '../../../core/pod.ts';
+import type { Pod, Volume } from '../../../core/pod.ts';
 import { badRequest } from '../api-error.ts';
 import { at, childRecord, isJson, recordAt, sameJson, textAt, type ApiObject, type Json } from '../objects.ts';
 import type { Strategy } from '../strategy.ts';
+import {
+  checkDaemonSet,
+  checkDeployment,
+  checkNoDeadline,
+  checkNonNegative,
+  checkSelectsSomething,
+} from './workload-checks.ts';
 
-/** The template as a pod, to be read, defaulted and checked like one. */
-function templatePod(object: ApiObject): unknown {
-  const template = recordAt(object, 'spec', 'template');
+/** The template in a spec as a pod, to be read, defaulted and checked like one. */
+function templatePod(spec: Json): unknown {
+  const template = recordAt(spec, 'template');
   return {
     kind: 'Pod',
     apiVersion: 'v1',
@@ -22,9 +29,9 @@ function templatePod(object: ApiObject): unknown {
   };
 }
 
-function decodeTemplate(draft: ApiObject): ApiObject {
-  const spec = childRecord(draft, 'spec');
-  const read = readPod(templatePod(draft));
+/** `spec` is what in `draft` holds the template. */
+export function decodeTemplate(draft: ApiObject, spec: Json = childRecord(draft, 'spec')): ApiObject {
+  const read = readPod(templatePod(spec));
   if (read.object === undefined)
     throw badRequest(
       `${draft.kind} in version "v1" cannot be handled as a ${draft.kind}: ${formatFieldErrors(read.errors)}`,
@@ -35,9 +42,10 @@ function decodeTemplate(draft: ApiObject): ApiObject {
   return draft;
 }
 
-function checkTemplate(f: Findings, object: ApiObject): void {
-  const pod = templatePod(object) as Pod;
-  for (const error of validatePod(pod)) f.list.push({ ...error, field: `spec.template.${error.field}` });
+/** `volumes` are those that its pods get besides their own. */
+export function checkTemplate(f: Findings, object: ApiObject, volumes: readonly Volume[] = []): void {
+  const pod = templatePod(recordAt(object, 'spec')) as Pod;
+  checkPodTemplate(f, 'spec.template', pod, volumes);
   const selector = at(object, 'spec', 'selector');
   if (!isJson(selector)) f.required('spec.selector');
   else if (!matchesLabelSelector(selector as LabelSelector, pod.metadata.labels ?? {}))
@@ -48,7 +56,14 @@ function checkTemplate(f: Findings, object: ApiObject): void {
     );
 }
 
-function checkAlways(f: Findings, object: ApiObject): void {
+function checkPodTemplate(f: Findings, field: string, pod: Pod, volumes: readonly Volume[] = []): void {
+  const names = new Set(volumes.map((v) => v.name));
+  const own = (pod.spec.volumes ?? []).filter((v) => !names.has(v.name));
+  const whole = volumes.length === 0 ? pod : { ...pod, spec: { ...pod.spec, volumes: [...volumes, ...own] } };
+  for (const error of validatePod(whole)) f.list.push({ ...error, field: `${field}.${error.field}` });
+}
+
+export function checkAlways(f: Findings, object: ApiObject): void {
   const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy');
   if (policy !== 'Always') f.notSupported('spec.template.spec.restartPolicy', policy, ['Always']);
 }
@@ -58,11 +73,12 @@ function immutableSelector(f: Findings, object: ApiObject, old: ApiObject): void
     f.invalid('spec.selector', at(object, 'spec', 'selector'), 'field is immutable');
 }
 
-const withDefaults = (spec: Json, values: Json): void => {
+export const withDefaults = (spec: Json, values: Json): void => {
   for (const [key, value] of Object.entries(values)) spec[key] ??= value;
 };
 
-function scaled(defaults: Json): Strategy {
+/** `kind` is what it is called, `checkSpec` looks at what only it has. */
+function scaled(kind: string, defaults: Json, checkSpec: (f: Findings, spec: Json) => void): Strategy {
   return {
     decode(draft) {
       withDefaults(childRecord(draft, 'spec'), defaults);
@@ -74,9 +90,11 @@ function scaled(defaults: Json): Strategy {
     validate(f, object) {
       checkTemplate(f, object);
       checkAlways(f, object);
-      const replicas = at(object, 'spec', 'replicas');
-      if (typeof replicas === 'number' && replicas < 0)
-        f.invalid('spec.replicas', replicas, 'must be greater than or equal to 0');
+      const spec = recordAt(object, 'spec');
+      checkNoDeadline(f, spec);
+      checkNonNegative(f, 'spec', spec, ['replicas']);
+      if (isJson(spec['selector'])) checkSelectsSomething(f, kind, spec['selector']);
+      checkSpec(f, spec);
     },
     validateUpdate(f, object, old, world, subresource) {
       if (subresource !== '') return;
@@ -86,11 +104,13 @@ function scaled(defaults: Json): Strategy {
   };
 }
 
+const DEPLOYMENT_DEFAULTS = { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 };
+
 export const deploymentStrategy: Strategy = {
-  ...scaled({ replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 }),
+  ...scaled('deployment', DEPLOYMENT_DEFAULTS, checkDeployment),
   decode(draft) {
     const spec = childRecord(draft, 'spec');
-    withDefaults(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
+    withDefaults(spec, DEPLOYMENT_DEFAULTS);
     const strategy = childRecord(spec, 'strategy');
     strategy['type'] ??= 'RollingUpdate';
     if (strategy['type'] === 'RollingUpdate')
@@ -99,12 +119,17 @@ export const deploymentStrategy: Strategy = {
   },
 };
 
-export const replicaSetStrategy: Strategy = scaled({ replicas: 1 });
+export const replicaSetStrategy: Strategy = scaled('deployment', { replicas: 1 }, (f, spec) =>
+  checkNonNegative(f, 'spec', spec, ['minReadySeconds']),
+);
 
-export const daemonSetStrategy: Strategy = scaled({
-  revisionHistoryLimit: 10,
-  updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
-});
+const ROLLING_UPDATE = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } };
+
+export const daemonSetStrategy: Strategy = scaled(
+  'daemonset',
+  { revisionHistoryLimit: 10, updateStrategy: ROLLING_UPDATE },
+  checkDaemonSet,
+);
 
 const JOB_LABELS = ['batch.kubernetes.io/controller-uid', 'batch.kubernetes.io/job-name', 'controller-uid', 'job-name'];
 
@@ -142,11 +167,7 @@ export const jobStrategy: Strategy = {
   },
   validate(f, object) {
     checkTemplate(f, object);
-    const policy = textAt(object, 'spec', 'template', 'spec', 'restartPolicy');
-    const mode = textAt(object, 'spec', 'completionMode');
-    if (mode !== 'NonIndexed') f.notSupported('spec.completionMode', mode, ['NonIndexed']);
-    if (policy !== 'OnFailure' && policy !== 'Never')
-      f.notSupported('spec.template.spec.restartPolicy', policy, ['OnFailure', 'Never']);
+    checkJobSpec(f, 'spec', recordAt(object, 'spec'));
   },
   validateUpdate(f, object, old, _world, subresource) {
     if (subresource !== '') return;
@@ -157,3 +178,30 @@ export const jobStrategy: Strategy = {
       f.invalid('spec.template', 'template', 'field is immutable');
   },
 };
+
+const JOB_COUNTS = [
+  'parallelism',
+  'completions',
+  'activeDeadlineSeconds',
+  'backoffLimit',
+  'ttlSecondsAfterFinished',
+] as const;
+
+/** What the specs of jobs and the templates of cron jobs have in common. */
+function checkJobSpec(f: Findings, field: string, spec: Json): void {
+  checkNonNegative(f, field, spec, JOB_COUNTS);
+  const mode = textAt(spec, 'completionMode') || 'NonIndexed';
+  if (mode !== 'NonIndexed') f.notSupported(`${field}.completionMode`, mode, ['NonIndexed']);
+  const policy = textAt(spec, 'template', 'spec', 'restartPolicy');
+  if (policy === 'OnFailure' || policy === 'Never') return;
+  const path = `${field}.template.spec.restartPolicy`;
+  if (policy === 'Always') f.required(path, 'valid values: "OnFailure", "Never"');
+  else f.notSupported(path, policy, ['OnFailure', 'Never']);
+}
+
+/** The jobs that a cron job will make. */
+export function checkJobTemplate(f: Findings, object: ApiObject): void {
+  const spec = recordAt(object, 'spec', 'jobTemplate', 'spec');
+  checkPodTemplate(f, 'spec.jobTemplate.spec.template', templatePod(spec) as Pod);
+  checkJobSpec(f, 'spec.jobTemplate.spec', spec);
+}
