@@ -4,12 +4,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { run } from 'node:test';
+import { readTestFiles } from './test-plan.ts';
 
 const BOUND = 95;
 /** A test that never ends is named, like one that fails. */
 const TEST_MS = 300_000;
-/** Share processes with nobody: they change what belongs to their whole process. */
-const LEFT_OUT: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
 
 type FileCoverage = {
   readonly path: string;
@@ -29,9 +28,11 @@ const shown = (value: number): string => `${value.toFixed(1).padStart(5)} %`;
 
 const folders = process.argv.slice(2).map((folder) => folder.replace(/\/*$/, '/'));
 const isWanted = (file: string): boolean => folders.length === 0 || folders.some((folder) => file.startsWith(folder));
-const files = globSync('src/**/*.test.ts')
-  .sort()
-  .filter((file) => isWanted(file) && !LEFT_OUT.includes(file));
+// All files share one process, which a few of them cannot.
+const files = readTestFiles()
+  .filter(({ words }) => !words.has('own process'))
+  .map(({ file }) => file)
+  .filter((file) => file.startsWith('src/') && isWanted(file));
 let failed = 0;
 let found: readonly FileCoverage[] = [];
 const stream = run({

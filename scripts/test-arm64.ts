@@ -6,7 +6,7 @@ import { existsSync, globSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pinnedNode } from './package/pinned-node.ts';
-import { OWN_PROCESS } from './test-run.ts';
+import { readTestFiles } from './test-plan.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const QEMU = 'qemu-aarch64-static';
@@ -59,8 +59,9 @@ const all = wanted
   .flatMap((path) => (path.endsWith('.ts') ? [path] : globSync(`${path}/**/*.test.ts`, { cwd: ROOT })))
   .sort();
 const files = all.filter((file) => !startsPrograms(file));
-const shared = files.filter((file) => !OWN_PROCESS.includes(file));
-const alone = files.filter((file) => OWN_PROCESS.includes(file)).map((file) => [file]);
+const ownProcess = new Set(readTestFiles().flatMap(({ file, words }) => (words.has('own process') ? [file] : [])));
+const shared = files.filter((file) => !ownProcess.has(file));
+const alone = files.filter((file) => ownProcess.has(file)).map((file) => [file]);
 const node = join(pinnedNode('arm64'), 'bin', 'node');
 const args = [
   '--disable-warning=ExperimentalWarning',

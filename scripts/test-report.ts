@@ -1,23 +1,22 @@
-// What a run of the tests prints: a line for what passed, everything for what did not, and the sums at the end.
-export type Outcome = {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly output: string;
+// Text of a test run: one line for a file that passed, the whole output of one that did not, and the sums at the end.
+import type { Results, Timed } from './test-results.ts';
+import type { Outcome } from './test-run.ts';
+
+const SLOWEST = 10;
+
+/** A failed file after its second run, alone. */
+export type Verdict = { readonly name: string; readonly first: string; readonly second: Outcome };
+export type Sums = {
+  readonly outcomes: readonly Outcome[];
+  readonly verdicts: readonly Verdict[];
+  readonly leftBehind: readonly string[];
+  readonly isStrict: boolean;
   readonly tookMs: number;
 };
 
-const SLOWEST = 10;
-/** Node's own count leaves out suites that are skipped as a whole. */
-const SKIPPED = /^\s*﹣ (.*)$/gm;
-/** A test that passed or failed, with its time; the indentation tells suites from what is in them. */
-const TIMED = /^(\s*)(?:✔|✖) (.*) \(([\d.]+)ms\)$/gm;
-
-const count = ({ output }: Outcome, what: 'pass' | 'fail'): number =>
-  Number(new RegExp(`^ℹ ${what} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
-
 export function report(outcome: Outcome): Outcome {
-  const { name, ok, output, tookMs } = outcome;
-  const tests = count(outcome, 'pass') + count(outcome, 'fail');
+  const { name, ok, output, tookMs, results } = outcome;
+  const tests = results === undefined ? 0 : results.passed + results.failed;
   const seconds = (tookMs / 1000).toFixed(1).padStart(6);
   console.log(`${ok ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}${tests > 0 ? ` (${tests} tests)` : ''}`);
   if (!ok) console.log(output.replace(/^/gm, '  | '));
@@ -25,34 +24,41 @@ export function report(outcome: Outcome): Outcome {
   return outcome;
 }
 
-type TimedTest = { readonly name: string; readonly file: string; readonly ms: number };
-
-/** The tests themselves, not the suites around them, whose time is the sum of theirs. */
-function timedTests({ name: file, output }: Outcome): TimedTest[] {
-  const end = output.indexOf('\nℹ tests ');
-  const lines = [...(end < 0 ? output : output.slice(0, end)).matchAll(TIMED)];
-  const isSuite = (i: number): boolean => (lines[i - 1]?.[1]?.length ?? 0) > (lines[i]?.[1]?.length ?? 0);
-  return lines.flatMap(([, , name, ms], i) => (isSuite(i) ? [] : [{ name: name ?? '', file, ms: Number(ms) }]));
+/** The first failure of a file in one line. */
+export function firstFailure({ results, output }: Outcome, file?: string): string {
+  const failure = results?.failures.find((one) => file === undefined || one.file === file);
+  const text =
+    failure === undefined
+      ? (output.trim().split('\n').at(-1) ?? 'no output')
+      : `${failure.name}: ${failure.message.trim().split('\n')[0] ?? ''}`;
+  return text.slice(0, 300);
 }
 
-/** True if all is well. The last line counts what passed, failed and was skipped. */
-export function summary(outcomes: readonly Outcome[], tookMs: number): boolean {
-  const slowest = outcomes
-    .flatMap(timedTests)
-    .sort((a, b) => b.ms - a.ms)
-    .slice(0, SLOWEST);
-  if (slowest.length > 0) console.log('\nslowest tests:');
-  for (const { name, file, ms } of slowest)
+const allResults = (outcomes: readonly Outcome[]): Results[] => outcomes.flatMap(({ results }) => results ?? []);
+
+/** Prints the sums and returns whether the run is green. */
+export function summary({ outcomes, verdicts, leftBehind, isStrict, tookMs }: Sums): boolean {
+  const results = allResults(outcomes);
+  const skipped = results.flatMap((one) => one.skipped);
+  for (const { file, name, why } of skipped) console.log(`skipped ${file}: ${name}${why === '' ? '' : `: ${why}`}`);
+  const timed = results.flatMap((one): readonly Timed[] => one.slowest).toSorted((a, b) => b.ms - a.ms);
+  if (timed.length > 0) console.log('\nslowest tests:');
+  for (const { file, name, ms } of timed.slice(0, SLOWEST))
     console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}: ${name.slice(0, 100)}`);
-  const skipped = outcomes.flatMap(({ name, output }) =>
-    [...output.matchAll(SKIPPED)].map(([, what]) => `${name}: ${what ?? ''}`),
-  );
-  for (const line of skipped) console.log(`skipped ${line}`);
-  const failed = outcomes.filter(({ ok }) => !ok);
-  for (const { name } of failed) console.log(`FAILED ${name}`);
-  console.log(`\ntook ${(tookMs / 60_000).toFixed(1)} minutes`);
-  const sum = (what: 'pass' | 'fail'): number => outcomes.reduce((n, o) => n + count(o, what), 0);
-  // What fails without a failed test (the checks, a file that did not end) counts as one.
-  console.log(`${sum('pass')} passed, ${Math.max(sum('fail'), failed.length)} failed, ${skipped.length} skipped`);
-  return failed.length === 0;
+  const longest = outcomes.toSorted((a, b) => b.tookMs - a.tookMs).slice(0, 3);
+  const unsteady = verdicts.filter(({ second }) => second.ok);
+  const broken = verdicts.filter(({ second }) => !second.ok);
+  console.log('');
+  for (const { name, first } of unsteady) console.log(`UNSTEADY ${name}: ${first}`);
+  for (const { name, second } of broken) console.log(`BROKEN ${name}: ${firstFailure(second)}`);
+  const failures = broken.length + (isStrict ? unsteady.length : 0);
+  const isClean = leftBehind.length === 0;
+  const passed = results.reduce((sum, one) => sum + one.passed, 0) + unsteady.length;
+  console.log(`${passed} passed, ${failures + (isClean ? 0 : 1)} failed, ${skipped.length} skipped`);
+  const seconds = longest.map((one) => `${one.name} ${Math.round(one.tookMs / 1000)} s`);
+  console.log(`took ${Math.round(tookMs / 1000)} s; longest: ${seconds.join(', ')}`);
+  console.log(`unsteady: ${unsteady.length}${isStrict && unsteady.length > 0 ? ' (red by --strict)' : ''}`);
+  for (const trace of leftBehind) console.log(`left behind: ${trace}`);
+  if (isClean) console.log('left behind: nothing');
+  return failures === 0 && isClean;
 }

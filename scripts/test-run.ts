@@ -1,18 +1,27 @@
 // Runs a command, or Node's test runner over some files, to its end or to its limit.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
-import type { Outcome } from './test-report.ts';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { setPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Results } from './test-results.ts';
 
 export const MINUTE = 60_000;
-
-/** These change what belongs to their whole process, the umask for one. */
-export const OWN_PROCESS: readonly string[] = ['src/host/process/process.test.ts', 'src/volumes/atomic-writer.test.ts'];
+const REPORTER = join(import.meta.dirname, 'test-results.ts');
 
 export type Isolation = 'own process' | 'shared process';
 /** Low: only what others leave of the processors. */
 export type Priority = 'usual' | 'low';
 const LOW = 10;
+
+export type Outcome = {
+  readonly name: string;
+  /** The test files; none for a command. */
+  readonly files: readonly string[];
+  readonly ok: boolean;
+  readonly output: string;
+  readonly tookMs: number;
+  readonly results: Results | undefined;
+};
 
 /** A test that never ends must not hold up everything for ever. */
 export function runCommand(
@@ -38,7 +47,7 @@ export function runCommand(
       clearTimeout(limit);
       if (isOver) output += `\nended at its limit of ${limitMs / MINUTE} minutes\n`;
       else if (signal !== null) output += `\nended by ${signal}\n`;
-      resolve({ name, ok: code === 0, output, tookMs: performance.now() - from });
+      resolve({ name, files: [], ok: code === 0, output, tookMs: performance.now() - from, results: undefined });
     });
   });
 }
@@ -55,22 +64,35 @@ function killTree(pid: number): void {
   for (const child of children) killTree(Number(child));
 }
 
-export const runTests = (
+function readResults(file: string): Results | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Results;
+  } catch {
+    return undefined; // The process was killed before it wrote them.
+  }
+}
+
+export async function runTests(
   name: string,
   files: readonly string[],
   how: { readonly isolation: Isolation; readonly priority: Priority },
   limitMs: number,
-): Promise<Outcome> =>
-  runCommand(
-    name,
-    process.execPath,
-    [
-      '--disable-warning=ExperimentalWarning',
-      '--test',
-      ...(how.isolation === 'shared process' ? ['--test-isolation=none'] : []),
-      `--test-timeout=${5 * MINUTE}`,
-      ...files,
-    ],
-    limitMs,
-    how.priority,
-  );
+): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'results-'));
+  const resultsFile = join(folder, 'results.json');
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    '--test',
+    ...(how.isolation === 'shared process' ? ['--test-isolation=none'] : []),
+    `--test-timeout=${5 * MINUTE}`,
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${REPORTER}`,
+    `--test-reporter-destination=${resultsFile}`,
+    ...files,
+  ];
+  const outcome = await runCommand(name, process.execPath, args, limitMs, how.priority);
+  const results = readResults(resultsFile);
+  rmSync(folder, { recursive: true, force: true });
+  return { ...outcome, files, results };
+}

@@ -1,73 +1,53 @@
-// `npm test`: the checks, then every *.test.ts. Unit tests sit beside their source and share three processes. Tests that need
-// a real runtime, kernel features or a whole node are in test/: two files run side by side, the longest first; beside them
-// run those that hardly work, and those that only compute, with a low priority. Files that measure run alone, at the end.
-// A file that fails is run once more, alone, to tell a defect from a race: the second result is printed as a diagnosis, and
-// the run has failed either way.
+// `npm test`, the gate: the checks, all unit tests, and of the tests in test/ the files that name themselves part of it.
+// `npm run test:all`: everything. A file says itself how it runs (scripts/test-plan.ts). A file that fails runs once more, alone,
+// at the end: BROKEN when it fails again; UNSTEADY when it passes, which leaves the run green unless it is --strict.
 //   npm test -- <file>…      some files
+//   npm test -- --strict     UNSTEADY is red
 //   npm run test:fast        the checks and all unit tests, for the inner loop; random input is tried a fifth as often
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { traces } from './left-behind.ts';
+import { leftBehind, traces } from './left-behind.ts';
 import { ensurePackages } from './system-packages.ts';
-import { report, summary, type Outcome } from './test-report.ts';
-import { MINUTE, OWN_PROCESS, runCommand, runTests, type Isolation, type Priority } from './test-run.ts';
+import { planRun, readTestFiles, type Durations, type Job, type Lane } from './test-plan.ts';
+import { firstFailure, report, summary, type Verdict } from './test-report.ts';
+import { MINUTE, runCommand, runTests, type Outcome, type Priority } from './test-run.ts';
 
-const SIDE_BY_SIDE = 2;
-/** What is measured in them would be wrong beside others. */
-const ALONE: readonly string[] = ['test/contracts/api-server/load.test.ts', 'test/node/probes.test.ts'];
-/** They wait most of their time: they run beside the others, in a lane of their own, which helps out when they are through. */
-const AT_REST: readonly string[] = [
-  'test/cluster/at-rest.test.ts',
-  'test/faults/api-server-away.test.ts',
-  'test/cluster/certificates.test.ts',
-];
-/** They compute and depend on no real time: they get what the processors have to spare. */
-const SPARE_TIME: readonly string[] = [
-  'test/simulation/simulation.test.ts',
-  'test/fuzz/fuzz.test.ts',
-  'test/faults/storage-commands.test.ts',
-];
-/** Both start a cluster on its default ports: one after the other, in one lane. */
-const DEFAULT_PORTS: readonly string[] = ['test/node/kubelet-dev.test.ts', 'test/node/storage-dev.test.ts'];
-/** The longest first, so that none of them is left for the end. */
-const LONG: readonly string[] = [
-  'test/node/cgroup-v2-guest.test.ts',
-  'test/faults/slow-and-hung.test.ts',
-  'test/cluster/node.test.ts',
-  'test/faults/agent-killed.test.ts',
-  'test/node/node-page-full.test.ts',
-  'test/node/kubectl.test.ts',
-  'test/faults/claims-killed.test.ts',
-  'test/node/server-streams.test.ts',
-  'test/node/golden-node.test.ts',
-  'test/faults/soak.test.ts',
-  'test/node/server-kubectl.test.ts',
-  'test/faults/frozen/matrix.test.ts',
-  'test/cluster/pods.test.ts',
-  'test/node/eviction.test.ts',
-  'test/faults/volumes-killed.test.ts',
-  'test/security/hostile-pods.test.ts',
-];
-
-/** The longest unit tests, dealt out before the others so that no process gets two of the first. */
-const LONG_UNIT_TESTS: readonly string[] = [
-  'src/volumes/csi/faults.test.ts',
-  'src/runtime/random.test.ts',
-  'src/server/server.test.ts',
-  'src/sources/decode.test.ts',
-  'src/logs/read-logs.test.ts',
-  'src/runtime/convergence.test.ts',
-];
 const UNIT_TEST_PROCESSES = 3;
-/** What a file may take; those that get what the processors have to spare compute for minutes and wait for the others. */
+const SIDE_BY_SIDE = 2;
+/** Limits of a file; one that computes in spare time waits for the others. */
 const LONGEST: Readonly<Record<Priority, number>> = { usual: 10 * MINUTE, low: 20 * MINUTE };
 
-/** Each job is one file, or several that must not run at the same time. */
-type Job = readonly string[];
+const CACHE = join(import.meta.dirname, '..', 'node_modules', '.cache', 'kubelet-ts');
+/** Durations of the last run here; a fresh clone has those on record, which `--record` writes. */
+const LAST_DURATIONS = join(CACHE, 'test-durations.json');
+const RECORDED_DURATIONS = join(import.meta.dirname, '..', 'test', 'durations.json');
+
+const readJson = (file: string): Durations => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Durations;
+  } catch {
+    return {};
+  }
+};
+const knownDurations = (): Durations => ({ ...readJson(RECORDED_DURATIONS), ...readJson(LAST_DURATIONS) });
+
+function writeDurations(outcomes: readonly Outcome[], isRecord: boolean): void {
+  const seconds = (ms: number): number => Math.max(0.1, Math.round(ms / 100) / 10);
+  const now = outcomes.flatMap(({ files, tookMs, results }) =>
+    files.length === 1
+      ? files.map((file) => [file, seconds(tookMs)] as const)
+      : Object.entries(results?.files ?? {}).map(([file, ms]) => [file, seconds(ms)] as const),
+  );
+  mkdirSync(CACHE, { recursive: true });
+  writeFileSync(LAST_DURATIONS, JSON.stringify({ ...readJson(LAST_DURATIONS), ...Object.fromEntries(now) }));
+  if (!isRecord) return;
+  const sorted = Object.fromEntries(now.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  writeFileSync(RECORDED_DURATIONS, `${JSON.stringify(sorted, undefined, 2)}\n`);
+}
 
 /** Takes job after job until none is left; several lanes may share them. */
-async function lane(waiting: Job[], priority: Priority = 'usual'): Promise<Outcome[]> {
+async function runLane(waiting: Job[], priority: Priority = 'usual'): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
     for (const file of job)
@@ -75,63 +55,81 @@ async function lane(waiting: Job[], priority: Priority = 'usual'): Promise<Outco
   return outcomes;
 }
 
-const testAlone = (files: readonly string[]): Promise<Outcome[]> => lane([files]);
-
-/** All unit tests: starting a process for each file would cost more than the tests themselves. */
-async function unitTests(): Promise<Outcome[]> {
-  const others = globSync('src/**/*.test.ts').filter(
-    (file) => !OWN_PROCESS.includes(file) && !LONG_UNIT_TESTS.includes(file),
-  );
-  const shared = [...LONG_UNIT_TESTS, ...others.sort()];
-  const unitTest = async (name: string, files: readonly string[], isolation: Isolation): Promise<Outcome> =>
-    report(await runTests(`unit tests, ${name}`, files, { isolation, priority: 'usual' }, 10 * MINUTE));
+/** Starting a process for each unit test file would cost more than the tests themselves. */
+async function runUnitTests(parts: readonly Job[], ownProcess: Job): Promise<Outcome[]> {
+  const run = async (name: string, files: Job, isolation: 'own process' | 'shared process'): Promise<Outcome> =>
+    report(await runTests(`unit tests, ${name}`, files, { isolation, priority: 'usual' }, LONGEST.usual));
   return Promise.all([
-    ...Array.from({ length: UNIT_TEST_PROCESSES }, (_, which) =>
-      unitTest(
-        `part ${which + 1}`,
-        shared.filter((_file, i) => i % UNIT_TEST_PROCESSES === which),
-        'shared process',
-      ),
-    ),
-    unitTest('own process', OWN_PROCESS, 'own process'),
+    ...parts.map((files, i) => run(`part ${i + 1}`, files, 'shared process')),
+    run('own process', ownProcess, 'own process'),
   ]);
 }
 
-const fast = async (): Promise<Outcome[]> => [
-  report(await runCommand('checks', 'sh', ['scripts/run', 'check'], 10 * MINUTE)),
-  ...(await unitTests()),
-];
+const runChecks = async (): Promise<Outcome> =>
+  report(await runCommand('checks', 'sh', ['scripts/run', 'check'], 10 * MINUTE));
 
-async function everything(): Promise<Outcome[]> {
-  const first = await fast();
-  const found = globSync('test/**/*.test.ts').sort();
-  const named = new Set([...ALONE, ...AT_REST, ...SPARE_TIME, ...DEFAULT_PORTS, ...LONG]);
-  const jobs: Job[] = [DEFAULT_PORTS, ...[...LONG, ...found.filter((file) => !named.has(file))].map((file) => [file])];
+async function runScenarios(lanes: Readonly<Record<Lane, readonly Job[]>>): Promise<Outcome[]> {
+  const usual = [...lanes.usual];
   const beside = await Promise.all([
-    ...Array.from({ length: SIDE_BY_SIDE }, () => lane(jobs)),
-    // What is left by then runs beside two others, as those before did.
-    lane([AT_REST]).then(async (rested) => [...rested, ...(await lane(jobs))]),
-    lane([SPARE_TIME], 'low'),
+    ...Array.from({ length: SIDE_BY_SIDE }, () => runLane(usual)),
+    runLane([...lanes['at rest']]).then(async (rested) => [...rested, ...(await runLane(usual))]),
+    runLane([...lanes['spare time']], 'low'),
   ]);
-  const whole = [...beside.flat(), ...(await testAlone(ALONE))];
-  const failed = whole.filter(({ ok }) => !ok).map(({ name }) => name);
-  if (failed.length > 0) console.log('\nonce more, alone, as a diagnosis:');
-  for (const { name, ok } of await testAlone(failed))
-    console.log(ok ? `UNSTEADY ${name}: failed, then passed alone` : `BROKEN ${name}: failed twice`);
-  return [...first, ...whole];
+  return [...beside.flat(), ...(await runLane([...lanes.alone]))];
 }
 
-const named = process.argv.slice(2);
-if (named.length === 0) await ensurePackages();
+/** The failed files of an outcome; a process that wrote no results failed with all its files. */
+function failedFiles({ files, results }: Outcome): readonly string[] {
+  const named = [...new Set(results?.failures.map(({ file }) => file) ?? [])].filter((file) => files.includes(file));
+  return named.length > 0 ? named : files;
+}
+
+/** A second run, alone, tells a defect from a race. */
+async function rerunFailed(outcomes: readonly Outcome[]): Promise<Verdict[]> {
+  const failed = outcomes.filter(({ ok }) => !ok);
+  if (failed.length > 0) console.log('\nonce more, alone:');
+  const verdicts: Verdict[] = [];
+  for (const outcome of failed) {
+    if (outcome.files.length === 0) {
+      verdicts.push({ name: outcome.name, first: firstFailure(outcome), second: outcome });
+      continue;
+    }
+    for (const file of failedFiles(outcome)) {
+      const second = report(
+        await runTests(file, [file], { isolation: 'own process', priority: 'usual' }, LONGEST.usual),
+      );
+      verdicts.push({ name: file, first: firstFailure(outcome, file), second });
+    }
+  }
+  return verdicts;
+}
+
+async function runScope(scope: 'fast' | 'gate' | 'all'): Promise<Outcome[]> {
+  const plan = planRun(readTestFiles(), scope === 'all' ? 'all' : 'gate', UNIT_TEST_PROCESSES, knownDurations());
+  const first = [await runChecks(), ...(await runUnitTests(plan.unitTests, plan.ownProcess))];
+  return scope === 'fast' ? first : [...first, ...(await runScenarios(plan.lanes))];
+}
+
+const options = process.argv.slice(2).filter((arg) => arg.startsWith('--'));
+const files = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+const unknown = options.filter((option) => !['--strict', '--all', '--fast', '--record'].includes(option));
+if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(' ')}; known: --strict --all --fast --record`);
+const has = (option: string): boolean => options.includes(option);
+const scope = has('--all') ? 'all' : has('--fast') ? 'fast' : 'gate';
+const begun = performance.now();
+if (files.length === 0) await ensurePackages();
 // Nothing that an earlier run left in the temporary folder can help or hurt this one.
 const folder = mkdtempSync(join(tmpdir(), 'kts-run-'));
 process.env['TMPDIR'] = folder;
 // Every file is a process of its own that loads much the same code: types are stripped and code is compiled once.
-process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '..', 'node_modules', '.cache', 'kubelet-ts');
-const tracesBefore = traces();
-const begun = performance.now();
-if (named[0] === '--fast') process.env['TEST_FAST'] = '1';
-const outcomes = named[0] === '--fast' ? await fast() : named.length > 0 ? await testAlone(named) : await everything();
-for (const trace of traces()) if (!tracesBefore.has(trace)) console.log(`left behind: ${trace}`);
+process.env['NODE_COMPILE_CACHE'] ??= CACHE;
+if (scope === 'fast') process.env['TEST_FAST'] = '1';
+const before = traces(folder);
+const outcomes = files.length > 0 ? await runLane([files]) : await runScope(scope);
+const verdicts = await rerunFailed(outcomes);
+if (files.length === 0) writeDurations(outcomes, has('--record'));
+// Some files may run beside another run, whose traces are not theirs.
+const left = files.length > 0 ? [] : await leftBehind(folder, before);
 rmSync(folder, { recursive: true, force: true });
-process.exit(summary(outcomes, performance.now() - begun) ? 0 : 1);
+const tookMs = performance.now() - begun;
+process.exit(summary({ outcomes, verdicts, leftBehind: left, isStrict: has('--strict'), tookMs }) ? 0 : 1);

@@ -1,3 +1,4 @@
+// runs: own process
 import assert from 'node:assert/strict';
 import {
   lstatSync,

@@ -1,4 +1,5 @@
 // A node whose pods do nothing asks the API server for next to nothing: leases, and a status every five minutes.
+// runs: at rest
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { ServedRequest } from '../harness/api-server.ts';

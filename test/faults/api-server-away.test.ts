@@ -1,5 +1,6 @@
 // The API server goes away and comes back, ten times for a moment and once for long, under pods of which some crash: the
 // node goes on by itself, nothing is lost or restarted, and afterwards the API server learns everything at once.
+// runs: at rest
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { PODS as POD_RESOURCE } from '../../src/kube/resources.ts';

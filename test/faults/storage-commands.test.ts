@@ -1,5 +1,6 @@
 // Every command that storage runs fails, is missing, hangs, or does its work and loses its answer, in every kind of volume:
 // the attempt says why, the next one succeeds, and what was set up can be taken down with nothing left.
+// runs: spare time
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

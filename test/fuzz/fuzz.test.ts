@@ -1,4 +1,5 @@
 // Every target for a moment. `npm run fuzz` does it for ten minutes.
+// runs: spare time
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { feed } from './engine.ts';

@@ -1,5 +1,6 @@
 // A node that really runs short: a pod that eats memory is evicted and the others stay; a pod that outgrows a volume's
 // size limit is evicted too. The whole kubelet, on a threshold set from what this machine has free right now.
+// runs: alone
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,7 +70,8 @@ describe('a node that runs short', () => {
       `${name} is ${phase}`,
       async () => {
         const pod = await get(name);
-        return pod.status?.phase === phase && pod;
+        if (pod.status?.phase !== phase) throw new Error(JSON.stringify(pod.status));
+        return pod;
       },
       withinMs,
     );

@@ -1,5 +1,6 @@
 // The one-command cluster: from nothing to a running pod, through kills, interruptions and a power cut, and away without
 // a trace.
+// runs: default ports
 import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

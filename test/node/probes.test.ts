@@ -1,4 +1,5 @@
 // Five hundred HTTP probes a second against a real server, none of them late.
+// runs: alone
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

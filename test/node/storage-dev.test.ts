@@ -1,5 +1,6 @@
 // Storage of the one-command cluster, as somebody at a terminal uses it: a claim, a pod that writes, a second pod that
 // reads, a stop and a start in between, growth under the running pod, block devices, and in the end nothing left.
+// runs: default ports
 import { strict as assert } from 'node:assert';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';

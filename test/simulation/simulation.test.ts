@@ -2,6 +2,7 @@
 // bug that was put in on purpose is found.
 //   SIMULATION_SECONDS=60 of processor time for seeds from SIMULATION_SEED on (60 by default, and a fresh seed; 0: none)
 //   SIMULATION_PLANTED=1  every planted bug, each within five minutes
+// runs: spare time
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

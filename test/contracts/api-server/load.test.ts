@@ -1,4 +1,5 @@
 // The embedded server under load, and killed in the middle of it.
+// runs: alone
 import { strict as assert } from 'node:assert';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
