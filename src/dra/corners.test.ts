@@ -146,7 +146,7 @@ describe('the health of devices', () => {
     assert.equal(cache.of('drv', 'p', 'full').health, 'Unknown');
     assert.ok(cache.update('drv', [told(2, 60)]));
     assert.ok(cache.clear('drv') && !cache.clear('drv'));
-    await cache.flush();
+    await cache.close();
     assert.doesNotMatch(await readFile(path, 'utf8'), /drv/);
     await rm(dir, { recursive: true });
   });
@@ -158,7 +158,7 @@ describe('the health of devices', () => {
     assert.equal(of(cache), 'Unknown');
     cache.update('drv', [{ ...told(1), device: undefined }]);
     assert.equal(cache.of('drv', '', '').health, 'Healthy');
-    await cache.flush();
+    await cache.close();
     await rm(dir, { recursive: true });
   });
 

@@ -99,6 +99,6 @@ const closing = (drivers: Drivers, health: HealthCache): Runnable => ({
   name: 'dra-drivers',
   run: async (signal) => {
     await aborted(signal);
-    await Promise.all([drivers.close(), health.flush()]);
+    await Promise.all([drivers.close(), health.close()]);
   },
 });

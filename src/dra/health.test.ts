@@ -51,7 +51,7 @@ describe('health of devices', () => {
     const [a, b] = ['a', 'b'].map((deviceName) => ({ ...told, device: { poolName: 'p', deviceName } }));
     assert.ok(a !== undefined && b !== undefined);
     const written = async (): Promise<Record<string, string>> => {
-      await health.flush();
+      await health.close();
       const { x } = JSON.parse(readFileSync(file, 'utf8')) as { x: { Devices: Record<string, { Health: string }> } };
       return Object.fromEntries(Object.entries(x.Devices).map(([key, { Health }]) => [key, Health]));
     };
@@ -70,7 +70,7 @@ describe('health of devices', () => {
     rmSync(file);
     await clock.advance(5000);
     assert.ok(!health.update('x', [{ ...a, healthCheckTimeoutSeconds: 20 }]));
-    await health.flush();
+    await health.close();
     const next = new HealthCache({ clock, log: silentLogger }, { file });
     await next.load();
     await clock.advance(19_000);

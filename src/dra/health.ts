@@ -40,9 +40,9 @@ export class HealthCache {
   }
 
   /** For the end: the next run should see when devices were last told of. */
-  flush(): Promise<void> {
+  close(): Promise<void> {
     if (this.#refreshed) this.#write();
-    return this.#file.flush();
+    return this.#file.close();
   }
 
   /** Whether anything changed. Drivers repeat themselves every few seconds; only changes are written. */

@@ -6,7 +6,7 @@ describe('flush on stop', () => {
   it('writes every record once, at the end and not before', async () => {
     const stop = new AbortController();
     const written: string[] = [];
-    const record = (name: string) => ({ flush: async () => void written.push(name) });
+    const record = (name: string) => ({ close: async () => void written.push(name) });
     const part = flushOnStop('records', [record('a'), record('b')]);
     assert.equal(part.name, 'records');
     const running = part.run(stop.signal);
@@ -20,8 +20,8 @@ describe('flush on stop', () => {
   it('says that a record could not be written, and writes the others', async () => {
     const written: string[] = [];
     const records = [
-      { flush: () => Promise.reject(new Error('disk full')) },
-      { flush: async () => void written.push('other') },
+      { close: () => Promise.reject(new Error('disk full')) },
+      { close: async () => void written.push('other') },
     ];
     await assert.rejects(flushOnStop('records', records).run(AbortSignal.abort()), /disk full/);
     assert.deepEqual(written, ['other']);

@@ -53,8 +53,8 @@ export class AllocationState {
     if (gone.length > 0) this.#file.changed();
   }
 
-  /** Resolves when everything granted so far is on disk, or was given up. */
-  flush(): Promise<void> {
-    return this.#file.flush();
+  /** Writes the file one last time. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 }

@@ -14,7 +14,7 @@ import { Resizes, type ResizesDeps } from './resizes.ts';
 
 export type ResizingDeps = Pick<PodResizingDeps, 'plan' | 'updateProblem'> & {
   /** What is in force (`actuated_pods_state`). */
-  readonly actuated: ActuatedRecords & { load(): Promise<void>; flush(): Promise<void> };
+  readonly actuated: ActuatedRecords & { load(): Promise<void>; close(): Promise<void> };
   /** Whether a resize fits, given what pods were granted. */
   readonly checkWith: (allocated: (pod: Pod) => Pod) => ResizesDeps['check'];
   readonly makeRoom: ResizesDeps['makeRoom'];

@@ -64,13 +64,13 @@ test('allocations survive a restart, broken files do not hurt', async () => {
   await first.load();
   first.grant(pod('a', '1'));
   first.grant(pod('b', '1', { resources: { limits: { cpu: '2' } } }));
-  await first.flush();
+  await first.close();
   const second = new AllocationState({ clock: systemClock, log: silentLogger }, { file });
   await second.load();
   assert.equal(milli(second.allocated(pod('a', '2'))), 1000);
   assert.equal(second.isResized(pod('b', '1', { resources: { limits: { cpu: '3' } } })), true);
   second.retain(new Set(['a']));
-  await second.flush();
+  await second.close();
   assert.deepEqual(Object.keys(parseState(await readFile(file, 'utf8'))), ['a']);
   await writeFile(file, '{"data":"{}","checksum":1}');
   const third = new AllocationState({ clock: systemClock, log: silentLogger }, { file });

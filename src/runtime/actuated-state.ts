@@ -63,9 +63,9 @@ export class ActuatedState {
     if (gone.length > 0) this.#file.changed();
   }
 
-  /** Resolves when everything set so far is on disk, or was given up. */
-  flush(): Promise<void> {
-    return this.#file.flush();
+  /** Writes the file one last time. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 
   #format(): string {

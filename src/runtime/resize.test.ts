@@ -333,7 +333,7 @@ describe('the record of resources in force', () => {
     state.setPod(uid, sized('2', '2Gi'));
     state.set(podUid('gone'), 'a', {});
     state.retain(new Set(['u']));
-    await state.flush();
+    await state.close();
     const again = new ActuatedState({ clock: systemClock, log: silentLog }, { file });
     await again.load();
     assert.deepEqual(again.of(uid), { containers: new Map([['a', sized('1', '1Gi')]]), pod: sized('2', '2Gi') });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -17,7 +17,7 @@ import { fromUnits } from '../../core/quantity.ts';
 const root = mkdtempSync(join(tmpdir(), 'cpu-manager-'));
 const made: CpuManager[] = [];
 after(async () => {
-  for (const manager of made) await manager.flush();
+  for (const manager of made) await manager.close();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -214,13 +214,44 @@ test('a restart finds the CPUs where they were and tells every container once', 
   assert.deepEqual(second.calls, ['id1 1,5']);
 });
 
+test('a container with CPUs of its own waits until they are on disk; one without does not', async () => {
+  const folder = join(root, 'full');
+  const file = join(folder, 'state');
+  const { manager, allocate } = setup({ file });
+  await manager.load();
+  const [own, shared] = [podWith('p1', '2'), podWith('p2', '500m')];
+  await allocate(own);
+  await allocate(shared);
+  const pin = (pod: Pod) => manager.pin(pod, pod.spec.containers[0] ?? { name: '' });
+  await assert.rejects(pin(own), /full\/state was not written: ENOENT/);
+  assert.equal((await pin(shared))?.cpus, '0,2-4,6-7');
+  mkdirSync(folder);
+  assert.equal((await pin(own))?.cpus, '1,5');
+  const next = setup({ file });
+  await next.manager.load();
+  assert.deepEqual(next.manager.exclusiveCpus(podUid('p1'), 'c0'), [1, 5]);
+});
+
+test('an ordered stop writes what could not be written before', async () => {
+  const folder = join(root, 'full-at-first');
+  const file = join(folder, 'state');
+  const { manager, allocate } = setup({ file });
+  await manager.load();
+  const pod = podWith('p1', '2');
+  await allocate(pod);
+  await assert.rejects(manager.pin(pod, pod.spec.containers[0] ?? { name: '' }));
+  mkdirSync(folder);
+  await manager.run(AbortSignal.abort());
+  assert.match(readFileSync(file, 'utf8'), /"p1":\{"c0":"1,5"\}/);
+});
+
 test('a restart refuses no container that has more whole cores than are free', async () => {
   const options = { 'full-pcpus-only': 'true' };
   const first = setup({ options });
   await first.manager.load();
   const pod = podWith('p1', '4');
   await first.allocate(pod);
-  await first.manager.flush();
+  await first.manager.close();
   const second = setup({ file: first.stateFile, options });
   await second.manager.load();
   await second.allocate(pod);

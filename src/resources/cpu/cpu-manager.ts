@@ -80,7 +80,8 @@ export class CpuManager implements HintProvider, Runnable {
       throw startProblem('CPU', messageOf(err));
     }
     if (found === undefined) this.#file.changed();
-    await this.#file.flush();
+    // Without a record no container gets anything of its own; until one can be written, all others run.
+    await this.#file.flush().catch(() => undefined);
   }
 
   hints(pod: Pod, container: Container): HintsByResource {
@@ -121,16 +122,17 @@ export class CpuManager implements HintProvider, Runnable {
       policy?.release(this.#state, uid, container);
   }
 
-  /** Which CPUs the container is to be created with, once that is on disk. Undefined: any. */
+  /** CPUs to create the container with; undefined: any. CPUs of its own must be on disk first: rejects until they are. */
   async pin(
     pod: Pod,
     container: Container,
   ): Promise<{ readonly cpus: string; readonly exclusive: boolean } | undefined> {
     if (this.#o.policy === undefined) return undefined;
-    await this.#file.flush();
-    const own = this.#state.of(uidOf(pod), container.name);
+    const { name } = container;
+    if (this.#state.of(uidOf(pod), name) !== undefined) await this.#file.flush();
+    const own = this.#state.of(uidOf(pod), name);
     const cpus = formatCpuSet(own ?? this.#state.shared);
-    this.#given.set(`${uidOf(pod)}/${container.name}`, cpus);
+    this.#given.set(`${uidOf(pod)}/${name}`, cpus);
     return { cpus, exclusive: this.ownsCpus(pod, container) };
   }
 
@@ -169,9 +171,9 @@ export class CpuManager implements HintProvider, Runnable {
     return [...(this.#o.policy?.allocatable ?? [])];
   }
 
-  /** Resolves when the state on disk is the one in memory. */
-  flush(): Promise<void> {
-    return this.#file.flush();
+  /** Writes the state file one last time. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -184,7 +186,7 @@ export class CpuManager implements HintProvider, Runnable {
       }
       await this.#wake.rest(clock, this.#o.reconcileEveryMs, signal);
     }
-    await this.flush();
+    await this.close();
   }
 
   /** Brings running containers to the CPUs they should have. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -18,7 +18,7 @@ import { reservedMemory } from './reserved-memory.ts';
 const root = mkdtempSync(join(tmpdir(), 'memory-manager-'));
 const made: MemoryManager[] = [];
 after(async () => {
-  for (const manager of made) await manager.flush();
+  for (const manager of made) await manager.close();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -84,7 +84,7 @@ test('a container gets nodes, and its init containers’ memory goes back when i
   assert.deepEqual(manager.memoryOf(podUid('p'), 'main').at(-1), { type: 'memory', bytes: 2 * GIB, nodes: [1] });
   assert.deepEqual(manager.allocatableMemory()[1], { type: 'memory', bytes: 3 * GIB - 32 * 2 ** 20, nodes: [0] });
   assert.deepEqual(manager.blocksOf(podUid('p'), 'init'), []);
-  await manager.flush();
+  await manager.close();
   const { entries } = parseMemoryState(readFileSync(stateFile, 'utf8'), 'Static', false);
   assert.deepEqual(
     [...(entries.get('p')?.get('main') ?? [])],
@@ -100,12 +100,29 @@ test('a container gets nodes, and its init containers’ memory goes back when i
   assert.equal(manager.state.machine.get(1)?.assignments, 0);
 });
 
+test('a container with memory of its own waits until it is on disk, and an ordered stop writes it', async () => {
+  const folder = join(root, 'full');
+  const file = join(folder, 'state');
+  const { manager, active } = setup({ file });
+  await manager.load();
+  const pod = podOf('p', [{ name: 'main', kind: 'main', requests: { memory: GIB } }]);
+  const main = pod.spec.containers[0] ?? { name: '' };
+  active.push(pod);
+  await manager.allocate(pod, main, { numaNodes: [1], preferred: true });
+  await assert.rejects(manager.pin(pod, main), /full\/state was not written: ENOENT/);
+  mkdirSync(folder);
+  await manager.run(AbortSignal.abort());
+  const { entries } = parseMemoryState(readFileSync(file, 'utf8'), 'Static', false);
+  assert.deepEqual([...(entries.get('p')?.keys() ?? [])], ['main']);
+  assert.equal(await manager.pin(pod, main), '1');
+});
+
 test('a restart finds the memory of a pod that is gone from the API server: it goes back when its container has stopped', async () => {
   const first = setup();
   await first.manager.load();
   const pod = podOf('p', [{ name: 'main', kind: 'main', requests: { memory: GIB } }]);
   await first.manager.allocate(pod, pod.spec.containers[0] ?? { name: '' }, { numaNodes: [1], preferred: true });
-  await first.manager.flush();
+  await first.manager.close();
   const { manager, running } = setup({ file: first.stateFile });
   await manager.load();
   running.add('p/main');
@@ -200,7 +217,7 @@ test('a pod that is admitted again after a restart needs nothing for init contai
   await admit(manager, pod);
   manager.created(pod, pod.spec.containers[0] ?? { name: '' });
   await admit(manager, other);
-  await manager.flush();
+  await manager.close();
   const again = setup({ file: stateFile });
   await again.manager.load();
   again.active.push(pod, other);

@@ -83,7 +83,8 @@ export class MemoryManager implements HintProvider, Runnable {
       throw startProblem('memory', messageOf(err));
     }
     if (found === undefined) this.#file.changed();
-    await this.#file.flush();
+    // Without a record no container gets anything of its own; until one can be written, all others run.
+    await this.#file.flush().catch(() => undefined);
   }
 
   hints(pod: Pod, container: Container): HintsByResource {
@@ -124,10 +125,10 @@ export class MemoryManager implements HintProvider, Runnable {
       this.#o.policy?.release(this.#state, uid, container);
   }
 
-  /** From which nodes the container may take memory, once that is on disk. Undefined: any. */
+  /** NUMA nodes the container may take memory from; undefined: any. Its memory must be on disk first: rejects until it is. */
   async pin(pod: Pod, container: Container): Promise<string | undefined> {
     if (this.#o.policy === undefined) return undefined;
-    await this.#file.flush();
+    if (this.blocksOf(uidOf(pod), container.name).length > 0) await this.#file.flush();
     const nodes = new Set(this.blocksOf(uidOf(pod), container.name).flatMap(({ numaNodes }) => numaNodes));
     return nodes.size === 0 ? undefined : [...nodes].sort((a, b) => a - b).join();
   }
@@ -158,14 +159,14 @@ export class MemoryManager implements HintProvider, Runnable {
     );
   }
 
-  /** Resolves when the state on disk is the one in memory. */
-  flush(): Promise<void> {
-    return this.#file.flush();
+  /** Writes the state file one last time. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await aborted(signal);
-    await this.flush();
+    await this.close();
   }
 
   get #policyName(): string {

@@ -35,8 +35,14 @@ export class ManagerStateFile {
     this.#file.changed();
   }
 
+  /** Rejects when what changed is not on disk. */
   flush(): Promise<void> {
     return this.#file.flush();
+  }
+
+  /** Writes the file one last time. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 }
 
