@@ -132,7 +132,7 @@ export class ClientConnection implements StreamOwner, ReceiverPort {
     this.#sender.hold();
     try {
       this.#receiver.push(chunk);
-      this.#sender.pump();
+      this.#pump();
     } catch (err) {
       this.destroy(err instanceof Error ? err : new Error(String(err)));
     }
@@ -194,7 +194,7 @@ export class ClientConnection implements StreamOwner, ReceiverPort {
 
   ended(stream: Stream): void {
     // The answer is complete: what is left of the request is of no use.
-    if (stream.body !== undefined) this.#sender.write(resetFrame(stream.id, ErrorCode.None));
+    if (stream.body !== undefined) this.#sender.answer(resetFrame(stream.id, ErrorCode.None));
     this.#sender.drop(stream);
     this.#streams.delete(stream.id);
     stream.end();
@@ -210,7 +210,7 @@ export class ClientConnection implements StreamOwner, ReceiverPort {
   }
 
   refuse(stream: Stream, code: number, what: string): void {
-    this.#sender.write(resetFrame(stream.id, code));
+    this.#sender.answer(resetFrame(stream.id, code));
     this.lost(stream, code, new ProtocolError(code, what));
   }
 
@@ -232,7 +232,7 @@ export class ClientConnection implements StreamOwner, ReceiverPort {
     socket.on('end', () => this.destroy());
     socket.on('close', () => this.destroy());
     socket.on('drain', () => {
-      this.#sender.pump();
+      this.#pump();
       this.#next();
     });
     if (this.#o.isShared !== true) socket.on('data', (chunk: Buffer) => this.receive(chunk));
@@ -242,6 +242,11 @@ export class ClientConnection implements StreamOwner, ReceiverPort {
     ]);
     const more = connectionWindow - DEFAULT_WINDOW;
     this.#sender.write(Buffer.concat([PREFACE, settings, ...(more > 0 ? [windowUpdateFrame(0, more)] : [])]));
+  }
+
+  /** A peer that lets a body go on is of use, even if it sends nothing but pings meanwhile. */
+  #pump(): void {
+    if (this.#sender.pump()) this.#receiver.calm();
   }
 
   #hasRoom(): boolean {

@@ -27,14 +27,18 @@ export const data = (stream: number, payload: Buffer, flags = 0): Buffer =>
   frameOf(FrameType.Data, flags, stream, payload);
 class Peer {
   readonly frames: Frame[] = [];
+  /** Called with each frame as it arrives. */
+  onFrame: (frame: Frame) => void = () => undefined;
   readonly #side: Duplex;
   #preface = '';
 
   constructor(side: Duplex) {
     this.#side = side;
-    const splitter = new FrameSplitter((type, flags, stream, bytes, from, to) =>
-      this.frames.push({ type, flags, stream, payload: Buffer.from(bytes.subarray(from, to)) }),
-    );
+    const splitter = new FrameSplitter((type, flags, stream, bytes, from, to) => {
+      const frame = { type, flags, stream, payload: Buffer.from(bytes.subarray(from, to)) };
+      this.frames.push(frame);
+      this.onFrame(frame);
+    });
     side.on('error', () => undefined);
     side.on('data', (chunk: Buffer) => {
       const missing = PREFACE.length - this.#preface.length;

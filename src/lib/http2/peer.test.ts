@@ -5,7 +5,6 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { until } from '../../../test/harness/until.ts';
 import {
-  DEFAULT_WINDOW,
   Flag,
   FrameType,
   goAwayFrame,
@@ -328,52 +327,6 @@ describe('what ends the connection', () => {
     }
     await until('the end', () => connection.isClosed);
     assert.match(String(closing.error), /does not read the answers/);
-  });
-});
-
-describe('a large request to a peer that reads slowly', () => {
-  const WIDE = [settingsFrame([[Setting.InitialWindowSize, 8 << 20]]), windowUpdateFrame(0, 8 << 20)];
-  const ping = frameOf(Ping, 0, 0, '00'.repeat(8));
-
-  /** Bodies that the peer has room for and does not read yet. */
-  async function begun(bodies: readonly Buffer[]): Promise<Played & { told: readonly Told[] }> {
-    const played = play();
-    const told = bodies.map((body) => {
-      const each = new Told();
-      played.connection.request({ block, body }, each);
-      return each;
-    });
-    await until('the first window is used up', () => received(played) === DEFAULT_WINDOW);
-    played.peer.freeze();
-    played.peer.send(...WIDE);
-    await until('the settings were read', () => played.closing.log.length > 0);
-    return { ...played, told };
-  }
-  const received = ({ peer }: Played): number => peer.of(FrameType.Data).reduce((sum, f) => sum + f.payload.length, 0);
-
-  it('goes on when the peer pings meanwhile', async () => {
-    const played = await begun([Buffer.alloc(2 << 20)]);
-    for (let i = 0; i < 20; i++) {
-      played.peer.send(ping);
-      await new Promise((resolve) => void setImmediate(resolve));
-    }
-    assert.equal(played.closing.error, undefined);
-    played.peer.thaw();
-    await until('the request and the answers came', () => received(played) === 2 << 20 && pongs(played) === 20);
-    played.peer.send(HEAD, data(1, Buffer.from('abc'), EndStream));
-    await until('the answer', () => played.told[0]?.isOver === true);
-    assert.equal(played.told[0]?.body.toString(), 'abc');
-  });
-  const pongs = ({ peer }: Played): number => peer.of(Ping).filter((f) => f.flags === Ack).length;
-
-  it('keeps little of it in memory until the peer reads, of many requests too', async () => {
-    const bodies = Array.from({ length: 40 }, () => Buffer.alloc(150_000));
-    const played = await begun(bodies);
-    const kept = played.written.reduce((sum, chunk) => sum + chunk.length, 0) - DEFAULT_WINDOW;
-    assert.ok(kept < 300_000, `${kept} bytes`);
-    played.peer.thaw();
-    await until('the requests came', () => received(played) === 40 * 150_000);
-    assert.equal(played.closing.error, undefined);
   });
 });
 

@@ -14,11 +14,29 @@ import { EMPTY_TABLE } from './hpack-encoder.ts';
 import { ErrorCode, ProtocolError } from './protocol-error.ts';
 import type { Stream } from './stream.ts';
 
-/** Of answers to a peer that asks and does not read. */
+/** Bytes of answers that a peer may leave unread. */
 const MAX_UNREAD_ANSWERS = 256 * 1024;
 const LARGEST_FRAME = 64 * 1024;
-/** What is kept together at the most: only what the socket has tells whether it is full. */
-const LARGEST_BATCH = LARGEST_FRAME;
+
+/**
+ * Answers that the socket has not written, by their ends in the byte stream. Requests are not counted: grpc-go servers measure
+ * the line with pings while they read a large request, and the unsent rest of that request is not their fault.
+ */
+class UnwrittenAnswers {
+  readonly #ends: { end: number; bytes: number }[] = [];
+  #bytes = 0;
+
+  /** Adds an answer that ends at `end`, drops those before `written`; returns the bytes of all that are left. */
+  add(bytes: number, end: number, written: number): number {
+    for (let first = this.#ends[0]; first !== undefined && first.end <= written; first = this.#ends[0]) {
+      this.#bytes -= first.bytes;
+      this.#ends.shift();
+    }
+    this.#ends.push({ end, bytes });
+    this.#bytes += bytes;
+    return this.#bytes;
+  }
+}
 
 export class Sender {
   readonly #socket: Socket;
@@ -26,7 +44,9 @@ export class Sender {
   readonly #unsent = new Set<Stream>();
   #batch: Buffer[] | undefined;
   #batchBytes = 0;
-  #unreadAnswers = 0;
+  /** Bytes that the socket was given since it was opened. */
+  #givenBytes = 0;
+  readonly #answers = new UnwrittenAnswers();
   #window = DEFAULT_WINDOW;
   #initialWindow = DEFAULT_WINDOW;
   #maxFrame = DEFAULT_MAX_FRAME;
@@ -37,9 +57,10 @@ export class Sender {
     this.#socket = socket;
   }
 
-  /** The peer does not read as fast as we write. */
+  /** The peer does not read as fast as we write. Where the batch alone makes it full, its flush makes the socket drain. */
   get isFull(): boolean {
-    return this.#socket.writableNeedDrain;
+    const socket = this.#socket;
+    return socket.writableNeedDrain || socket.writableLength + this.#batchBytes >= socket.writableHighWaterMark;
   }
 
   /** From now on frames are kept together, until `flush`. */
@@ -52,7 +73,7 @@ export class Sender {
     this.#batch = undefined;
     this.#batchBytes = 0;
     if (batch === undefined || batch.length === 0) return;
-    this.#socket.write(batch.length === 1 ? (batch[0] as Buffer) : Buffer.concat(batch));
+    this.#give(batch.length === 1 ? (batch[0] as Buffer) : Buffer.concat(batch));
   }
 
   /** Nothing more is sent but a farewell, and that only where nothing is in its way. Ends the socket. */
@@ -68,19 +89,15 @@ export class Sender {
 
   write(bytes: Buffer): void {
     if (this.#isStopped) return;
-    if (this.#batch === undefined) return void this.#socket.write(bytes);
+    if (this.#batch === undefined) return this.#give(bytes);
     this.#batch.push(bytes);
     this.#batchBytes += bytes.length;
   }
 
-  /**
-   * An answer to what the peer sent. Only answers are counted: a large request of ours that the peer is still reading, and
-   * measuring its line with pings meanwhile as Go's servers do, is no fault of the peer's.
-   */
+  /** An answer to what the peer sent. */
   answer(frame: Buffer): void {
-    if (this.#socket.writableLength === 0) this.#unreadAnswers = 0;
-    this.#unreadAnswers += frame.length;
-    if (this.#unreadAnswers > MAX_UNREAD_ANSWERS)
+    const end = this.#givenBytes + this.#batchBytes + frame.length;
+    if (this.#answers.add(frame.length, end, this.#givenBytes - this.#socket.writableLength) > MAX_UNREAD_ANSWERS)
       throw new ProtocolError(ErrorCode.EnhanceYourCalm, 'the peer asks and does not read the answers');
     this.write(frame);
   }
@@ -99,15 +116,18 @@ export class Sender {
     this.pump();
   }
 
-  /** Sends what there is and may be sent, a frame of each stream in turn. */
-  pump(): void {
+  /** Sends what there is and may be sent, a frame of each stream in turn. Returns whether there was any. */
+  pump(): boolean {
+    let any = false;
     for (let some = true; some;) {
       some = false;
       for (const stream of this.#unsent) {
-        if (this.isFull) return;
+        if (this.isFull) return any || some;
         some = this.#sendSome(stream) || some;
       }
+      any ||= some;
     }
+    return any;
   }
 
   /** Nothing more of its body is sent. */
@@ -147,12 +167,9 @@ export class Sender {
     this.#owesTable = true;
   }
 
-  /** Of a request. */
-  #send(bytes: Buffer): void {
-    this.write(bytes);
-    if (this.#batchBytes < LARGEST_BATCH) return;
-    this.flush();
-    this.hold();
+  #give(bytes: Buffer): void {
+    this.#givenBytes += bytes.length;
+    this.#socket.write(bytes);
   }
 
   #sendable(stream: Stream): number {
@@ -163,7 +180,7 @@ export class Sender {
     const out = Buffer.allocUnsafe(FRAME_HEAD_BYTES + block.length);
     const flags = Flag.EndHeaders | (body === undefined ? Flag.EndStream : 0);
     block.copy(out, writeFrameHead(out, 0, block.length, FrameType.Headers, flags, id));
-    this.#send(out);
+    this.write(out);
   }
 
   /** The usual case: everything in one piece. */
@@ -176,7 +193,7 @@ export class Sender {
     body.copy(out, at);
     this.#spend(stream, body.length);
     stream.body = undefined;
-    this.#send(out);
+    this.write(out);
   }
 
   #writeLongBlock({ id, body }: Stream, block: Buffer): void {
@@ -189,7 +206,7 @@ export class Sender {
         out,
         writeFrameHead(out, 0, part.length, from === 0 ? FrameType.Headers : FrameType.Continuation, flags, id),
       );
-      this.#send(out);
+      this.write(out);
     }
   }
 
@@ -204,7 +221,7 @@ export class Sender {
     this.#spend(stream, bytes);
     if (isLast) this.drop(stream);
     else stream.body = body.subarray(bytes);
-    this.#send(out);
+    this.write(out);
     return true;
   }
 
