@@ -119,13 +119,18 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.ok(PLANTED['lost-wake-up']?.found.includes(violated(again)), again.text);
   });
 
-  it('lives through faults of fresh seeds', { skip: SECONDS === 0 && 'SIMULATION_SECONDS' }, async (t) => {
-    const outcome = await simulate(MINUTE + 20_000 * SECONDS, `--seed=${SEED}`, `--seconds=${SECONDS}`, ...FRESH);
-    t.diagnostic(outcome.text);
-    const failed = /^seed (\d+):.*\n {2}VIOLATED/m.exec(outcome.text)?.[1] ?? SEED;
-    assert.equal(outcome.code, 0, `${outcome.text}\n${again([`--seed=${failed}`, ...FRESH])}`);
-    assert.match(outcome.text, /^seed /);
-  });
+  const limitMs = MINUTE + 20_000 * SECONDS;
+  it(
+    'lives through faults of fresh seeds',
+    { skip: SECONDS === 0 && 'SIMULATION_SECONDS', timeout: limitMs },
+    async (t) => {
+      const outcome = await simulate(limitMs, `--seed=${SEED}`, `--seconds=${SECONDS}`, ...FRESH);
+      t.diagnostic(outcome.text);
+      const failed = /^seed (\d+):.*\n {2}VIOLATED/m.exec(outcome.text)?.[1] ?? SEED;
+      assert.equal(outcome.code, 0, `${outcome.text}\n${again([`--seed=${failed}`, ...FRESH])}`);
+      assert.match(outcome.text, /^seed /);
+    },
+  );
 });
 
 describe('shrinking', () => {
