@@ -1,3 +1,4 @@
+// runs: gate
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Counted, Counts } from '../../bench/counts/counts.ts';

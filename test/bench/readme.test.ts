@@ -1,4 +1,5 @@
 // The README's figures are those of the history, to the letter.
+// runs: gate
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

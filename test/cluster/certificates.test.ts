@@ -1,6 +1,7 @@
 // How a node gets its identity and keeps it: TLS bootstrap, the files it leaves, serving certificates from the cluster,
 // coming back after the certificate ran out, rotation while everything goes on.
-// runs: at rest
+// runs: gate, at rest
+// shows: TLS bootstrap, certificate rotation, authentication and authorization on 10250
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

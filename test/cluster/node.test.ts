@@ -1,4 +1,6 @@
 // The node as the cluster knows it: registration, status, conditions, lease, drain, deletion, restarts.
+// runs: gate, at rest
+// shows: node registration, status, lease, events
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startNode, type TestNode } from '../harness/node.ts';

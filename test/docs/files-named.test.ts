@@ -1,4 +1,5 @@
 // Documentation that names files is true as long as the files exist.
+// runs: gate
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // Every metric family of the Go kubelet is there under its own name, type and text, or left out for a reason that is given
 // here. What is shown, with labels and buckets, is compared on a whole node (test/node/stats-node.test.ts).
+// runs: gate
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // The observer when the runtime misbehaves: the fake behind a proxy that makes trouble.
+// runs: gate
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openCri, type CriConnection } from '../../src/cri/connection.ts';

@@ -1,5 +1,6 @@
 // Pods that wait for somebody else keep no other pod from starting: the steps of a start with the runtime in memory. The
 // clock of the turns stands still, so that no time limit can help out. And a runtime that waits is asked for more.
+// runs: gate
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// runs: gate
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { parseAuditLog } from './audit-log.ts';

@@ -1,3 +1,4 @@
+// runs: gate
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { apiServerFlags, assetsFolder, controllerManagerFlags, etcdFlags, findAssets } from './real-assets.ts';

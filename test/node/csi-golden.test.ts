@@ -1,5 +1,6 @@
 // The recorded storage scenarios that need devices, on this kernel: same calls in the same order, same files, links, mounts
 // and loop devices as with the Go kubelet.
+// runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';

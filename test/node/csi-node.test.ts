@@ -1,4 +1,6 @@
 // Claims on a whole node, with our CSI driver as a process of its own.
+// runs: gate
+// shows: volumes: persistent claims, generic ephemeral volumes, CSI with filesystems and block devices, expansion
 import assert from 'node:assert/strict';
 import { existsSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';

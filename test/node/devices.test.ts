@@ -1,5 +1,8 @@
 // Devices as a user meets them, through the whole kubelet on a real runtime: a plugin in a process of its own, a pod that
 // uses its devices, and restarts of everything in between.
+// runs: gate
+// shows: device plugins, dynamic resource allocation (DRA)
+// shows: plugin registration
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

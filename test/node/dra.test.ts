@@ -1,5 +1,7 @@
 // Dynamic resource allocation through the whole kubelet on a real runtime: a driver in a process of its own, a pod whose
 // claim it prepares, its health in the pod's status, and what is left when pod and driver are gone.
+// runs: gate
+// shows: device plugins, dynamic resource allocation (DRA)
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, rmdirSync } from 'node:fs';

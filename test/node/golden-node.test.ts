@@ -1,5 +1,10 @@
 // Every recorded scenario through our kubelet, for real: API server, kubelet process, containerd, cgroups, mounts,
 // network. The CRI requests, the events and the status before deletion must equal what the Go kubelet did.
+// runs: gate
+// shows: pods: init containers, sidecars, restart rules, crash back-off, hooks, grace period, deadlines, ephemeral containers
+// shows: security contexts, user namespaces, seccomp, AppArmor, SELinux, sysctls
+// shows: DNS, hosts file, environment, downward API, host namespaces
+// shows: volumes: `emptyDir`, `hostPath`, `configMap`, `secret`, `downwardAPI`, `projected`, `image`, sub paths
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

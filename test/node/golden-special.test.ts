@@ -1,5 +1,8 @@
 // The recorded scenarios that are more than "create, wait, delete": a static pod with its mirror, an ephemeral container
 // with two resizes, and pods the node rejects.
+// runs: gate
+// shows: static pods from files and URLs, mirror pods
+// shows: in-place resize of CPU and memory: containers, init containers, pod-level resources
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
 // Pulling on real runtimes from a registry on loopback: credentials, policies, sharing, the texts of failures.
+// runs: gate
+// shows: image pulls, pull secrets, credential providers, pull records, image garbage collection
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

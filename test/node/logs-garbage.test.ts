@@ -1,4 +1,6 @@
 // Log rotation under a reader, and garbage collection, on a real containerd.
+// runs: gate
+// shows: log rotation, container garbage collection, OOM events
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';

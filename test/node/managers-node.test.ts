@@ -1,5 +1,7 @@
 // CPU, memory and topology manager through the whole kubelet on a real runtime: what a container's process may run on is
 // asked of the kernel. The machine's own topology counts, so this runs on two CPUs as on a NUMA guest (`numa-guest.test.ts`).
+// runs: gate
+// shows: CPU, memory and topology manager
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
 // The D-Bus client, systemd's units and logind against a real dbus-daemon: what it answers, passes on, and how it fails.
+// runs: gate
 import assert from 'node:assert/strict';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

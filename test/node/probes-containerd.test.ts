@@ -1,4 +1,6 @@
 // Every kind of probe that needs no gRPC server against a real container: what the runtime answers, in our words.
+// runs: gate
+// shows: probes: exec, HTTP, TCP, gRPC
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Probe } from '../../src/core/pod.ts';

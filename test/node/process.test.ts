@@ -1,4 +1,7 @@
 // The program as an operator and systemd meet it: run once, signals, reload, lock file, notifications, a part that dies.
+// runs: gate
+// shows: command line, `KubeletConfiguration`, drop-ins, feature gates, validation
+// shows: systemd: readiness, watchdog
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';

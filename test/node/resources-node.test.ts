@@ -1,4 +1,6 @@
 // Limits as a user meets them, through the whole kubelet on a real runtime: processor time, processes, memory.
+// runs: gate
+// shows: cgroups v1 and v2, both drivers, QoS tiers, allocatable
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
 // A real out-of-memory kill: found in the kernel's messages, with pod, container and the limit that was hit.
+// runs: gate
+// shows: log rotation, container garbage collection, OOM events
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';

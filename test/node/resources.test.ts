@@ -1,5 +1,7 @@
 // Pod cgroups on the real kernel: the values the Go kubelet sets for the same pods, and that they bind. The same file
 // runs on cgroup v1 and v2.
+// runs: gate
+// shows: cgroups v1 and v2, both drivers, QoS tiers, allocatable
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,9 +1,11 @@
 // What people do with kubectl that ends at the kubelet's server, on a real node through an API server's proxy: logs over
-// rotations, exec, cp, attach, and a port-forward with a lot through it.
+// rotations, exec, cp, attach, port-forward.
+// runs: gate
+// shows: `kubectl logs`, `exec`, `attach`, `port-forward`, `cp`, `debug`
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -24,8 +26,6 @@ const KUBECTL = (process.env['PATH'] ?? '')
   .map((d) => join(d, 'kubectl'))
   .find((p) => existsSync(p));
 const MiB = 1024 * 1024;
-const COPIED = 100 * MiB;
-const FORWARDED = 1024 * MiB;
 
 describe('kubectl on the server', { skip: KUBECTL === undefined || process.getuid?.() !== 0 }, () => {
   let server: ServerNode;
@@ -40,11 +40,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     await Promise.all([
       startPod(server.node, 'simple'),
       startPod(server.node, 'talker', 'while read line; do echo "got $line"; done', { stdin: true }),
-      startPod(
-        server.node,
-        'source',
-        `while :; do nc -l -p 8080 -e sh -c 'dd if=/dev/zero bs=1M count=${FORWARDED / MiB} 2>/dev/null'; done`,
-      ),
+      startPod(server.node, 'greeter', `while :; do nc -l -p 8080 -e echo hello; done`),
       startPod(
         server.node,
         'writer',
@@ -155,20 +151,13 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     assert.equal(await ended, 7, text);
   });
 
-  it('cp of 100 MB, there and back, in flat memory', async () => {
-    const data = randomBytes(COPIED);
+  it('cp, there and back', async () => {
+    const data = randomBytes(MiB);
     const [there, back] = [join(work, 'there'), join(work, 'back')];
     await writeFile(there, data);
-    const memory = watchMemory(server);
-    const began = performance.now();
     assert.equal((await run(['cp', there, 'simple:/tmp/copied'])).code, 0);
-    const turned = performance.now();
     assert.equal((await run(['cp', 'simple:/tmp/copied', back])).code, 0);
-    const ended = performance.now();
-    assert.equal(sha256(await readFile(back)), sha256(data));
-    const grownMiB = memory.stop();
-    console.log(`there ${speed(COPIED, turned - began)}, back ${speed(COPIED, ended - turned)}, ${grownMiB} MiB more`);
-    assert.ok(grownMiB < 100, `memory grew by ${grownMiB} MiB`);
+    assert.deepEqual(await readFile(back), data);
   });
 
   it('attach', async () => {
@@ -182,33 +171,22 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     attached.kill('SIGKILL');
   });
 
-  it('port-forward of 1 GB in flat memory', async () => {
-    const forward = start('port-forward', 'pod/source', ':8080');
+  it('port-forward', async () => {
+    const forward = start('port-forward', 'pod/greeter', ':8080');
     try {
-      const port = await new Promise<number>((resolve, reject) => {
+      const text = await new Promise<string>((resolve, reject) => {
+        forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}`)));
         forward.stdout?.on('data', (chunk: Buffer) => {
           const found = /127\.0\.0\.1:(\d+)/.exec(chunk.toString());
-          if (found !== null) resolve(Number(found[1]));
+          if (found === null) return;
+          const socket = connect({ host: '127.0.0.1', port: Number(found[1]) });
+          let got = '';
+          socket.on('data', (data: Buffer) => void (got += data.toString()));
+          socket.on('error', reject);
+          socket.on('end', () => resolve(got));
         });
-        forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}`)));
       });
-      const memory = watchMemory(server);
-      let got = 0;
-      const began = performance.now();
-      await new Promise<void>((resolve, reject) => {
-        const socket = connect({ host: '127.0.0.1', port });
-        socket.on('data', (chunk: Buffer) => {
-          got += chunk.length;
-          if (got >= FORWARDED) resolve();
-        });
-        socket.on('error', reject);
-        socket.on('end', () => resolve());
-      });
-      const tookMs = performance.now() - began;
-      const grownMiB = memory.stop();
-      assert.equal(got, FORWARDED);
-      console.log(`${speed(got, tookMs)}, ${grownMiB} MiB more`);
-      assert.ok(grownMiB < 100, `memory grew by ${grownMiB} MiB`);
+      assert.equal(text, 'hello\n');
     } finally {
       forward.kill('SIGKILL');
     }
@@ -223,20 +201,3 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
 });
 
 const sha256 = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex');
-const speed = (bytes: number, ms: number): string => `${Math.round(((bytes / MiB) * 1000) / ms)} MiB/s`;
-
-/** How many MiB the kubelet takes more at its highest than now. */
-function watchMemory({ node }: ServerNode): { stop: () => number } {
-  const kb = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${node.kubelet.pid}/status`, 'utf8'))?.[1]);
-  const before = kb();
-  let peak = before;
-  const look = (): void => void (peak = Math.max(peak, kb()));
-  const timer = setInterval(look, 50);
-  return {
-    stop: () => {
-      clearInterval(timer);
-      look();
-      return Math.round((peak - before) / 1024);
-    },
-  };
-}

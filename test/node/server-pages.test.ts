@@ -1,5 +1,8 @@
 // The server's other pages on a real node: configuration, profiles, node logs, pod resources, certificates, and what is
 // left when handlers are switched off.
+// runs: gate
+// shows: `/logs`, node log query, `/checkpoint`, `/configz`, `/flagz`, `/statusz`, log level, profiles
+// shows: pod resources API
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
 // Every recorded request to the Go kubelet's ports, sent to ours on a real node: same status, same headers, same body.
+// runs: gate
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

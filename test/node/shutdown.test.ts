@@ -1,5 +1,7 @@
 // The machine goes down under a whole kubelet, with a stand-in for logind on a real message bus: pods end from low to high
 // priority while the shutdown is held up, then it may go on.
+// runs: gate
+// shows: graceful node shutdown
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

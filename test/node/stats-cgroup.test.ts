@@ -1,4 +1,5 @@
 // Statistics of a real cgroup agree with its files, on whichever version the machine (or the guest) has.
+// runs: gate
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sharesOfWeight, weightOfShares } from '../../src/host/cgroups/cgroups.ts';

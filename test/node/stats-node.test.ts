@@ -1,5 +1,7 @@
 // Statistics through the whole kubelet on a real runtime: figures agree with the kernel's files, pages parse, and nothing
 // that dashboards and metrics-server look for is missing.
+// runs: gate
+// shows: metrics and statistics: `/metrics`, `/metrics/{cadvisor,resource,probes,slis}`, `/stats/summary`
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // A pod's start and stop with the systemd driver, watched by strace: the kubelet starts no process. systemd is a stand-in on a
 // real bus, the runtime is in memory.
+// runs: gate
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // Pods that no recording of the Go kubelet has, and what its rules say becomes of them: status and events, word by word.
 // All of them at once on one node.
+// runs: gate
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { KubeEvent } from '../../src/core/node.ts';

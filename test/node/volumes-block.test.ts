@@ -1,4 +1,5 @@
 // Loop devices, file systems on devices and device maps on this kernel.
+// runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {

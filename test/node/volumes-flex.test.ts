@@ -1,5 +1,7 @@
 // FlexVolumes with a driver that is a shell script over real mounts: what it is called with, in which order, and what becomes of
 // volumes when it hangs, talks nonsense, vanishes, or the agent starts again.
+// runs: gate
+// shows: volumes: FlexVolume
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // The recorded `volumes` and `security` pods: the same files, modes, owners, links and markers as the Go kubelet left.
+// runs: gate
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

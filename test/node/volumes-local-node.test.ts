@@ -1,4 +1,6 @@
 // Local persistent volumes on a whole node: API server, kubelet process, containerd. The test stands in for the binder.
+// runs: gate
+// shows: volumes: local persistent volumes
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';

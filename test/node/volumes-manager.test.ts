@@ -1,4 +1,5 @@
 // The manager on real mounts: errors and their words, updates, refusals, sub paths, restarts, leftovers.
+// runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';

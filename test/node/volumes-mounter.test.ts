@@ -1,4 +1,5 @@
 // The mount operations themselves on this kernel, and the manager where the root directory is behind a link.
+// runs: gate
 import assert from 'node:assert/strict';
 import { constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';

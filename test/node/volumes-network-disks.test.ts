@@ -1,4 +1,6 @@
 // iSCSI and fibre channel volumes on a scripted host.
+// runs: gate
+// shows: volumes: NFS, iSCSI, fibre channel
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,7 @@
 // NFS volumes with a scripted mount(8): this kernel has no NFS client. The mounts themselves are real (a tmpfs, or a file
 // system whose server can be stopped), so that unmounting, hanging and adopting are real too.
+// runs: gate
+// shows: volumes: NFS, iSCSI, fibre channel
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // The files that kubeadm 1.36 leaves on a node, with the package's drop-in over them as systemd reads them: the command line
 // that comes out of it is taken, and means what it does for the Go kubelet.
+// runs: gate
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // A termination message on a filesystem whose server does not answer: its reader is told so in time, and nobody else waits.
+// runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,5 @@
 // What the main port's TLS accepts, by trying every suite there is, with a key of either kind.
+// runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

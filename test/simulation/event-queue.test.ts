@@ -1,4 +1,5 @@
 // The queue of events gives them back in order, whatever is taken back meanwhile.
+// runs: gate
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { EventQueue, type Queued } from './engine/event-queue.ts';

@@ -1,4 +1,5 @@
 // Messages of the simulated channel are what the codec would make of them.
+// runs: gate
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ImageService, RuntimeService } from '../../src/cri/gen/cri.ts';

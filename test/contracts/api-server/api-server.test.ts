@@ -1,3 +1,4 @@
+// runs: gate
 import { describe } from 'node:test';
 import { apiServerContract } from './contract.ts';
 import { hasRealServer, openEmbedded, openReal } from './servers.ts';

@@ -1,5 +1,7 @@
 // The contract of CRI runtimes on the fake, in its two ways, on every containerd there is, and on CRI-O where somebody has it; two of them at a time, since
 // most of it is waiting for containers.
+// runs: gate, at rest
+// shows: containerd 1.6, 1.7, 2.1
 import { describe } from 'node:test';
 import { missingContainerds } from '../../harness/containerd-binaries.ts';
 import { BUSYBOX_IMAGE, startContainerd } from '../../harness/containerd.ts';

@@ -1,5 +1,6 @@
 // The API client against peers that misbehave: over plain HTTP/1.1, with TLS towards a peer that speaks none, and behind TLS that
 // has agreed on HTTP/2 with a peer that speaks something else.
+// runs: gate
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import tls from 'node:tls';

@@ -1,4 +1,5 @@
 // The clients of the agent, against peers that misbehave.
+// runs: gate
 import { silentLogger } from '../../../src/lib/logger.ts';
 import { httpProber } from '../../../src/probes/http-prober.ts';
 import { systemClock } from '../../../src/lib/clock.ts';

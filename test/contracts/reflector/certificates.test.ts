@@ -1,5 +1,6 @@
 // A node joins with nothing but a bootstrap credential, on the embedded API server with its signer: it gets its client
 // and serving certificates and uses them.
+// runs: gate
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

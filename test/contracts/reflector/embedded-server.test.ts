@@ -1,4 +1,5 @@
 // The kubelet's API side against the embedded API server: what the server stores is what upstream's would be.
+// runs: gate
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

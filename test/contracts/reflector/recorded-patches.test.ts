@@ -1,5 +1,6 @@
 // Patches recorded from the Go kubelet: applied one after the other, our difference of each two states is the same body.
 // Times that were never set are null on the wire and absent in what an API server stores here: they are compared away.
+// runs: gate
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // The reflector's contract against a server that misbehaves in every way we know: it ends up with the server's state, says
 // so, and holds at most one watch.
+// runs: gate
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { KubeObject } from '../../../src/core/meta.ts';
