@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import type { Pod } from '../core/pod.ts';
@@ -20,12 +20,10 @@ import { journalArguments, missingFile, problemsOf, readNodeLogQuery } from './n
 import { methodLabel, pathLabel } from './request-metrics.ts';
 import { cleanPath, exactly, joined, match, resolve } from './router.ts';
 import { byteRange } from './routes/log-files.ts';
-import { localRoot } from './standalone-access.ts';
 import { randomRuns } from '../../test/harness/random-runs.ts';
 import { until } from '../../test/harness/until.ts';
 import { forwardedHeaders } from './streaming/pass-through.ts';
 import { forwardedPorts, streamOptions } from './streaming/stream-options.ts';
-import { findListed, findSocket, tcpPeer } from './tcp-peer.ts';
 import { tlsSettings } from './tls-settings.ts';
 
 const stopped = new AbortController().signal;
@@ -325,54 +323,6 @@ describe('small decisions', () => {
     assert.equal(loopbackOnly(o, true), true);
     assert.equal(loopbackOnly({ ...o, clientCa: true }, true), false);
     assert.equal(loopbackOnly(o, false), false);
-  });
-
-  it('whose connection it is, by the tables of the kernel', async () => {
-    const table = [
-      '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
-      '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1',
-      '   1: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 2 1',
-    ].join('\n');
-    assert.deepEqual(findSocket(table, '127.0.0.1', 0xd431), { uid: 1000, inode: '2' });
-    assert.equal(findSocket(table, '::ffff:127.0.0.1', 8080)?.uid, 0);
-    assert.equal(findSocket(table, '127.0.0.1', 1), undefined);
-    // While others come and go a table may lack a socket that is there.
-    const reads: string[][] = [['', ''], ['', table], []];
-    const read = (): Promise<string[]> => Promise.resolve(reads.shift() ?? []);
-    assert.equal((await findListed(read, '127.0.0.1', 8080))?.uid, 0);
-    assert.equal(reads.length, 1);
-    reads.push([], []);
-    assert.equal(await findListed(read, '127.0.0.1', 1), undefined);
-    assert.equal(reads.length, 0);
-  });
-
-  it('root of this machine, and nobody who only looks like it', async () => {
-    const table: readonly (readonly [string, number, boolean, boolean])[] = [
-      ['127.0.0.1', 0, false, true],
-      ['::1', 0, false, true],
-      ['127.0.0.1', 1000, false, false],
-      ['127.0.0.1', 0, true, false],
-      ['192.0.2.1', 0, false, false],
-    ];
-    for (const [remoteAddress, uid, contained, isRoot] of table) {
-      const request = { socket: { remoteAddress, remotePort: 1 } } as IncomingMessage;
-      const user = await localRoot(async () => ({ uid, contained, agent: false }))(request, stopped);
-      assert.equal(user?.username, isRoot ? 'system:local-root' : undefined, `${remoteAddress} ${uid} ${contained}`);
-    }
-  });
-
-  it('a probe that a container sends back to us is not root of this machine', async () => {
-    const server = createServer();
-    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
-    const ours = connect((server.address() as AddressInfo).port, '127.0.0.1');
-    try {
-      const [socket] = (await once(server, 'connection')) as [Socket];
-      assert.deepEqual((await tcpPeer(socket.remoteAddress ?? '', socket.remotePort ?? 0))?.agent, true);
-      assert.equal(await localRoot()({ socket } as IncomingMessage, stopped), undefined);
-    } finally {
-      ours.destroy();
-      server.close();
-    }
   });
 
   it('the last of several common names counts, as in Go', async () => {
