@@ -1,5 +1,6 @@
 // The process: arguments in, exit code out. The only place that touches process.exit and process.on. The first signal
 // stops everything in order, the second ends the process at once.
+import { readFile } from 'node:fs/promises';
 import { readCommand, type Command, type Configuration } from './config/configure.ts';
 import { toVersionedJson } from './config/convert.ts';
 import { helpText } from './config/help.ts';
@@ -190,6 +191,7 @@ class Process {
   async #runKubelet(): Promise<void> {
     const { config, flags, gates, flagValues } = this.#configuration;
     prepareHost(config, flags, gates, this.#log);
+    await this.#storeEmbeddedCertificate();
     await this.#besideHealthz(async (signal, localHealth) => {
       // Loaded only now: help, versions and complaints about the input need none of it, and health answers meanwhile.
       const { runKubelet } = await this.#load(signal);
@@ -210,6 +212,16 @@ class Process {
         signal,
       );
     });
+  }
+
+  /** Before the health port answers: from then on kubeadm may look for the stored certificate. */
+  async #storeEmbeddedCertificate(): Promise<void> {
+    const { config, flags } = this.#configuration;
+    if (!config.rotateCertificates || flags.kubeconfig === '') return;
+    const text = await readFile(flags.kubeconfig, 'utf8').catch(() => ''); // reported when it is used
+    if (!text.includes('client-certificate-data')) return;
+    const { storeEmbeddedCertificate } = await import('./security/given-certificate.ts');
+    await storeEmbeddedCertificate({ clock: this.#clock, log: this.#log }, flags);
   }
 
   /** The health port answers before the rest is even loaded, and until all of it has stopped. */

@@ -1,14 +1,26 @@
 // The life of the process around the kubelet: start, signals, reload, failure, lock file.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { aborted } from './lib/abort.ts';
 import type { KubeletOptions } from './kubelet.ts';
 import { main, type LoadKubelet, type Signals } from './main.ts';
+import { newSelfSigned } from './security/serving-certificate.ts';
 import { removeNodeFolder } from '../test/harness/node-folder.ts';
+import { freePort } from '../test/harness/ports.ts';
+import { until } from '../test/harness/until.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'kubelet-life-'));
 after(() => removeNodeFolder(dir));
@@ -86,6 +98,37 @@ test('a kubelet that fails gives exit code 1, one that is done gives 0', async (
 test('a cgroup root that is missing is refused before the health port opens', async () => {
   writeConfig('cgroupRoot: /no-such-cgroup-root\n');
   assert.equal(await start([], () => assert.fail('the port is open by now')).code, 1);
+});
+
+test('an embedded client certificate is stored before the health port answers', { timeout: 60_000 }, async () => {
+  const { cert, key } = await newSelfSigned('n1', Date.now());
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const kubeconfig = join(dir, 'kubelet.conf');
+  writeFileSync(
+    kubeconfig,
+    `current-context: c
+contexts: [{ name: c, context: { cluster: c, user: u } }]
+clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:1' } }]
+users: [{ name: u, user: { client-certificate-data: ${base64(cert)}, client-key-data: ${base64(key)} } }]
+`,
+  );
+  const port = await freePort();
+  const certDir = join(dir, 'pki');
+  const current = join(certDir, 'kubelet-client-current.pem');
+  writeConfig('rotateCertificates: true\n');
+  // The flag goes before the file's field.
+  const argv = [`--kubeconfig=${kubeconfig}`, `--cert-dir=${certDir}`, `--healthz-port=${port}`];
+  const life = start(argv, untilStopped);
+  await until('the health port answers', () =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const stored = existsSync(current) && readFileSync(current, 'utf8');
+  life.stop('SIGTERM');
+  assert.equal(await life.code, 0);
+  assert.equal(stored, `${cert.trimEnd()}\n${key.trimEnd()}\n`);
 });
 
 test('an unexpected failure exits at once', async () => {

@@ -9,6 +9,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import { subjectOf } from '../lib/x509/certificate.ts';
 import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
 import type { CertificateStore, KeptCertificate } from './certificate-store.ts';
+import { prefersStored, type GivenCertificate } from './given-certificate.ts';
 import { requestCertificate, usagesFor, type CertificateTemplate, type SigningClient } from './signing-request.ts';
 
 export type CertificateManagerDeps = {
@@ -71,20 +72,27 @@ export class CertificateManager implements Runnable {
   }
 
   /**
-   * Reads what is on disk, else takes `given` (a kubeconfig's own certificate, to be replaced at once when it is not in a
-   * file of ours). Call once, before anybody asks for `current`.
+   * Reads the store, else takes `given`, a kubeconfig's own certificate. An embedded one is replaced at once. Call once,
+   * before `current` is read.
    */
-  async load(given?: { certificate: KeptCertificate; replaceNow: boolean }): Promise<void> {
+  async load(given?: GivenCertificate): Promise<void> {
     try {
       const kept = await this.#deps.store.load();
-      // One that ran out while the node was off is of no more use than what an administrator put into the kubeconfig since.
-      const isUsable = kept !== undefined && (given === undefined || this.#deps.clock.now() < kept.notAfterMs);
-      if (isUsable) return this.#use(kept);
+      if (kept !== undefined && prefersStored(kept, given?.certificate, this.#deps.clock.now())) {
+        this.#use(kept);
+        if (given?.replaceNow === true && given.certificate.cert === kept.cert) this.#deadlineMs = 0;
+        return;
+      }
     } catch (err) {
       this.#deps.log.warn('the stored certificate is unusable, a new one is needed', { certificate: this.name, err });
     }
     if (given === undefined) return;
     this.#use(given.certificate);
+    if (this.valid === undefined)
+      this.#deps.log.warn('the certificate of the kubeconfig has expired', {
+        certificate: this.name,
+        until: given.certificate.leaf.validTo,
+      });
     if (!given.replaceNow) return;
     this.#deadlineMs = 0;
     await this.#keep(given.certificate);

@@ -195,30 +195,6 @@ describe('CertificateManager', () => {
     await t.stop();
   });
 
-  it('begins with the certificate of the kubeconfig where the stored one has run out', async () => {
-    const dir = await fresh();
-    const clock = new ManualClock(START);
-    const t = openManager(dir, () => clientTemplate('n1'), clock);
-    t.run();
-    await steps(clock, 10, () => t.manager.current !== undefined);
-    await t.stop();
-    const elsewhere = openManager(await fresh(), () => clientTemplate('n1'), clock);
-    elsewhere.run();
-    await steps(clock, 10, () => elsewhere.manager.current !== undefined);
-    await elsewhere.stop();
-    const certificate = elsewhere.manager.current;
-    assert.ok(certificate !== undefined);
-    const given = { certificate, replaceNow: true };
-    const again = openManager(dir, () => clientTemplate('n1'), clock);
-    await again.manager.load(given);
-    assert.notEqual(again.manager.current, certificate, 'the stored one is valid');
-    clock.jumpWall(11 * HOUR);
-    const awake = openManager(dir, () => clientTemplate('n1'), clock);
-    await awake.manager.load(given);
-    assert.equal(awake.manager.current, certificate);
-    assert.equal((await awake.store.load())?.cert, certificate.cert, 'kept where others look for it');
-  });
-
   it('a refusal is repeated more and more slowly, for ever', async () => {
     const clock = new ManualClock(START);
     const t = openManager(await fresh(), () => clientTemplate('n1'), clock);

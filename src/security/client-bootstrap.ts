@@ -7,9 +7,11 @@ import { stringify } from 'yaml';
 import { withDeadline } from '../lib/abort.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { newKeyPair, privateKeyPem, publicKeyDer, type KeyPair } from '../lib/x509/keys.ts';
 import { loadKubeconfig, type ClusterAccess } from '../kube/kubeconfig.ts';
+import { covers } from './certificate-manager.ts';
 import { parseKept, type CertificateStore } from './certificate-store.ts';
 import {
   CLIENT_SIGNER,
@@ -49,23 +51,57 @@ export const clientTemplate = (nodeName: string): CertificateTemplate => ({
 
 /** After this the kubeconfig exists. */
 export async function bootstrapClient(deps: BootstrapDeps, o: BootstrapOptions, signal: AbortSignal): Promise<void> {
-  if (await isUsable(o.kubeconfig, deps)) return;
-  const access = await loadKubeconfig(o.bootstrapKubeconfig);
+  const problem = await kubeconfigProblem(deps, o);
+  if (problem === undefined) return;
+  const access = await loadBootstrap(o, problem);
+  deps.log.info('no usable kubeconfig, using the bootstrap one', { path: o.kubeconfig, reason: problem.reason });
   if (!o.rotate) await obtainOnce(deps, access, o, signal);
   await writeKubeconfig(o.kubeconfig, access, deps.store.currentPath);
 }
 
-/** A kubeconfig with credentials, and if these are a certificate, one that has not expired. */
-async function isUsable(path: string, { clock, log }: BootstrapDeps): Promise<boolean> {
+type KubeconfigProblem = { readonly reason: string; readonly wayOut?: string };
+
+/**
+ * Undefined for a kubeconfig with credentials, and if these are a certificate, one that has not expired. With rotation on, the
+ * stored certificate is used and the kubeconfig's own does not matter.
+ */
+async function kubeconfigProblem(deps: BootstrapDeps, o: BootstrapOptions): Promise<KubeconfigProblem | undefined> {
   try {
-    const { auth } = await loadKubeconfig(path);
+    const { auth } = await loadKubeconfig(o.kubeconfig);
+    if (o.rotate && (await hasStored(deps, o.nodeName))) return undefined;
     const cert = auth.certData ?? (auth.certFile === undefined ? undefined : await readFile(auth.certFile, 'utf8'));
-    if (cert === undefined) return auth.token !== undefined || auth.tokenFile !== undefined || auth.exec !== undefined;
+    if (cert === undefined) {
+      const hasOthers = [auth.token, auth.tokenFile, auth.exec].some((own) => own !== undefined);
+      return hasOthers ? undefined : { reason: 'no credentials' };
+    }
     const key = auth.keyData ?? (auth.keyFile === undefined ? '' : await readFile(auth.keyFile, 'utf8'));
-    return clock.now() < parseKept(cert, key).notAfterMs;
+    const { notAfterMs } = parseKept(cert, key);
+    if (deps.clock.now() < notAfterMs) return undefined;
+    return {
+      reason: `its client certificate expired on ${new Date(notAfterMs).toISOString()}`,
+      wayOut: `replace ${o.kubeconfig} (with kubeadm, on a control plane node: kubeadm kubeconfig user --org system:nodes --client-name system:node:${o.nodeName})`,
+    };
   } catch (err) {
-    log.info('no usable kubeconfig, using the bootstrap one', { path, err });
-    return false;
+    return { reason: messageOf(err) };
+  }
+}
+
+/** A valid certificate of this node; a damaged one is reported when the manager reads it. */
+async function hasStored({ store, clock }: BootstrapDeps, nodeName: string): Promise<boolean> {
+  const kept = await store.load().catch(() => undefined);
+  return kept !== undefined && clock.now() < kept.notAfterMs && covers(kept, clientTemplate(nodeName));
+}
+
+async function loadBootstrap(o: BootstrapOptions, { reason, wayOut }: KubeconfigProblem): Promise<ClusterAccess> {
+  try {
+    return await loadKubeconfig(o.bootstrapKubeconfig);
+  } catch (err) {
+    const problems = [
+      `the kubeconfig ${o.kubeconfig} cannot be used: ${reason}`,
+      `unable to load bootstrap kubeconfig ${o.bootstrapKubeconfig}: ${messageOf(err)}`,
+      ...(wayOut === undefined ? [] : [wayOut]),
+    ];
+    throw new KubeletError('invalid', problems.join('; '));
   }
 }
 

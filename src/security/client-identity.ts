@@ -1,14 +1,14 @@
 // The kubelet's own identity towards the API server: its rotating client certificate. To ask for a certificate while none
 // is valid, the bootstrap credentials serve; for nothing else. `openClientIdentity` puts the pieces together.
-import { readFile } from 'node:fs/promises';
 import { credentialsFor, type Credentials, type Identity } from '../kube/credentials.ts';
 import type { ExecMetrics } from '../kube/exec-metrics.ts';
 import { loadKubeconfig, type ClusterAccess, type TlsIdentity } from '../kube/kubeconfig.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import { CertificateManager } from './certificate-manager.ts';
-import { CertificateStore, parseKept, type KeptCertificate } from './certificate-store.ts';
+import { CertificateStore, type KeptCertificate } from './certificate-store.ts';
 import { bootstrapClient, clientTemplate, type BootstrapDeps } from './client-bootstrap.ts';
+import { givenCertificate } from './given-certificate.ts';
 import { CLIENT_SIGNER, type SigningClient } from './signing-request.ts';
 
 export type ClientIdentityDeps = {
@@ -74,24 +74,6 @@ async function bootstrapCredentials(
     return credentialsFor(await loadKubeconfig(o.bootstrapKubeconfig), { clock, log });
   } catch (err) {
     log.info('the bootstrap kubeconfig is of no use any more', { err }); // many remove it once the node has joined
-    return undefined;
-  }
-}
-
-/** The certificate inside the kubeconfig, as kubeadm puts it there for the first start. */
-async function givenCertificate(
-  { auth }: ClusterAccess,
-  log: Logger,
-): Promise<{ certificate: KeptCertificate; replaceNow: boolean } | undefined> {
-  try {
-    if (auth.certData !== undefined && auth.keyData !== undefined) {
-      return { certificate: parseKept(auth.certData, auth.keyData), replaceNow: true };
-    }
-    if (auth.certFile === undefined || auth.keyFile === undefined) return undefined;
-    const [cert, key] = await Promise.all([readFile(auth.certFile, 'utf8'), readFile(auth.keyFile, 'utf8')]);
-    return { certificate: parseKept(cert, key), replaceNow: false };
-  } catch (err) {
-    log.debug('the kubeconfig has no usable client certificate yet', { err });
     return undefined;
   }
 }

@@ -37,6 +37,7 @@ const SOUND: MachineFacts = {
   certificates: [
     { what: 'the client certificate', path: '/pki/c.pem', notBeforeMs: NOW - DAY, notAfterMs: NOW + 300 * DAY },
   ],
+  embedded: undefined,
   systemd: true,
   kubelet: { answers: true },
   memory: { totalBytes: 8e9, availableBytes: 4e9 },
@@ -56,6 +57,9 @@ const runtime = (more: Partial<MachineFacts['runtime']>): Partial<MachineFacts> 
 });
 const disk = (freePercent: number, freeInodesPercent = 90): Partial<MachineFacts> => ({
   disks: [{ what: 'images', path: '/var/lib/containerd', freePercent, freeBytes: 2e9, freeInodesPercent }],
+});
+const embedded = (notAfterMs: number | undefined): Partial<MachineFacts> => ({
+  embedded: { kubeconfig: '/k', notAfterMs, storedPath: '/pki/c.pem' },
 });
 const certificate = (fromMs: number, toMs: number, what = 'the client certificate'): Partial<MachineFacts> => ({
   certificates: [{ what, path: '/p', notBeforeMs: NOW + fromMs, notAfterMs: NOW + toMs }],
@@ -109,6 +113,9 @@ const ROWS: readonly (readonly [Level, string, Partial<MachineFacts>, RegExp])[]
   ['failure', 'certificates', certificate(-9 * DAY, -3 * DAY), /expired 3 d ago/],
   ['failure', 'certificates', certificate(DAY, 3 * DAY), /valid only in 1 d/],
   ['warning', 'certificates', certificate(-DAY, 3 * DAY, 'the serving certificate'), /valid for 3 d/],
+  ['warning', 'certificates', embedded(NOW + 300 * DAY), /^\/k embeds .* not rotated and expires on 2027-02-28$/],
+  ['warning', 'certificates', embedded(NOW - DAY), /not rotated and expired on 2026-05-03$/],
+  ['warning', 'certificates', embedded(undefined), /not rotated$/],
   ['warning', 'memory', { memory: { totalBytes: 8e9, availableBytes: 1e8 } }, /100 MB of 8.0 GB/],
   ['warning', 'files', { openFiles: { used: 90, max: 100 } }, /90 of 100 files/],
   ['warning', 'processes', { processes: { used: 90, max: 100 } }, /90 of 100 processes/],

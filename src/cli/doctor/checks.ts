@@ -295,6 +295,21 @@ function certificateFinding({ what, path, notBeforeMs, notAfterMs }: Certificate
   return notAfterMs - nowMs < SOON_MS ? warning('certificates', left, renew) : ok('certificates', left);
 }
 
+/** Rotation does not touch the kubeconfig. */
+const embedded: Check = ({ embedded: given, nowMs }) => {
+  if (given === undefined) return [];
+  const { kubeconfig, notAfterMs, storedPath } = given;
+  const date = new Date(notAfterMs ?? 0).toISOString().slice(0, 10);
+  const end = notAfterMs === undefined ? '' : ` and ${nowMs > notAfterMs ? 'expired' : 'expires'} on ${date}`;
+  return [
+    warning(
+      'certificates',
+      `${kubeconfig} embeds a client certificate, which is not rotated${end}`,
+      `kubeadm init phase kubelet-finalize all, or let its client-certificate and client-key be ${storedPath}`,
+    ),
+  ];
+};
+
 const NEEDED_MEMORY = 256e6;
 
 const capacity: Check = ({ memory, openFiles, processes }) => {
@@ -341,6 +356,7 @@ const CHECKS: readonly Check[] = [
   mounts,
   disks,
   certificates,
+  embedded,
   capacity,
   names,
 ];

@@ -12,8 +12,11 @@ type Settings = {
   readonly failSwapOn?: boolean;
   readonly containerRuntimeEndpoint?: string;
   readonly cgroupDriver?: string;
+  readonly rotateCertificates?: boolean;
 };
 
+/** The kubelet does not say which one it uses; kubeadm's is the one that embeds a certificate. */
+const KUBEADM_KUBECONFIG = '/etc/kubernetes/kubelet.conf';
 const DEFAULT_ENDPOINT = 'unix:///run/containerd/containerd.sock';
 
 export async function doctor(
@@ -28,6 +31,8 @@ export async function doctor(
       rootDir,
       runtimeEndpoint: runtimeEndpoint ?? settings.containerRuntimeEndpoint ?? DEFAULT_ENDPOINT,
       failSwapOn: settings.failSwapOn ?? true,
+      kubeconfig: KUBEADM_KUBECONFIG,
+      rotateCertificates: settings.rotateCertificates,
       kubelet: {
         answers: problem === undefined,
         ...(problem === undefined ? {} : { problem }),

@@ -16,6 +16,14 @@ export type CertificateFacts = {
   readonly notAfterMs: number;
 };
 
+export type EmbeddedCertificate = {
+  readonly kubeconfig: string;
+  /** Undefined for one that cannot be read. */
+  readonly notAfterMs: number | undefined;
+  /** Where rotation stores its certificate. */
+  readonly storedPath: string;
+};
+
 export type MachineFacts = {
   readonly nowMs: number;
   readonly isRoot: boolean;
@@ -50,6 +58,8 @@ export type MachineFacts = {
   readonly sharesMounts: boolean | undefined;
   readonly disks: readonly FilesystemFacts[];
   readonly certificates: readonly CertificateFacts[];
+  /** A certificate inside the kubeconfig, where certificates are rotated. */
+  readonly embedded: EmbeddedCertificate | undefined;
   readonly systemd: boolean;
   readonly kubelet: { readonly answers: boolean; readonly problem?: string; readonly cgroupDriver?: string };
   readonly memory: { readonly totalBytes: number; readonly availableBytes: number };

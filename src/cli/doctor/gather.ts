@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { openCri, readCgroupDriver, validateCri } from '../../cri/connection.ts';
 import { readMountTable } from '../../host/mounts/mount-table.ts';
+import { loadKubeconfig } from '../../kube/kubeconfig.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { withDeadline } from '../../lib/abort.ts';
@@ -15,6 +16,9 @@ export type GatherOptions = {
   readonly rootDir: string;
   readonly runtimeEndpoint: string;
   readonly failSwapOn: boolean;
+  readonly kubeconfig: string;
+  /** Undefined without a kubelet that answers. */
+  readonly rotateCertificates: boolean | undefined;
   readonly kubelet: MachineFacts['kubelet'];
 };
 
@@ -58,6 +62,7 @@ export async function gather(clock: Clock, options: GatherOptions, signal: Abort
     sharesMounts: await sharesMounts(rootDir),
     disks,
     certificates,
+    embedded: await embeddedCertificate(options),
     systemd: await exists('/run/systemd/system'),
     kubelet,
     memory: memoryFacts((await text('/proc/meminfo')) ?? ''),
@@ -195,6 +200,25 @@ async function certificateFacts(dir: string): Promise<readonly CertificateFacts[
     }
   }
   return found;
+}
+
+/** A certificate inside the kubeconfig, where certificates are rotated. */
+export async function embeddedCertificate({
+  kubeconfig,
+  rootDir,
+  rotateCertificates,
+}: Pick<GatherOptions, 'kubeconfig' | 'rootDir' | 'rotateCertificates'>): Promise<MachineFacts['embedded']> {
+  const isRotated =
+    rotateCertificates ?? /^rotateCertificates: *true\b/m.test((await text(join(rootDir, 'config.yaml'))) ?? '');
+  const access = isRotated ? await loadKubeconfig(kubeconfig).catch(() => undefined) : undefined;
+  const pem = access?.auth.certData;
+  if (pem === undefined) return undefined;
+  const storedPath = join(rootDir, 'pki', 'kubelet-client-current.pem');
+  try {
+    return { kubeconfig, storedPath, notAfterMs: Date.parse(new X509Certificate(pem).validTo) };
+  } catch {
+    return { kubeconfig, storedPath, notAfterMs: undefined }; // no certificate: its reader reports it in clearer words
+  }
 }
 
 function memoryFacts(meminfo: string): MachineFacts['memory'] {
