@@ -3,7 +3,7 @@ import { systemClock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { down, reset } from './cli/down.ts';
 import { isNodeVerb, nodeTool } from './cli/node-tool.ts';
-import { chosenDirectory, pathsBelow, type Paths } from './cli/paths.ts';
+import { chosenDirectory, pathsBelow, realDirectory, type Paths } from './cli/paths.ts';
 import { status } from './cli/status.ts';
 import { ownCommand } from './cli/summary.ts';
 import { up } from './cli/up.ts';
@@ -42,6 +42,7 @@ function readOptions(args: readonly string[]): Options | string {
     else if (name === '--timeout' && Number(value) > 0) options.timeoutMs = Number(value) * 1000;
     else return `unknown option ${arg}`;
   }
+  options.directory = realDirectory(options.directory);
   return options;
 }
 

@@ -5,7 +5,7 @@ import { strict as assert } from 'node:assert';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -106,8 +106,12 @@ test('up, up again at once, status, down, up, reset', { skip }, async (t) => {
   const reset = await cluster.command('reset');
   assert.equal(reset.code, 0, reset.stdout + reset.stderr);
   assert.deepEqual(await traces(cluster.dir, settings.network, settings.cgroupRoot), []);
-  assert.ok(!existsSync(cluster.dir));
+  assert.deepEqual(await readdir(cluster.dir), ['bundle.tar.gz'], 'only what is not its own stays');
+  assert.match(reset.stdout, /stays with files that are not the cluster's: bundle.tar.gz/);
   assert.deepEqual(kernelSettings(), kernelBefore);
+  const occupied = await cluster.command('up', '--no-install');
+  assert.match(occupied.stderr, /has files and is no cluster of kubelet-dev: name another place with --dir=PATH/);
+  assert.deepEqual(await readdir(cluster.dir), ['bundle.tar.gz']);
 });
 
 /** Another program has come to use a port of a cluster that is down. */
@@ -209,6 +213,19 @@ test('a first up that is cut short at any stage is completed by the next', { ski
     await cluster.up();
     await cluster.command('reset');
   }
+});
+
+test('removes and takes over nothing of others', async (t) => {
+  const cluster = await DevCluster.make();
+  t.after(() => rm(cluster.dir, { recursive: true }));
+  const thesis = join(cluster.dir, 'thesis.txt');
+  await writeFile(thesis, 'precious');
+  for (const verb of ['reset', 'down', 'status']) {
+    const ran = await cluster.command(verb);
+    assert.equal(ran.code, verb === 'down' ? 0 : 1, ran.stdout + ran.stderr);
+    if (verb === 'reset') assert.match(ran.stderr, /is no cluster of kubelet-dev: nothing was removed/);
+  }
+  assert.equal(await readFile(thesis, 'utf8'), 'precious');
 });
 
 test('says what it does not understand', async () => {

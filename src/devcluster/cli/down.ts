@@ -11,6 +11,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { isFault } from '../../lib/errors.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
 import { childProcesses, endProcess } from './own-processes.ts';
+import { notOurs, ownerOf, removeFiles } from './ownership.ts';
 import type { Paths } from './paths.ts';
 import { readSettings, salvagedSettings, SHARED_DIRECTORIES, type Settings } from './settings.ts';
 import { stopSupervisor } from './state.ts';
@@ -28,39 +29,44 @@ export async function down(
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  return stopAll(paths, await readSettings(paths), tell, signal);
+  const settings = (await readSettings(paths)) ?? (await salvagedSettings(paths));
+  return settings === undefined ? [] : stopAll(paths, settings, tell, signal);
 }
 
+/** Without settings, what is found by the paths of the directory. */
 async function stopAll(
   paths: Paths,
   settings: Settings | undefined,
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  if (settings === undefined) return [];
   tell('stopping pods and processes');
   await stopSupervisor(paths);
   await Promise.all((await childProcesses(paths)).map((pid) => endProcess(pid, 10_000)));
   tell('removing mounts, network and cgroups');
-  await removeTraces(paths.containerd, settings.network);
+  await removeTraces(paths.containerd, settings?.network);
   await unmountBelow(paths.directory);
   await detachLoops(paths.directory);
-  await removeCgroup(settings.cgroupRoot, signal);
+  if (settings !== undefined) await removeCgroup(settings.cgroupRoot, signal);
   await rm(join(paths.containerd, 'cni-ipam'), { recursive: true, force: true });
   await rm(paths.podLogs, { recursive: true, force: true });
   await removeLogLinks(paths.podLogs);
-  await restoreMachine(settings);
+  if (settings !== undefined) await restoreMachine(settings);
   return remaining(paths, settings);
 }
 
-async function unmountBelow(directory: string): Promise<void> {
+async function mountsBelow(directory: string): Promise<readonly string[]> {
   const table = await readFile('/proc/self/mountinfo', 'utf8');
-  const points = table
+  return table
     .split('\n')
     .map((line) => (line.split(' ')[4] ?? '').replaceAll('\\040', ' '))
     .filter((point) => point.startsWith(`${directory}/`));
+}
+
+async function unmountBelow(directory: string): Promise<void> {
   // A volume that nobody holds is unmounted at once and completely; only what is held is merely detached.
-  for (const point of points.toReversed()) await run('umount', [point]).catch(() => quiet('umount', ['-l', point]));
+  for (const point of (await mountsBelow(directory)).toReversed())
+    await run('umount', [point]).catch(() => quiet('umount', ['-l', point]));
 }
 
 /** Loop devices over files of this directory; those over other loop devices come first. */
@@ -123,33 +129,43 @@ async function removeHostPortChains(): Promise<void> {
   }
 }
 
-async function remaining(paths: Paths, settings: Settings): Promise<string[]> {
-  const found = (await leftovers(paths.containerd, settings.network)).filter((l) => !l.startsWith('folder '));
+async function remaining(paths: Paths, settings: Settings | undefined): Promise<string[]> {
+  const found = (await leftovers(paths.containerd, settings?.network)).filter((l) => !l.startsWith('folder '));
   for (const pid of await childProcesses(paths)) found.push(`process ${pid}`);
+  for (const point of await mountsBelow(paths.directory)) found.push(`mount ${point}`);
   for (const device of await loopsBelow(paths.directory)) found.push(`loop device ${device}`);
+  if (settings === undefined) return [...new Set(found)];
   for (const hierarchy of await readdir('/sys/fs/cgroup'))
     if (existsSync(join('/sys/fs/cgroup', hierarchy, settings.cgroupRoot)))
       found.push(`cgroup ${hierarchy}${settings.cgroupRoot}`);
-  return found;
+  return [...new Set(found)];
 }
 
-/** `kubelet-dev reset`: all of it, files too. */
+/** `kubelet-dev reset`: everything that `up` made, files too; works from any state of a cluster, and on nothing else. */
 export async function reset(
   paths: Paths,
   tell: (line: string) => void,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const settings = await readSettings(paths).catch((err: unknown) => {
+  const owner = await ownerOf(paths);
+  if (owner === 'others') throw notOurs(paths, 'nothing was removed');
+  if (owner === 'nobody') {
+    tell(`nothing here (${paths.directory})`);
+    return [];
+  }
+  const read = await readSettings(paths).catch((err: unknown) => {
     if (!isFault(err, 'invalid')) throw err;
-    return salvagedSettings(paths);
+    return undefined;
   });
+  const settings = read ?? (await salvagedSettings(paths));
   const installed = settings?.installed ?? [];
   const left = await stopAll(paths, settings, tell, signal);
   if (left.length > 0) return left;
   tell(`removing ${paths.directory}`);
-  await rm(paths.directory, { recursive: true, force: true });
+  const others = await removeFiles(paths);
+  if (others.length > 0) tell(`${paths.directory} stays with files that are not the cluster's: ${others.join(', ')}`);
   // Others may have come to need them since: whether they go is the owner's decision.
   if (installed.length > 0)
     tell(`packages it had installed stay; remove them with: apt-get purge --autoremove ${installed.join(' ')}`);
-  return existsSync(paths.directory) ? [paths.directory] : [];
+  return [];
 }

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { pathsBelow } from './paths.ts';
+import { pathsBelow, realDirectory } from './paths.ts';
 import { askedPod, unplaced } from './unplaced.ts';
 
 const KUBELET = join(import.meta.dirname, '..', '..', '..', 'bin', 'kubelet');
@@ -14,7 +14,7 @@ const WRONG = 1;
 export const isNodeVerb = (verb: string): boolean => VERBS.includes(verb);
 
 const directoryOf = (rest: readonly string[], directory: string): string =>
-  rest.findLast((arg) => arg.startsWith('--dir='))?.slice('--dir='.length) ?? directory;
+  realDirectory(rest.findLast((arg) => arg.startsWith('--dir='))?.slice('--dir='.length) ?? directory);
 
 /** What is given to `kubelet node`. */
 export function nodeToolArguments(verb: string, rest: readonly string[], directory: string): readonly string[] {

@@ -1,6 +1,7 @@
 // Where everything of a development cluster lives: below one directory. Paths of sockets are kept short; the kernel
 // takes no more than 107 characters.
-import { join } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { DRIVER_NAME } from '../csi-hostpath/driver-name.ts';
 
 export const DEFAULT_DIRECTORY = '/var/lib/kubelet-dev';
@@ -37,6 +38,17 @@ export function pathsBelow(directory: string) {
     example: below('example-pod.yaml'),
     exampleClaim: below('example-claim.yaml'),
   };
+}
+
+/** As the kernel shows it in mounts and command lines: absolute, without links and a slash at the end. */
+export function realDirectory(path: string): string {
+  const whole = resolve(path);
+  try {
+    return realpathSync(whole);
+  } catch {
+    // Not there yet, or not readable: its parents may be.
+    return whole === '/' ? whole : join(realDirectory(dirname(whole)), basename(whole));
+  }
 }
 
 export const chosenDirectory = (env: NodeJS.ProcessEnv): string => env['KUBELET_DEV_DIR'] || DEFAULT_DIRECTORY;

@@ -14,8 +14,13 @@ it('settings that may not be read are not called damaged', async () => {
     assert.equal(await readSettings(paths), undefined);
     await writeFile(paths.settings, '{');
     await assert.rejects(readSettings(paths), /is damaged; 'kubelet-dev reset' starts over/);
-    const denied = Object.assign(new Error('no'), { code: 'EACCES' });
-    assert.match(settingsProblem(paths, denied).message, /is for root alone: run it with sudo$/);
+    await assert.rejects(readSettings(pathsBelow(paths.settings)), /settings.json is not a directory$/);
+    for (const [code, message] of [
+      ['EACCES', /is for root alone: use sudo$/],
+      ['EPERM', /is for root alone: use sudo$/],
+      ['EIO', /cannot be read: no$/],
+    ] as const)
+      assert.match(settingsProblem(paths, Object.assign(new Error('no'), { code })).message, message);
   } finally {
     await rm(paths.directory, { recursive: true });
   }

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { errnoOf, KubeletError, messageOf } from '../../lib/errors.ts';
 import { choosePodNetwork, networkOf, type PodNetwork } from '../containerd/config.ts';
 import type { Paths } from './paths.ts';
 import { tryPort, type NamedPort } from './ports.ts';
@@ -32,23 +32,43 @@ export type Settings = {
 /** Made by CNI plugins and by the kubelet outside their own directory, inner ones first. */
 export const SHARED_DIRECTORIES = ['/var/lib/cni/results', '/var/lib/cni', CONTAINER_LOGS];
 
+/** Only a text that is not ours is damaged: `reset` is no advice for a file that could not be read. */
 export function settingsProblem(paths: Paths, cause: unknown): KubeletError {
-  const isDenied = errnoOf(cause) === 'EACCES' || errnoOf(cause) === 'EPERM';
-  return isDenied
-    ? new KubeletError('denied', `${paths.directory} is for root alone: run it with sudo`, { cause })
-    : new KubeletError('invalid', `${paths.settings} is damaged; 'kubelet-dev reset' starts over`, { cause });
+  const errno = errnoOf(cause);
+  if (errno === 'EACCES' || errno === 'EPERM')
+    return new KubeletError('denied', `${paths.directory} is for root alone: use sudo`, { cause });
+  if (errno === 'ENOTDIR') return new KubeletError('conflict', `${paths.directory} is not a directory`, { cause });
+  if (errno !== undefined)
+    return new KubeletError('unavailable', `${paths.directory} cannot be read: ${messageOf(cause)}`, { cause });
+  return new KubeletError('invalid', `${paths.settings} is damaged; 'kubelet-dev reset' starts over`, { cause });
 }
 
 export async function readSettings(paths: Paths): Promise<Settings | undefined> {
   try {
-    return JSON.parse(await readFile(paths.settings, 'utf8')) as Settings;
+    const settings: unknown = JSON.parse(await readFile(paths.settings, 'utf8'));
+    if (!isSettings(settings)) throw new KubeletError('invalid', 'fields are missing');
+    return settings;
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     throw settingsProblem(paths, err);
   }
 }
 
-/** What can be told of a cluster whose settings are damaged, from the configuration of its network. */
+/** Other programs have a settings.json, too. */
+function isSettings(value: unknown): value is Settings {
+  const { nodeName, network, cgroupRoot, before, installed } = (value ?? {}) as Partial<Settings>;
+  return (
+    typeof nodeName === 'string' &&
+    typeof network?.name === 'string' &&
+    typeof network.bridge === 'string' &&
+    cgroupRoot === `/${network.name}` &&
+    typeof before?.kernel === 'object' &&
+    Array.isArray(before.directories) &&
+    Array.isArray(installed)
+  );
+}
+
+/** Settings of a cluster whose own are damaged or lost, from the configuration of its network. */
 export async function salvagedSettings(paths: Paths): Promise<Settings | undefined> {
   const text = await readFile(paths.cniConfig, 'utf8').catch(() => '');
   const network = networkOf(text);

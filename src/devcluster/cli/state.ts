@@ -22,7 +22,7 @@ export async function supervisorState(paths: Paths): Promise<SupervisorState | u
 }
 
 /** Supervisors of this directory, also those that have not written their state yet. */
-const supervisors = (paths: Paths): Promise<number[]> => processesWith(`${SUPERVISOR}\0${paths.directory}\0`);
+export const supervisors = (paths: Paths): Promise<number[]> => processesWith(`${SUPERVISOR}\0${paths.directory}\0`);
 
 /** Starts one that outlives this command; false when one runs already. */
 export async function startSupervisor(paths: Paths): Promise<boolean> {

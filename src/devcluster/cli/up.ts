@@ -10,6 +10,7 @@ import { ensureExample, exampleAnswers, exampleState, exampleText, nodeIsReady }
 import { exampleClaimText } from './example-claim.ts';
 import { checkMachine, missingPackages, type Check } from './machine.ts';
 import { canInstall, installPackages } from './packages.ts';
+import { notOurs, ownerOf } from './ownership.ts';
 import type { Paths } from './paths.ts';
 import { Progress, type Terminal } from './progress.ts';
 import { childProcesses } from './own-processes.ts';
@@ -52,6 +53,7 @@ async function prepare(
   const missing = missingPackages(checks);
   if (!checks.every((c) => c.ok)) io.out(checkText(checks));
   refuse(checks.filter((c) => !c.ok && c.fatal === true));
+  if ((await ownerOf(paths)) === 'others') throw notOurs(paths, 'name another place with --dir=PATH');
   if (missing.length > 0) {
     if (!options.install || !canInstall())
       throw new KubeletError(
@@ -64,16 +66,17 @@ async function prepare(
   }
   await mkdir(paths.directory, { recursive: true });
   await chmod(paths.directory, 0o711);
-  await mkdir(paths.podLogs, { recursive: true });
-  for (const directory of [paths.logs, paths.manifests]) {
-    await mkdir(directory, { recursive: true });
-    await chmod(directory, 0o700);
-  }
+  // Settings come first: they show whose the directory is.
   const known = await readSettings(paths);
   if (known !== undefined) await refuseTakenPorts(paths, known);
   const installed = [...new Set([...(known?.installed ?? []), ...missing])];
   if (known === undefined) await writeSettings(paths, await newSettings(await machineBefore(), installed));
   else if (missing.length > 0) await writeSettings(paths, { ...known, installed });
+  await mkdir(paths.podLogs, { recursive: true });
+  for (const directory of [paths.logs, paths.manifests]) {
+    await mkdir(directory, { recursive: true });
+    await chmod(directory, 0o700);
+  }
   await writeFile(paths.example, exampleText());
   await writeFile(paths.exampleClaim, exampleClaimText());
 }

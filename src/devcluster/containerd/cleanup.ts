@@ -35,8 +35,8 @@ export async function sweepDeadRuns(rootPrefix: string): Promise<void> {
   }
 }
 
-/** Everything of a private containerd but its files. */
-export async function removeTraces(root: string, network: PodNetwork): Promise<void> {
+/** Everything of a private containerd but its files; without a network, processes and mounts. */
+export async function removeTraces(root: string, network: PodNetwork | undefined): Promise<void> {
   for (let round = 0; round < 20; round++) {
     const pids = await ownProcesses(root);
     if (pids.length === 0) break;
@@ -44,12 +44,16 @@ export async function removeTraces(root: string, network: PodNetwork): Promise<v
     await systemClock.sleep(50, new AbortController().signal);
   }
   for (const point of (await mountsBelow(root)).reverse()) await quiet('umount', ['-l', point]);
+  if (network !== undefined) await removeNetwork(network);
+  await removeEmptyCgroups();
+}
+
+async function removeNetwork(network: PodNetwork): Promise<void> {
   await quiet('ip', ['link', 'del', network.bridge]);
   await removeAddressRules(network.name);
   // Its own rules have no comment, and the way into it may be gone: others flush chains, too.
   await removeChain('nat', chainOf(network));
   for (const file of await cniResults(network.name)) await rm(file, { force: true });
-  await removeEmptyCgroups();
 }
 
 export async function removeLeftovers(root: string, network: PodNetwork): Promise<void> {
@@ -58,12 +62,13 @@ export async function removeLeftovers(root: string, network: PodNetwork): Promis
 }
 
 /** What is still there, in words; empty when the machine is as before. */
-export async function leftovers(root: string, network: PodNetwork): Promise<string[]> {
+export async function leftovers(root: string, network: PodNetwork | undefined): Promise<string[]> {
   const left: string[] = [];
   for (const pid of await ownProcesses(root)) left.push(`process ${pid}`);
   for (const point of await mountsBelow(root)) left.push(`mount ${point}`);
-  if (existsSync(`/sys/class/net/${network.bridge}`)) left.push(`bridge ${network.bridge}`);
   if (existsSync(root)) left.push(`folder ${root}`);
+  if (network === undefined) return left;
+  if (existsSync(`/sys/class/net/${network.bridge}`)) left.push(`bridge ${network.bridge}`);
   for (const file of await cniResults(network.name)) left.push(`file ${file}`);
   for (const table of ['nat', 'filter']) {
     const saved = await quiet('iptables-save', ['-t', table]);
