@@ -1,5 +1,6 @@
 // Keeps one certificate valid: asks for the first, replaces it when most of its life is over, when it no longer fits its
-// template, or when it has expired. Never gives up; what was valid stays in use until the new one is there.
+// template, or when it has expired. Never gives up; what was valid stays in use until the new one is there. A signed
+// certificate is used at once; storing it is repeated by itself and never leads to another request.
 import { childScope } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
@@ -8,7 +9,8 @@ import { sameData } from '../lib/same-data.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { subjectOf } from '../lib/x509/certificate.ts';
 import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
-import type { CertificateStore, KeptCertificate } from './certificate-store.ts';
+import { parseKept, type CertificateStore, type KeptCertificate } from './certificate-store.ts';
+import { CertificateWriter } from './certificate-writer.ts';
 import { prefersStored, type GivenCertificate } from './given-certificate.ts';
 import { requestCertificate, usagesFor, type CertificateTemplate, type SigningClient } from './signing-request.ts';
 
@@ -33,6 +35,7 @@ export class CertificateManager implements Runnable {
   readonly name: string;
   readonly #deps: CertificateManagerDeps;
   readonly #o: CertificateManagerOptions;
+  readonly #writer: CertificateWriter;
   #current: KeptCertificate | undefined;
   #deadlineMs = 0;
   #renewErrors = 0;
@@ -43,6 +46,7 @@ export class CertificateManager implements Runnable {
     this.#deps = deps;
     this.#o = options;
     this.name = options.name;
+    this.#writer = new CertificateWriter(deps, options.name);
   }
 
   /** The certificate in use; may have expired. */
@@ -95,20 +99,15 @@ export class CertificateManager implements Runnable {
       });
     if (!given.replaceNow) return;
     this.#deadlineMs = 0;
-    await this.#keep(given.certificate);
-  }
-
-  /** Where kubeadm and others look for it, from the first start on. */
-  async #keep({ cert, key }: KeptCertificate): Promise<void> {
-    const { clock, log, store } = this.#deps;
-    try {
-      await store.save(cert, key, clock.now());
-    } catch (err) {
-      log.error('the given certificate could not be stored', { certificate: this.name, err });
-    }
+    // Where kubeadm and others look for it.
+    await this.#writer.write(given.certificate);
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#rotateWhenDue(signal), this.#writer.run(signal)]);
+  }
+
+  async #rotateWhenDue(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
       const template = this.#deps.template();
@@ -140,7 +139,7 @@ export class CertificateManager implements Runnable {
   }
 
   async #requestOnce(template: CertificateTemplate, signal: AbortSignal): Promise<void> {
-    const { client, clock, log, store } = this.#deps;
+    const { client, clock, log } = this.#deps;
     const keys = newKeyPair('ec');
     const usages = usagesFor(keys, this.#o.auth);
     const onRefused = (err: unknown): void => {
@@ -150,12 +149,13 @@ export class CertificateManager implements Runnable {
     const cert = await this.#whileWanted(template, signal, (own) =>
       requestCertificate({ client: client(), clock, log }, ask, keys, own),
     );
-    const kept = await store.save(cert, privateKeyPem(keys.privateKey), clock.now());
+    const kept = parseKept(cert, privateKeyPem(keys.privateKey));
     if (this.#current !== undefined) this.#onReplaced(clock.now() - this.#current.notBeforeMs);
     this.#use(kept);
     this.#serverAnswers = true;
     log.info('certificate rotated', { certificate: this.name, until: kept.leaf.validTo });
     this.#deps.onRotated?.(kept);
+    await this.#writer.write(kept);
   }
 
   /** A request that somebody has to approve may wait long. When the node has another address by then, it is given up. */

@@ -1,5 +1,6 @@
 // Certificates from request to file, with a signer in memory.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { lstat, mkdtemp, readFile, readdir, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -7,118 +8,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
-import { RecordingClient, type Call } from '../kube/recording-client.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
-import { issueCertificate, selfSignedAuthority } from '../lib/x509/certificate.ts';
-import { readSigningRequest } from '../lib/x509/csr.ts';
+import { selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { newKeyPair } from '../lib/x509/keys.ts';
-import { CertificateManager } from './certificate-manager.ts';
 import { certificateMetrics } from './certificate-metrics.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { bootstrapClient, clientTemplate } from './client-bootstrap.ts';
 import { CertificateCredentials, SigningCredentials } from './client-identity.ts';
 import { newSelfSigned, selfSignedServing, ServingFiles, servingTemplate } from './serving-certificate.ts';
-import { CLIENT_SIGNER, type CertificateTemplate } from './signing-request.ts';
+import { HOUR, openManager, Signer, START, steps } from './signer.fixture.ts';
+import type { CertificateTemplate } from './signing-request.ts';
 
 const log = silentLogger;
 const signal = new AbortController().signal;
-const START = Date.UTC(2026, 5, 1);
-const HOUR = 3_600_000;
 let root = '';
 before(async () => void (root = await mkdtemp(join(tmpdir(), 'certificates-'))));
 after(() => rm(root, { recursive: true }));
 const fresh = (): Promise<string> => mkdtemp(join(root, 'd-'));
-
-/** Signs every request that is posted, or answers with `conditions`. */
-class Signer {
-  readonly posted: { signerName: string; usages: string[]; subject: string }[] = [];
-  conditions: object[] | undefined;
-  readonly client: RecordingClient;
-  readonly #clock: { now(): number };
-  readonly #keys = newKeyPair();
-  readonly #ca: string;
-  #issued: object | undefined;
-
-  constructor(clock: { now(): number }) {
-    this.#clock = clock;
-    const validity = { notBeforeMs: START - HOUR, notAfterMs: START + 1e12 };
-    this.#ca = selfSignedAuthority({ commonName: 'ca' }, this.#keys, validity);
-    this.client = new RecordingClient((call) => this.#answer(call));
-  }
-
-  #answer(call: Call): unknown {
-    const end = { resourceVersion: '5', annotations: { 'k8s.io/initial-events-end': 'true' } };
-    if (call.verb === 'WATCH') {
-      return [
-        { type: 'ADDED', object: this.#issued },
-        { type: 'BOOKMARK', object: { metadata: end } },
-      ];
-    }
-    const body = call.body as {
-      metadata: { name?: string };
-      spec: { request: string; signerName: string; usages: string[] };
-    };
-    const request = readSigningRequest(Buffer.from(body.spec.request, 'base64').toString());
-    const { commonName, organizations } = request.subject;
-    this.posted.push({ ...body.spec, subject: `${commonName} ${organizations.join()} ${request.ipAddresses.join()}` });
-    const now = this.#clock.now();
-    const cert = issueCertificate(
-      { certificatePem: this.#ca, privateKey: this.#keys.privateKey },
-      {
-        ...request,
-        notBeforeMs: now,
-        notAfterMs: now + 10 * HOUR,
-        usages: ['clientAuth'],
-      },
-    );
-    const metadata = { name: body.metadata.name ?? 'csr-x1', uid: `u${this.posted.length}`, resourceVersion: '1' };
-    const status =
-      this.conditions === undefined
-        ? { certificate: Buffer.from(cert).toString('base64') }
-        : { conditions: this.conditions };
-    this.#issued = { metadata, spec: body.spec, status };
-    return this.#issued;
-  }
-}
-
-function openManager(
-  dir: string,
-  template: () => CertificateTemplate | undefined,
-  clock: ManualClock,
-): {
-  manager: CertificateManager;
-  signer: Signer;
-  store: CertificateStore;
-  stop: () => Promise<void>;
-  run: () => void;
-} {
-  const signer = new Signer(clock);
-  const store = new CertificateStore(dir, 'kubelet-client');
-  const manager = new CertificateManager(
-    { store, client: () => signer.client, template, clock, log },
-    { name: 'client', signerName: CLIENT_SIGNER, auth: 'client auth' },
-  );
-  const end = new AbortController();
-  let running: Promise<void> | undefined;
-  const stop = async (): Promise<void> => {
-    end.abort();
-    await running;
-  };
-  return { manager, signer, store, stop, run: () => void (running = manager.run(end.signal)) };
-}
-
-/** Time stands still while file operations are under way: only who waits for the clock has it moved on. */
-async function steps(clock: ManualClock, ms: number, until: () => boolean): Promise<void> {
-  for (const end = performance.now() + 30_000; performance.now() < end && !until();) {
-    if (clock.pending > 0) await clock.advance(ms);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  assert.ok(until(), 'it never happened');
-}
 
 describe('CertificateManager', () => {
   it('asks for the first certificate, stores it as upstream does, and rotates it in time', async () => {
@@ -127,11 +37,11 @@ describe('CertificateManager', () => {
     const t = openManager(dir, () => clientTemplate('n1'), clock);
     await t.manager.load();
     t.run();
-    await steps(clock, 10, () => t.manager.current !== undefined);
+    const current = join(dir, 'kubelet-client-current.pem');
+    await steps(clock, 10, () => t.manager.current !== undefined && existsSync(current));
     assert.deepEqual(t.signer.posted[0]?.usages, ['digital signature', 'client auth']);
     assert.equal(t.signer.posted[0]?.signerName, 'kubernetes.io/kube-apiserver-client-kubelet');
     assert.equal(t.signer.posted[0]?.subject, 'system:node:n1 system:nodes ');
-    const current = join(dir, 'kubelet-client-current.pem');
     assert.ok((await lstat(current)).isSymbolicLink());
     const target = await readlink(current);
     assert.match(target, /^\/.*\/kubelet-client-2026-06-01-00-00-00\.pem$/);
@@ -259,6 +169,35 @@ describe('CertificateManager', () => {
       assert.equal(t.manager.serverAnswers, answers);
       await t.stop();
     });
+
+  it('uses what was signed although it cannot be stored, asks for nothing more, and stores it in the end', async () => {
+    const dir = await fresh();
+    const clock = new ManualClock(START, () => 0.5);
+    const t = openManager(dir, () => clientTemplate('n1'), clock);
+    const save = t.store.save.bind(t.store);
+    let attempts = 0;
+    t.store.save = () => {
+      attempts++;
+      return Promise.reject(new Error('ENOSPC: no space left on device, write'));
+    };
+    t.run();
+    await steps(clock, 10, () => t.manager.valid !== undefined);
+    await steps(clock, 60_000, () => clock.now() > START + 7 * HOUR);
+    assert.equal(t.signer.posted.length, 1, 'what was signed is not asked for again');
+    assert.equal(t.manager.renewErrors, 0);
+    assert.ok(attempts > 7 * 12 && attempts < 7 * 12 + 10, `every five minutes in the end: ${attempts}`);
+    assert.equal(await t.store.load(), undefined);
+    const names: number[] = [];
+    t.store.save = (cert, key, atMs) => {
+      names.push(atMs);
+      return save(cert, key, atMs);
+    };
+    await steps(clock, 60_000, () => names.length > 0);
+    await t.stop();
+    assert.equal((await t.store.load())?.cert, t.manager.current?.cert);
+    assert.ok((names[0] ?? 0) < START + HOUR, 'under the name of the first attempt');
+    assert.equal((await readdir(dir)).length, 2);
+  });
 
   it('a damaged file leads to a new certificate', async () => {
     const dir = await fresh();
