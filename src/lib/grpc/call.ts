@@ -17,6 +17,7 @@ export class Call implements StreamEvents {
   #resolve: () => void = () => undefined;
   #reject: (err: Error) => void = () => undefined;
   #stream: Stream | undefined;
+  #resend: () => boolean = () => false;
   #isOver = false;
   #status: number | undefined;
   #head: HeaderList = [];
@@ -34,13 +35,12 @@ export class Call implements StreamEvents {
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  open(connection: ClientConnection, request: Request): void {
+  /** `resend` sends a request anew that the server has not seen; returns false where it is not to be sent again. */
+  open(connection: ClientConnection, request: Request, resend: () => boolean): void {
     if (this.#isOver) return;
-    try {
-      this.#stream = connection.request(request, this);
-    } catch (err) {
-      this.fail(unavailable(err));
-    }
+    this.#resend = resend;
+    if (!connection.isRetired) this.#stream = connection.request(request, this);
+    else if (!resend()) this.fail(unavailable(new Error('the server takes no more calls')));
   }
 
   /** A peer that stopped reading must not hold up a caller that gave up. */
@@ -80,7 +80,8 @@ export class Call implements StreamEvents {
     this.#end(this.#statusError());
   }
 
-  onLost(_code: number, error: Error | undefined): void {
+  onLost(code: number, error: Error | undefined): void {
+    if (code === ErrorCode.RefusedStream && this.#status === undefined && this.#resend()) return;
     this.#end(error === undefined ? this.#statusError() : unavailable(error));
   }
 

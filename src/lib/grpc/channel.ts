@@ -4,6 +4,7 @@ import { connect as connectSocket, type OnReadOpts, type Socket } from 'node:net
 import { abortable } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { ClientConnection } from '../http2/connection.ts';
+import type { Request } from '../http2/stream.ts';
 import { decode, encode } from '../proto/codec.ts';
 import { Call, unavailable } from './call.ts';
 import { frame, FrameReader } from './frame.ts';
@@ -39,6 +40,8 @@ export type CallOptions = {
 const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
 const WINDOW_BYTES = 8 * 1024 * 1024;
 const RECEIVE_BYTES = 64 * 1024;
+/** How often a call is sent again that the server has not seen. */
+const MAX_RESENDS = 4;
 
 export class GrpcChannel {
   readonly #clock: Clock;
@@ -47,6 +50,9 @@ export class GrpcChannel {
   #connection: Promise<ClientConnection> | undefined;
   /** The same once it stands: nearly every call finds it so, and need not wait. */
   #standing: ClientConnection | undefined;
+  /** Ends the connection that is being made. */
+  #abandon: (err: Error) => void = () => undefined;
+  #closings = 0;
 
   constructor(clock: Clock, options: ChannelOptions) {
     this.#clock = clock;
@@ -83,8 +89,10 @@ export class GrpcChannel {
 
   close(): void {
     const connection = this.#connection;
+    this.#closings++;
     this.#connection = undefined;
     this.#standing = undefined;
+    this.#abandon(new Error('the channel was closed'));
     // A failed connect has nothing to close.
     connection?.then((c) => c.destroy()).catch(() => undefined);
   }
@@ -111,12 +119,7 @@ export class GrpcChannel {
     try {
       const block = this.#headers.of(rpc.path, deadlineMs, metadata);
       const body = frame(encode(rpc.request, request));
-      if (this.#standing !== undefined) call.open(this.#standing, { block, body });
-      else
-        this.#connected().then(
-          (connection) => call.open(connection, { block, body }),
-          (err: unknown) => call.fail(unavailable(err)),
-        );
+      this.#send(call, { block, body });
       await call.ended;
     } finally {
       timer?.cancel();
@@ -124,41 +127,68 @@ export class GrpcChannel {
     }
   }
 
+  /** A request that the server has not seen is sent again, on this or on another connection. */
+  #send(call: Call, request: Request, closings = this.#closings, resends = 0): void {
+    const resend = (): boolean => {
+      if (resends === MAX_RESENDS || this.#closings !== closings) return false;
+      this.#send(call, request, closings, resends + 1);
+      return true;
+    };
+    if (this.#standing !== undefined) call.open(this.#standing, request, resend);
+    else
+      this.#connected().then(
+        (connection) => call.open(connection, request, resend),
+        (err: unknown) => call.fail(unavailable(err)),
+      );
+  }
+
   #connected(): Promise<ClientConnection> {
     return (this.#connection ??= this.#connect());
   }
 
+  /** A connection stands when the server's settings are there: only then is known how many calls it takes at a time. */
   #connect(): Promise<ClientConnection> {
-    const pending = new Promise<ClientConnection>((resolve, reject) => {
-      const { windowBytes = WINDOW_BYTES, connectTimeoutMs = 5000 } = this.#o;
-      let connection: ClientConnection | undefined;
-      const socket = this.#dial((chunk) => connection?.receive(chunk));
-      let isMade = false;
-      const forget = (): void => {
-        if (this.#connection === pending) this.#connection = undefined;
-        if (this.#standing !== undefined && this.#standing === connection) this.#standing = undefined;
-        if (isMade) this.#o.onDisconnect?.();
-        isMade = false;
-      };
-      const fail = (err: Error): void => {
-        timer.cancel();
-        socket.destroy();
-        forget();
-        reject(unavailable(err));
-      };
-      const timer = this.#clock.after(connectTimeoutMs, () => fail(new Error('connect timed out')));
-      socket.on('error', fail);
-      socket.once('connect', () => {
-        timer.cancel();
-        socket.off('error', fail);
-        isMade = true;
-        const windows = { streamWindow: windowBytes, connectionWindow: windowBytes, isShared: true };
-        connection = ClientConnection.on(socket, windows, { onRetired: forget, onClose: () => undefined });
-        if (this.#connection === pending) this.#standing = connection;
-        resolve(connection);
-      });
+    const { windowBytes = WINDOW_BYTES, connectTimeoutMs = 5000 } = this.#o;
+    const { promise, resolve, reject } = Promise.withResolvers<ClientConnection>();
+    let connection: ClientConnection | undefined;
+    const socket = this.#dial((chunk) => connection?.receive(chunk));
+    let isMade = false;
+    const forget = (): void => {
+      if (this.#connection === promise) this.#connection = undefined;
+      if (this.#standing !== undefined && this.#standing === connection) this.#standing = undefined;
+      if (isMade) this.#o.onDisconnect?.();
+      isMade = false;
+    };
+    const fail = (err: Error): void => {
+      timer.cancel();
+      if (connection === undefined) socket.destroy();
+      else connection.destroy(err);
+      forget();
+      reject(unavailable(err));
+    };
+    this.#abandon = fail;
+    const timer = this.#clock.after(connectTimeoutMs, () => fail(new Error('connect timed out')));
+    socket.on('error', fail);
+    socket.once('connect', () => {
+      socket.off('error', fail);
+      const made = ClientConnection.on(
+        socket,
+        { streamWindow: windowBytes, connectionWindow: windowBytes, isShared: true },
+        {
+          onReady: () => {
+            timer.cancel();
+            isMade = true;
+            if (this.#connection === promise) this.#standing = made;
+            this.#abandon = () => undefined;
+            resolve(made);
+          },
+          onRetired: forget,
+          onClose: (err) => fail(err ?? new Error('error reading server preface: EOF')),
+        },
+      );
+      connection = made;
     });
-    return pending;
+    return promise;
   }
 
   /** All sockets are read into one buffer: each chunk is done with before the next one is read. */
