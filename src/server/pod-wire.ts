@@ -59,9 +59,9 @@ function message(type: string, value: unknown): Buffer {
 function write(writer: Writer, field: Field, owner: Readonly<Record<string, unknown>>): void {
   const value = field.inline ? owner : owner[field.name];
   if (value === undefined || value === null) return;
-  if (field.many === '') one(writer, field.no, field.type, value);
+  if (field.many === '') one(writer, field.no, field.type, value, field.name);
   else if (field.many === '*') {
-    if (Array.isArray(value)) for (const item of value) one(writer, field.no, field.type, item);
+    if (Array.isArray(value)) for (const item of value) one(writer, field.no, field.type, item, field.name);
   } else if (isRecord(value))
     for (const [key, item] of Object.entries(value)) {
       const entry = new Writer();
@@ -72,10 +72,10 @@ function write(writer: Writer, field: Field, owner: Readonly<Record<string, unkn
     }
 }
 
-function one(writer: Writer, no: number, type: string, value: unknown): void {
+function one(writer: Writer, no: number, type: string, value: unknown, name = type): void {
   writer.varint((no << 3) | (type === 'i' || type === 'b' ? VARINT : BYTES));
   if (type === 's') writer.string(String(value));
-  else if (type === 'i') writer.varint(Number(value));
+  else if (type === 'i') writer.whole('int64', Number(value), name);
   else if (type === 'b') writer.varint(value === true ? 1 : 0);
   else if (type === 'y') writer.bytes(Buffer.from(String(value), 'base64'));
   else writer.bytes(message(type, value));

@@ -104,6 +104,12 @@ describe('a pod in protobuf', () => {
       ],
       '1={1=} 2={2={1=c 10={1={3={1={1=0 2=80}}}} 11={1={3={1={1=1 3=w}}}}}}',
     ],
+    [
+      'a user beyond int64 is the largest',
+      spec({ securityContext: { runAsUser: 2 ** 63 } }),
+      [[1], [2], [2, 14]],
+      '1={1=} 2={14={2=9223372036854776000}}',
+    ],
     ['amounts', spec({ overhead: { cpu: '1' } }), [[1], [2], [2, 32], [2, 32, 2]], '1={1=} 2={32={1=cpu 2={1=1}}}'],
     [
       'negative numbers',

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { decode, encode, MalformedMessage, type MessageType } from './codec.ts';
+
+const WHOLE: readonly string[] = ['int32', 'enum', 'uint32', 'int64', 'uint64', 'bigint64', 'fixed64'];
 
 type Part = {
   text: string;
@@ -53,6 +57,81 @@ describe('messages come back as they were', () => {
     assert.deepEqual(Object.entries(got ?? {}), Object.entries(labels));
     assert.equal(Object.getPrototypeOf(got), Object.prototype);
   });
+});
+
+describe('numbers beyond their type', () => {
+  const types = ['int32', 'enum', 'uint32', 'int64', 'uint64', 'bigint64', 'fixed64'] as const;
+  type Numbers = { [K in (typeof types)[number]]?: number | bigint };
+  const numbers: MessageType<Numbers> = {
+    spec: { name: 'Numbers', fields: () => types.map((type, i) => ({ no: i + 1, name: type, type })) },
+  };
+  /** Decoded as 64 bits each, with the sign of their type. */
+  const raw: MessageType<Record<string, bigint>> = {
+    spec: {
+      name: 'Raw',
+      fields: () => types.map((name, i) => ({ no: i + 1, name, type: name === 'fixed64' ? 'fixed64' : 'bigint64' })),
+    },
+  };
+  const sent = (type: keyof Numbers, value: number | bigint): bigint | undefined => {
+    const wire = decode(raw, encode(numbers, { [type]: value }))[type];
+    return wire !== undefined && type === 'uint64' ? BigInt.asUintN(64, wire) : wire;
+  };
+  const MAX_INT64 = 2n ** 63n - 1n;
+  const rows: readonly (readonly [keyof Numbers, number | bigint, bigint])[] = [
+    ['int32', 2 ** 31 - 1, 2n ** 31n - 1n],
+    ['int32', 2 ** 31, 2n ** 31n - 1n],
+    ['int32', -(2 ** 31) - 1, -(2n ** 31n)],
+    ['enum', 2 ** 63, 2n ** 31n - 1n],
+    ['enum', -1, -1n],
+    ['uint32', 2 ** 32, 2n ** 32n - 1n],
+    ['uint32', 2 ** 32 - 1, 2n ** 32n - 1n],
+    ['uint32', -1, 0n],
+    ['int64', 2 ** 62, 2n ** 62n],
+    ['int64', 2 ** 63, MAX_INT64],
+    ['int64', 1e30, MAX_INT64],
+    ['int64', Number.MAX_VALUE, MAX_INT64],
+    ['int64', -(2 ** 63), -(2n ** 63n)],
+    ['int64', -1e30, -(2n ** 63n)],
+    ['int64', -1.5, -1n],
+    ['uint64', 2 ** 63, 2n ** 63n],
+    ['uint64', 2 ** 64, 2n ** 64n - 1n],
+    ['uint64', -5, 0n],
+    ['bigint64', 2n ** 63n, MAX_INT64],
+    ['bigint64', -(2n ** 70n), -(2n ** 63n)],
+    ['fixed64', 2n ** 64n, 2n ** 64n - 1n],
+    ['fixed64', -1n, 0n],
+  ];
+  for (const [type, value, wanted] of rows)
+    it(`${type} ${value} is sent as ${wanted}`, () => assert.equal(sent(type, value), wanted));
+
+  for (const value of [NaN, Infinity, -Infinity])
+    it(`${value} is refused with the name of the field`, () => {
+      for (const type of ['int32', 'enum', 'uint32', 'int64', 'uint64'] as const)
+        assert.throws(() => encode(numbers, { [type]: value }), {
+          kind: 'invalid',
+          message: `field ${type}: ${value} is no ${type}`,
+        });
+    });
+});
+
+it('no field of any generated message turns a number beyond its type around', async () => {
+  let fields = 0;
+  for (const file of globSync('../../**/gen/*.ts', { cwd: import.meta.dirname })) {
+    const generated = (await import(join(import.meta.dirname, file))) as Record<string, Partial<MessageType<object>>>;
+    for (const { spec } of Object.values(generated)) {
+      if (spec === undefined) continue;
+      for (const { name, type, repeated } of spec.fields()) {
+        if (typeof type !== 'string' || !WHOLE.includes(type)) continue;
+        const beyond = type === 'bigint64' || type === 'fixed64' ? 2n ** 64n : 2 ** 64;
+        const value = { [name]: repeated === true ? [beyond] : beyond };
+        const sent = (decode({ spec }, encode({ spec }, value)) as Record<string, unknown>)[name];
+        const got: unknown = Array.isArray(sent) ? sent[0] : sent;
+        assert.ok((got as number) >= 2 ** 31 - 1, `${spec.name}.${name}: ${String(got)}`);
+        fields++;
+      }
+    }
+  }
+  assert.ok(fields > 50, `${fields} fields`);
 });
 
 it('a message that is cut off is refused wherever that happens', () => {

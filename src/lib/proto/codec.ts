@@ -1,5 +1,7 @@
 // Protobuf on plain objects, driven by the field tables that scripts/generate-proto.ts writes from our .proto files.
-// proto3 rules: absent scalars are zero values, absent messages are undefined, zero values are not sent.
+// proto3 rules: absent scalars are zero values, absent messages are undefined, zero values are not sent. Whole numbers beyond their
+// type are sent as the nearest that it has: a limit of 8Ei is the largest int64, as in Go.
+import { KubeletError } from '../errors.ts';
 
 export type ScalarType =
   | 'string'
@@ -52,6 +54,26 @@ const wireTypeOf = (type: FieldSpec['type']): number =>
 
 // ---- encode ----
 
+type WholeType = Exclude<ScalarType, 'string' | 'bytes' | 'bool' | 'double'>;
+type Range = { readonly least: bigint; readonly most: bigint };
+
+const INT32: Range = { least: -(2n ** 31n), most: 2n ** 31n - 1n };
+const INT64: Range = { least: -(2n ** 63n), most: 2n ** 63n - 1n };
+const UINT64: Range = { least: 0n, most: 2n ** 64n - 1n };
+const RANGES: Readonly<Record<WholeType, Range>> = {
+  int32: INT32,
+  enum: INT32,
+  int64: INT64,
+  bigint64: INT64,
+  uint32: { least: 0n, most: 2n ** 32n - 1n },
+  uint64: UINT64,
+  fixed64: UINT64,
+};
+/** Numbers from 0 to this one are in the range of all types. */
+const SMALL = 2 ** 31 - 1;
+
+const within = ({ least, most }: Range, value: bigint): bigint => (value < least ? least : value > most ? most : value);
+
 /** A message under construction, for those who know its fields themselves. */
 export class Writer {
   #buffer = Buffer.allocUnsafe(256);
@@ -69,6 +91,13 @@ export class Writer {
       value >>>= 7;
     }
     this.#buffer[this.#length++] = value;
+  }
+
+  /** A whole number of a type; one beyond the type becomes the nearest that it has. `field` is named where there is none. */
+  whole(type: WholeType, value: number, field: string): void {
+    if (value >= 0 && value <= SMALL) return this.varint(value);
+    if (!Number.isFinite(value)) throw new KubeletError('invalid', `field ${field}: ${value} is no ${type}`);
+    this.varint64(within(RANGES[type], BigInt(Math.trunc(value))));
   }
 
   varint64(value: bigint): void {
@@ -170,7 +199,7 @@ function writePacked(w: Writer, field: FieldSpec, items: unknown[]): void {
   if (items.length === 0) return;
   w.varint((field.no << 3) | BYTES);
   const packed = w.begin();
-  for (const item of items) writeScalar(w, field.type as ScalarType, item);
+  for (const item of items) writeScalar(w, field, item);
   w.end(packed);
 }
 
@@ -181,14 +210,14 @@ function writeField(w: Writer, field: FieldSpec, value: unknown, keepZero: boole
   const type = field.type;
   if (typeof type === 'string' && !keepZero && isZero(value)) return;
   w.varint((field.no << 3) | wireTypeOf(type));
-  if (typeof type === 'string') return writeScalar(w, type as ScalarType, value);
+  if (typeof type === 'string') return writeScalar(w, field, value);
   const nested = w.begin();
   writeMessage(w, type, value as Record<string, unknown>);
   w.end(nested);
 }
 
-function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
-  switch (type) {
+function writeScalar(w: Writer, { name, type }: FieldSpec, value: unknown): void {
+  switch (type as ScalarType) {
     case 'string':
       return w.string(value as string);
     case 'bytes':
@@ -198,17 +227,11 @@ function writeScalar(w: Writer, type: ScalarType, value: unknown): void {
     case 'double':
       return w.double(value as number);
     case 'fixed64':
-      return w.fixed64(value as bigint);
+      return w.fixed64(within(UINT64, value as bigint));
     case 'bigint64':
-      return w.varint64(value as bigint);
-    case 'int32':
-    case 'int64':
-    case 'uint32':
-    case 'uint64':
-    case 'enum':
-      return w.varint(value as number);
+      return w.varint64(within(INT64, value as bigint));
     default:
-      return type satisfies never;
+      return w.whole(type as WholeType, value as number, name);
   }
 }
 
