@@ -7,6 +7,8 @@ import { GrpcMethods } from './methods.ts';
 import { GrpcCode, GrpcError } from './status.ts';
 
 const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
+/** A status text is a header field: a client refuses a head that is too large, and Node a frame. */
+const MAX_STATUS_CHARACTERS = 4096;
 
 export class GrpcServer extends GrpcMethods {
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -20,7 +22,9 @@ export class GrpcServer extends GrpcMethods {
       session.on('close', () => this.#sessions.delete(session));
       session.on('error', () => session.destroy());
     });
-    server.on('stream', (stream: ServerHttp2Stream, headers) => void this.#serve(stream, String(headers[':path'])));
+    server.on('stream', (stream: ServerHttp2Stream, headers) => {
+      this.#serve(stream, String(headers[':path'])).catch(() => stream.destroy()); // the caller went away meanwhile
+    });
     return new Promise((resolve, reject) => {
       server.once('error', reject);
       server.listen(socketPath, resolve);
@@ -38,9 +42,11 @@ export class GrpcServer extends GrpcMethods {
     const gone = new AbortController();
     stream.on('close', () => gone.abort(new GrpcError(GrpcCode.Canceled, 'the caller went away')));
     stream.on('error', () => undefined);
-    let trailers: Record<string, string> = { 'grpc-status': '0' };
+    let trailers: Readonly<Record<string, string>> = { 'grpc-status': '0' };
+    stream.on('wantTrailers', () => {
+      if (!stream.destroyed && !stream.closed) stream.sendTrailers({ ...trailers });
+    });
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers(trailers));
     try {
       const handler = this.handlerOf(path);
       const request = decode(handler.rpc.request, await readOne(stream));
@@ -49,14 +55,17 @@ export class GrpcServer extends GrpcMethods {
         return stream.writableLength;
       });
     } catch (err) {
-      const code = err instanceof GrpcError ? err.code : GrpcCode.Unknown;
-      trailers = {
-        'grpc-status': String(code),
-        'grpc-message': encodeURIComponent(messageOf(err)).replaceAll('%20', ' '),
-      };
+      trailers = statusTrailers(err);
     }
     if (!stream.destroyed) stream.end();
   }
+}
+
+/** The status of a failed call. Never throws: half a surrogate pair, which no encoding has, becomes U+FFFD. */
+function statusTrailers(err: unknown): Readonly<Record<string, string>> {
+  const code = err instanceof GrpcError ? err.code : GrpcCode.Unknown;
+  const text = messageOf(err).slice(0, MAX_STATUS_CHARACTERS).toWellFormed();
+  return { 'grpc-status': String(code), 'grpc-message': encodeURIComponent(text).replaceAll('%20', ' ') };
 }
 
 function readOne(stream: ServerHttp2Stream): Promise<Buffer> {
