@@ -3,9 +3,10 @@
 import { messageOf } from '../errors.ts';
 import type { ClientConnection } from '../http2/connection.ts';
 import { fieldOf, type HeaderList } from '../http2/hpack-decoder.ts';
-import { ErrorCode } from '../http2/protocol-error.ts';
+import { ErrorCode, ProtocolError } from '../http2/protocol-error.ts';
 import type { Request, Stream, StreamEvents } from '../http2/stream.ts';
 import { GrpcCode, GrpcError } from './status.ts';
+import { httpStatusError, resetError } from './wire-errors.ts';
 
 export class Call implements StreamEvents {
   /** Resolves when the server ended the call with status OK; rejects with its status or with what broke the call. */
@@ -16,6 +17,7 @@ export class Call implements StreamEvents {
   readonly #onAbort = (): void => this.fail(reasonOf(this.#signal));
   #resolve: () => void = () => undefined;
   #reject: (err: Error) => void = () => undefined;
+  #connection: ClientConnection | undefined;
   #stream: Stream | undefined;
   #resend: () => boolean = () => false;
   #isOver = false;
@@ -39,6 +41,7 @@ export class Call implements StreamEvents {
   open(connection: ClientConnection, request: Request, resend: () => boolean): void {
     if (this.#isOver) return;
     this.#resend = resend;
+    this.#connection = connection;
     if (!connection.isRetired) this.#stream = connection.request(request, this);
     else if (!resend()) this.fail(unavailable(new Error('the server takes no more calls')));
   }
@@ -77,12 +80,14 @@ export class Call implements StreamEvents {
   }
 
   onEnd(): void {
-    this.#end(this.#statusError());
+    this.#end(
+      this.#statusError(() => new GrpcError(GrpcCode.Internal, 'server closed the stream without sending trailers')),
+    );
   }
 
   onLost(code: number, error: Error | undefined): void {
     if (code === ErrorCode.RefusedStream && this.#status === undefined && this.#resend()) return;
-    this.#end(error === undefined ? this.#statusError() : unavailable(error));
+    this.#end(this.#statusError(() => this.#lost(code, error)));
   }
 
   #end(error: GrpcError | undefined): void {
@@ -91,14 +96,18 @@ export class Call implements StreamEvents {
     else this.#reject(error);
   }
 
-  #statusError(): GrpcError | undefined {
+  /** The connection is gone, or the stream alone was reset, by the server or because it broke the protocol. */
+  #lost(code: number, error: Error | undefined): GrpcError {
+    if (this.#connection?.isClosed === true)
+      return unavailable(error ?? new Error(`${this.#path}: the connection ended before the answer did`));
+    return resetError(code, error instanceof ProtocolError ? error.message : undefined);
+  }
+
+  /** The status that the server sent; `otherwise` where there is none. */
+  #statusError(otherwise: () => GrpcError): GrpcError | undefined {
     const status = this.#field('grpc-status');
-    if (status === undefined) {
-      // Headers came, trailers did not: the peer went away in the middle of its answer.
-      return this.#status === undefined || this.#status === 200
-        ? new GrpcError(GrpcCode.Unavailable, `${this.#path}: the connection ended before the answer did`)
-        : new GrpcError(GrpcCode.Unknown, `${this.#path}: HTTP status ${this.#status} without a gRPC status`);
-    }
+    if (status === undefined)
+      return this.#status === undefined || this.#status === 200 ? otherwise() : httpStatusError(this.#status);
     const code = Number(status);
     return code === 0 ? undefined : new GrpcError(code, decodeMessage(this.#field('grpc-message') ?? ''));
   }

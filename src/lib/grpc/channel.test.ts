@@ -178,13 +178,79 @@ describe('calls that the server may have seen are not sent again', () => {
       14,
     ],
     ['the connection is lost', ({ socket }) => void socket.destroy(), 14],
-    ['reset otherwise', ({ socket, stream }) => void socket.write(resetFrame(stream, ErrorCode.Internal)), 14],
+    ['reset otherwise', ({ socket, stream }) => void socket.write(resetFrame(stream, ErrorCode.Internal)), 13],
   ];
   for (const [name, hear, code] of rows)
     it(name, async (t) => {
       const { channel, heard } = await serve(t, hear);
       await assert.rejects(call(channel), { code });
       assert.equal(heard.length, 1);
+    });
+});
+
+describe('what broke a call without a status of the server', () => {
+  const terminated = 'stream terminated by RST_STREAM with error code: ';
+  const resets: readonly (readonly [keyof typeof ErrorCode | number, keyof typeof GrpcCode, string])[] = [
+    ['None', 'Internal', `${terminated}NO_ERROR`],
+    ['Protocol', 'Internal', `${terminated}PROTOCOL_ERROR`],
+    ['Internal', 'Internal', `${terminated}INTERNAL_ERROR`],
+    ['FlowControl', 'Internal', `${terminated}FLOW_CONTROL_ERROR`],
+    ['SettingsTimeout', 'Internal', `${terminated}SETTINGS_TIMEOUT`],
+    ['StreamClosed', 'Internal', `${terminated}STREAM_CLOSED`],
+    ['FrameSize', 'Internal', `${terminated}FRAME_SIZE_ERROR`],
+    ['RefusedStream', 'Unavailable', `${terminated}REFUSED_STREAM`],
+    ['Cancel', 'Canceled', `${terminated}CANCEL`],
+    ['EnhanceYourCalm', 'ResourceExhausted', `${terminated}ENHANCE_YOUR_CALM`],
+    ['InadequateSecurity', 'PermissionDenied', `${terminated}INADEQUATE_SECURITY`],
+    [77, 'Unknown', `${terminated}77`],
+  ];
+  for (const [code, wanted, message] of resets)
+    for (const when of ['before the head', 'after it'])
+      it(`a reset with ${code}, ${when}`, async (t) => {
+        const number = typeof code === 'number' ? code : ErrorCode[code];
+        const { channel } = await serve(t, ({ socket, stream }) => {
+          const reset = resetFrame(stream, number);
+          socket.write(when === 'after it' ? Buffer.concat([head(stream), reset]) : reset);
+        });
+        await assert.rejects(call(channel), { code: GrpcCode[wanted], message });
+      });
+
+  const statuses: readonly (readonly [number, keyof typeof GrpcCode, string])[] = [
+    [400, 'Internal', 'Bad Request'],
+    [401, 'Unauthenticated', 'Unauthorized'],
+    [403, 'PermissionDenied', 'Forbidden'],
+    [404, 'Unimplemented', 'Not Found'],
+    [429, 'Unavailable', 'Too Many Requests'],
+    [500, 'Unknown', 'Internal Server Error'],
+    [502, 'Unavailable', 'Bad Gateway'],
+    [503, 'Unavailable', 'Service Unavailable'],
+    [504, 'Unavailable', 'Gateway Timeout'],
+  ];
+  for (const [status, wanted, text] of statuses)
+    it(`the HTTP status ${status}`, async (t) => {
+      const block = encodeHeaders([[':status', String(status)]]);
+      const flags = Flag.EndHeaders | Flag.EndStream;
+      const { channel } = await serve(t, ({ socket, stream }) =>
+        socket.write(frameOf(FrameType.Headers, flags, stream, block)),
+      );
+      const message = `unexpected HTTP status code received from server: ${status} (${text})`;
+      await assert.rejects(call(channel), { code: GrpcCode[wanted], message });
+    });
+
+  const broken: readonly (readonly [string, (stream: number) => readonly Buffer[], keyof typeof GrpcCode, RegExp])[] = [
+    [
+      'no trailers',
+      (stream) => [head(stream), data(stream, frame(Buffer.alloc(0)), Flag.EndStream)],
+      'Internal',
+      /^server closed the stream without sending trailers$/,
+    ],
+    ['data ahead of the head', (stream) => [data(stream, Buffer.alloc(1))], 'Internal', /ahead of the headers/],
+    ['a farewell with an error', () => [goAwayFrame(ErrorCode.EnhanceYourCalm)], 'Unavailable', /REFUSED_STREAM|CALM/],
+  ];
+  for (const [name, frames, wanted, message] of broken)
+    it(name, async (t) => {
+      const { channel } = await serve(t, ({ socket, stream }) => socket.write(Buffer.concat(frames(stream))));
+      await assert.rejects(call(channel), { code: GrpcCode[wanted], message });
     });
 });
 
