@@ -1,5 +1,5 @@
 // A pod in protobuf, made from its JSON form. What JSON names is sent, zero or not: many fields tell zero from absent.
-import { Writer } from '../lib/proto/codec.ts';
+import { Writer } from '../lib/proto/writer.ts';
 import type { Pod } from '../core/pod.ts';
 import { POD_MESSAGES } from './pod-wire-table.ts';
 

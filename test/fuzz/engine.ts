@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { GrpcError } from '../../src/lib/grpc/status.ts';
 import { ApiError } from '../../src/devcluster/api/api-error.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
-import { MalformedMessage } from '../../src/lib/proto/codec.ts';
+import { MalformedMessage } from '../../src/lib/proto/reader.ts';
 import { SpdyError } from '../../src/server/streaming/spdy-frames.ts';
 import { WebSocketError } from '../../src/server/streaming/websocket-frames.ts';
 import { seeded, type Random } from './mutate.ts';

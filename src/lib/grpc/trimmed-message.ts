@@ -1,11 +1,12 @@
 // A protobuf message that is taken in piece by piece, of whose long fields (texts, bytes) only the beginning is kept: what
 // a stranger makes long must not be held whole to be cut afterwards.
+import { BYTES, END_OF_GROUP, FIXED32, FIXED64, GROUP, VARINT } from '../proto/wire-types.ts';
 import { GrpcCode, GrpcError } from './status.ts';
 
-const VARINT = 0;
-const LENGTH_DELIMITED = 2;
-const FIXED_BYTES: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
+const FIXED_BYTES: Readonly<Record<number, number>> = { [FIXED64]: 8, [FIXED32]: 4 };
 const MAX_VARINT_BYTES = 10;
+/** Groups in groups. */
+const MAX_DEPTH = 100;
 
 type State = 'tag' | 'varint' | 'length' | 'bytes';
 
@@ -17,6 +18,8 @@ export class TrimmedMessage {
   /** Of the field under way: bytes to keep, then bytes to drop. */
   #kept = 0;
   #dropped = 0;
+  /** The fields of the groups that have begun and not ended. */
+  readonly #groups: number[] = [];
 
   /** `keep`: how many bytes of each field. */
   constructor(keep: number) {
@@ -30,7 +33,7 @@ export class TrimmedMessage {
 
   /** The message as far as it was kept. */
   end(): Buffer {
-    if (this.#state !== 'tag' || this.#number.length > 0) throw malformed();
+    if (this.#state !== 'tag' || this.#number.length > 0 || this.#groups.length > 0) throw malformed();
     return Buffer.concat(this.#parts);
   }
 
@@ -55,7 +58,7 @@ export class TrimmedMessage {
   /** A number is complete: a field's tag, its value or its length. */
   #whole(digits: readonly number[]): void {
     if (this.#state === 'length') {
-      const length = digits.reduce((sum, digit, i) => sum + (digit & 0x7f) * 2 ** (7 * i), 0);
+      const length = valueOf(digits);
       this.#expect(Math.min(length, this.#keep), Math.max(0, length - this.#keep));
       this.#parts.push(varint(this.#kept));
       return;
@@ -65,10 +68,19 @@ export class TrimmedMessage {
       this.#state = 'tag';
       return;
     }
-    const type = (digits[0] ?? 0) & 7;
+    this.#begin(valueOf(digits));
+  }
+
+  /** What comes after a field's tag. */
+  #begin(tag: number): void {
+    const type = tag % 8;
+    const field = Math.floor(tag / 8);
     const fixed = FIXED_BYTES[type];
+    if (tag > 0xffffffff || field === 0) throw malformed();
     if (type === VARINT) this.#state = 'varint';
-    else if (type === LENGTH_DELIMITED) this.#state = 'length';
+    else if (type === BYTES) this.#state = 'length';
+    else if (type === GROUP && this.#groups.length < MAX_DEPTH) this.#groups.push(field);
+    else if (type === END_OF_GROUP && this.#groups.at(-1) === field) this.#groups.pop();
     else if (fixed === undefined) throw malformed();
     else this.#expect(fixed, 0);
   }
@@ -81,6 +93,9 @@ export class TrimmedMessage {
 }
 
 const malformed = (): GrpcError => new GrpcError(GrpcCode.Internal, 'malformed message');
+
+const valueOf = (digits: readonly number[]): number =>
+  digits.reduce((sum, digit, i) => sum + (digit & 0x7f) * 2 ** (7 * i), 0);
 
 function varint(value: number): Buffer {
   const digits: number[] = [];

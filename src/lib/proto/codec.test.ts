@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { decode, encode, MalformedMessage, type MessageType } from './codec.ts';
+import { decode, encode, type MessageType } from './codec.ts';
+import { MalformedMessage } from './reader.ts';
 
 const WHOLE: readonly string[] = ['int32', 'enum', 'uint32', 'int64', 'uint64', 'bigint64', 'fixed64'];
 
