@@ -33,8 +33,8 @@ export interface CriConnection {
   close(): void;
 }
 
-/** Lists of some ten thousand dead containers must still fit. */
-const MAX_RECEIVE_BYTES = 256 * 1024 * 1024;
+/** As upstream; some verbs have their own limits. */
+const MAX_RECEIVE_BYTES = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5000;
 
 export function openCri(clock: Clock, options: CriOptions): CriConnection {

@@ -33,8 +33,18 @@ const deadlines = (timeoutMs: number): Record<string, Deadline> => ({
   pullImage: undefined,
 });
 
-/** What a command printed comes whole, and a pod decides how much that is: as much as runtimes keep, and upstream takes. */
-const MAX_RECEIVE_BYTES: Readonly<Record<string, number>> = { execSync: 16 * 1024 * 1024 };
+/** Lists of some ten thousand dead containers must still fit. */
+const MAX_LIST_BYTES = 256 * 1024 * 1024;
+const MAX_RECEIVE_BYTES: Readonly<Record<string, number>> = {
+  listPodSandbox: MAX_LIST_BYTES,
+  listContainers: MAX_LIST_BYTES,
+  listImages: MAX_LIST_BYTES,
+  listContainerStats: MAX_LIST_BYTES,
+  listPodSandboxStats: MAX_LIST_BYTES,
+  listPodSandboxMetrics: MAX_LIST_BYTES,
+  // What a command printed comes whole, and a pod decides how much that is: as much as runtimes keep, and upstream takes.
+  execSync: 16 * 1024 * 1024,
+};
 
 /** As much as upstream keeps of what a probe printed. */
 const BRIEF_BYTES = 10 * 1024;

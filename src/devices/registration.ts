@@ -15,6 +15,8 @@ import { Registration, type RegisterRequest } from './gen/device-plugin.ts';
 const VERSION = 'v1beta1';
 const SOCKET = 'kubelet.sock';
 const DIRECTORY_MODE = 0o750;
+/** A registration is a few names. */
+const MAX_REQUEST_BYTES = 64 * 1024;
 
 export type DeviceRegistrationDeps = {
   readonly plugins: {
@@ -49,7 +51,7 @@ export class DeviceRegistration implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const server = new GrpcServer();
+    const server = new GrpcServer({ maxRequestBytes: MAX_REQUEST_BYTES });
     server.unary(Registration.register, (request, gone) => this.#register(request, gone));
     const path = join(this.#directory, SOCKET);
     try {

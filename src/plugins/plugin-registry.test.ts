@@ -148,6 +148,21 @@ test('a refusal is told to the plugin in upstream’s words, and tried again', a
   await s.until('v told yes');
 });
 
+test('a plugin that says too much of itself is not registered', async (t) => {
+  const s = await scene(t);
+  await mkdir(s.dir);
+  const server = new GrpcServer();
+  server.unary(Registration.getInfo, async () => {
+    s.note('asked');
+    return { type: 'CSIPlugin', name: 'x'.repeat(65_536), endpoint: '', supportedVersions: ['1.0.0'] };
+  });
+  await server.listen(join(s.dir, 'long.sock'));
+  t.after(() => server.close());
+  s.run();
+  await s.until('asked', 2); // the first answer was of no use
+  assert.deepEqual(s.seen, ['asked', 'asked']);
+});
+
 test('junk, silent sockets and a handler that hangs hold up no other plugin', async (t) => {
   const s = await scene(t);
   await mkdir(join(s.dir, '.hidden'), { recursive: true });

@@ -30,6 +30,8 @@ export type PluginRegistryOpts = { readonly dir: string; readonly rescanMs?: num
 
 const RESCAN_MS = 60_000;
 const CONNECT_MS = 10_000;
+/** What a plugin says of itself: its name, its socket and a few versions. */
+const MAX_INFO_BYTES = 64 * 1024;
 const INFO_MS = 5_000;
 const NOTIFY_MS = 5_000;
 /** A socket is there a moment before its plugin listens on it, so the first tries come soon. */
@@ -146,7 +148,11 @@ export class PluginRegistry implements Runnable {
 
   async #register(path: string, stamp: string, signal: AbortSignal): Promise<Registered> {
     const { clock, handlers } = this.#deps;
-    const channel = new GrpcChannel(clock, { target: { socketPath: path }, connectTimeoutMs: CONNECT_MS });
+    const channel = new GrpcChannel(clock, {
+      target: { socketPath: path },
+      connectTimeoutMs: CONNECT_MS,
+      maxReceiveBytes: MAX_INFO_BYTES,
+    });
     const notify = (pluginRegistered: boolean, error: string): Promise<unknown> => {
       const status = { pluginRegistered, error };
       return channel.unary(Registration.notifyRegistrationStatus, status, { signal, deadlineMs: NOTIFY_MS });

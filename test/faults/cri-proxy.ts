@@ -62,6 +62,9 @@ const ALL: readonly Rpc<unknown, unknown>[] = [
   ...Object.values(Events),
 ] as unknown as readonly Rpc<unknown, unknown>[];
 
+/** Lists are passed on whatever their size. */
+const MAX_RECEIVE_BYTES = 256 * 1024 * 1024;
+
 export class CriProxy {
   readonly root = mkdtempSync(join(tmpdir(), 'kts-proxy-'));
   readonly socketPath = join(this.root, 'cri.sock');
@@ -80,7 +83,10 @@ export class CriProxy {
   #stopped = false;
 
   constructor(runtimeSocketPath: string) {
-    this.#channel = new GrpcChannel(systemClock, { target: { socketPath: runtimeSocketPath } });
+    this.#channel = new GrpcChannel(systemClock, {
+      target: { socketPath: runtimeSocketPath },
+      maxReceiveBytes: MAX_RECEIVE_BYTES,
+    });
   }
 
   async start(): Promise<void> {

@@ -188,6 +188,23 @@ describe('calls that the server may have seen are not sent again', () => {
     });
 });
 
+describe('an answer that is too long', () => {
+  it('is refused by its length, above 4 MiB where nothing else was said', async (t) => {
+    const { channel } = await serve(t, ({ socket, stream, nth }) => {
+      const length = Buffer.from([0, 0, 0, 0, 0]);
+      length.writeUInt32BE(4 * 1024 * 1024 + nth, 1);
+      socket.write(Buffer.concat([head(stream), data(stream, length)]));
+    });
+    const refused = (size: number, most: number): object => ({
+      code: GrpcCode.ResourceExhausted,
+      message: `grpc: received message larger than max (${size} vs. ${most})`,
+    });
+    await assert.rejects(call(channel), refused(4_194_305, 4_194_304));
+    const more = { signal: never, maxReceiveBytes: 4_194_305 };
+    await assert.rejects(channel.unary(ECHO, { text: 'x' }, more), refused(4_194_306, 4_194_305));
+  });
+});
+
 describe('what broke a call without a status of the server', () => {
   const terminated = 'stream terminated by RST_STREAM with error code: ';
   const resets: readonly (readonly [keyof typeof ErrorCode | number, keyof typeof GrpcCode, string])[] = [

@@ -37,7 +37,8 @@ export type CallOptions = {
   readonly keepFieldBytes?: number;
 };
 
-const DEFAULT_MAX_RECEIVE = 64 * 1024 * 1024;
+/** As in grpc-go. Two bytes on the wire may become an object of a hundred, so an answer is not let grow without a reason. */
+const DEFAULT_MAX_RECEIVE = 4 * 1024 * 1024;
 const WINDOW_BYTES = 8 * 1024 * 1024;
 const RECEIVE_BYTES = 64 * 1024;
 /** How often a call is sent again that the server has not seen. */

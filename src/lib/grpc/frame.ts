@@ -60,7 +60,7 @@ export class FrameReader {
     if (this.#want > this.#maxBytes)
       throw new GrpcError(
         GrpcCode.ResourceExhausted,
-        `received message larger than max (${this.#want} vs. ${this.#maxBytes})`,
+        `grpc: received message larger than max (${this.#want} vs. ${this.#maxBytes})`,
       );
     this.#trimmed = this.#keepFieldBytes === undefined ? undefined : new TrimmedMessage(this.#keepFieldBytes);
   }

@@ -13,6 +13,7 @@ import { GrpcCode, GrpcError } from './status.ts';
 const Text: MessageType<{ text: string }> = {
   spec: { name: 't.Text', fields: () => [{ no: 1, name: 'text', type: 'string' }] },
 };
+const ECHO = { path: '/t.S/Echo', request: Text, response: Text };
 const FAIL = { path: '/t.S/Fail', request: Text, response: Text };
 const root = mkdtempSync(join(tmpdir(), 'kts-grpc-'));
 const socketPath = join(root, 's.sock');
@@ -31,6 +32,26 @@ after(async () => {
   channel.close();
   await server.close();
   rmSync(root, { recursive: true });
+});
+
+it('a request that is too long is refused', async (t) => {
+  const path = join(root, 'small.sock');
+  const small = new GrpcServer({ maxRequestBytes: 1000 });
+  small.unary(ECHO, async ({ text }) => ({ text }));
+  server.unary(ECHO, async ({ text }) => ({ text }));
+  await small.listen(path);
+  const other = new GrpcChannel(systemClock, { target: { socketPath: path } });
+  t.after(() => {
+    other.close();
+    return small.close();
+  });
+  const options = { signal, deadlineMs: 30_000 };
+  const refused = { code: GrpcCode.ResourceExhausted, message: /^grpc: received message larger than max/ };
+  const text = (size: number): { text: string } => ({ text: 'x'.repeat(size) });
+  assert.equal((await other.unary(ECHO, text(900), options)).text.length, 900);
+  await assert.rejects(other.unary(ECHO, text(1000), options), refused);
+  assert.equal((await channel.unary(ECHO, text(4_000_000), options)).text.length, 4_000_000);
+  await assert.rejects(channel.unary(ECHO, text(4 * 1024 * 1024), options), refused);
 });
 
 describe('a handler that fails', () => {

@@ -6,13 +6,20 @@ import { frame, FrameReader } from './frame.ts';
 import { GrpcMethods } from './methods.ts';
 import { GrpcCode, GrpcError } from './status.ts';
 
-const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
+/** As in grpc-go. */
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 /** A status text is a header field: a client refuses a head that is too large, and Node a frame. */
 const MAX_STATUS_CHARACTERS = 4096;
 
 export class GrpcServer extends GrpcMethods {
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #maxRequestBytes: number;
   #server: Http2Server | undefined;
+
+  constructor({ maxRequestBytes = MAX_REQUEST_BYTES }: { readonly maxRequestBytes?: number } = {}) {
+    super();
+    this.#maxRequestBytes = maxRequestBytes;
+  }
 
   listen(socketPath: string): Promise<void> {
     const server = createServer({ settings: { initialWindowSize: 1024 * 1024 } });
@@ -49,7 +56,7 @@ export class GrpcServer extends GrpcMethods {
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     try {
       const handler = this.handlerOf(path);
-      const request = decode(handler.rpc.request, await readOne(stream));
+      const request = decode(handler.rpc.request, await readOne(stream, this.#maxRequestBytes));
       await handler.run(request, gone.signal, (message) => {
         if (!stream.destroyed) stream.write(frame(encode(handler.rpc.response, message)));
         return stream.writableLength;
@@ -68,9 +75,9 @@ function statusTrailers(err: unknown): Readonly<Record<string, string>> {
   return { 'grpc-status': String(code), 'grpc-message': encodeURIComponent(text).replaceAll('%20', ' ') };
 }
 
-function readOne(stream: ServerHttp2Stream): Promise<Buffer> {
+function readOne(stream: ServerHttp2Stream, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const reader = new FrameReader(MAX_REQUEST_BYTES);
+    const reader = new FrameReader(maxBytes);
     let first: Buffer | undefined;
     stream.on('data', (chunk: Buffer) => {
       try {
