@@ -12,7 +12,7 @@ import { Semaphore } from '../lib/semaphore.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { ContainerRemover } from './container-remover.ts';
 import type { GarbageRuntime } from './cri-garbage.ts';
-import { deadLinks, namesIn, removeFile, removeTree } from './log-places.ts';
+import { deadLinks, namesIn, removeFile, removeLogs } from './log-places.ts';
 import {
   planContainers,
   planLogDirectories,
@@ -231,7 +231,7 @@ export class GarbageCollector implements Runnable {
   async #logs(isRemovable: IsRemovable, before: Before, signal: AbortSignal): Promise<Collected> {
     const { podLogs, containerLogs } = this.#opts;
     const directories = planLogDirectories(await namesIn(podLogs), isRemovable);
-    const one = await this.#each(directories, (name) => removeTree(join(podLogs, name)), before, signal);
+    const one = await this.#each(directories, (name) => removeLogs(join(podLogs, name), signal), before, signal);
     const links = await deadLinks(containerLogs, this.#limit, (name) => {
       const owner = containerIdOf(name);
       return owner !== undefined && this.#alive.has(owner as ContainerId);

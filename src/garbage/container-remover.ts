@@ -21,7 +21,7 @@ export type RemovableContainer = {
 export type ContainerRemoverDeps = {
   readonly runtime: Pick<GarbageRuntime, 'container' | 'removeContainer'>;
   /** Takes away a log and everything it was rotated into. */
-  readonly removeLogs: (logPath: string) => Promise<void>;
+  readonly removeLogs: (logPath: string, signal: AbortSignal) => Promise<void>;
   /** Told before a container goes, so that its exclusive resources are freed. */
   readonly postStop: (podUid: PodUid, container: string, id: ContainerId) => void;
 };
@@ -72,7 +72,7 @@ export class ContainerRemover {
   async #removeLogs(container: RemovableContainer, signal: AbortSignal): Promise<void> {
     const { id, podName, namespace, name } = container;
     const logPath = container.logPath ?? (await this.#deps.runtime.container(id, signal))?.logPath ?? '';
-    if (logPath !== '') await this.#deps.removeLogs(logPath);
+    if (logPath !== '') await this.#deps.removeLogs(logPath, signal);
     await removeFile(join(this.#containerLogs, logLinkName(podName, namespace, name, id)));
   }
 }

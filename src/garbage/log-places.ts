@@ -2,6 +2,7 @@
 import { opendir, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { OpenDir } from '../host/files/open-dir.ts';
+import { removeTree } from '../host/files/remove-tree.ts';
 import { errnoOf } from '../lib/errors.ts';
 
 /** One pass looks at no more; what is left is for the next. */
@@ -42,8 +43,8 @@ export async function deadLinks(
 }
 
 /** Through the directory's descriptor: nothing that a pod swaps meanwhile leads elsewhere. */
-export const removeTree = (path: string): Promise<void> =>
-  OpenDir.using(dirname(path), (dir) => dir.removeTree(basename(path)));
+export const removeLogs = (path: string, signal: AbortSignal): Promise<void> =>
+  OpenDir.using(dirname(path), (dir) => removeTree(dir, basename(path), signal));
 
 /** Gone is success. One call, where `rm` looks twice before it removes. */
 export async function removeFile(path: string): Promise<void> {

@@ -4,9 +4,11 @@
 import { constants } from 'node:fs';
 import { link, open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
+import type { EntryName } from '../host/files/entry-name.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { openRegular } from '../host/files/open-regular.ts';
-import { errnoOf } from '../lib/errors.ts';
+import { removeTree } from '../host/files/remove-tree.ts';
+import { KubeletError } from '../lib/errors.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
@@ -60,14 +62,29 @@ export class LogDir {
     return link(this.#dir.at(basename(from)), this.#dir.at(basename(to)));
   }
 
-  /** Whatever carries the name, directories too. */
-  async removeTree(path: string): Promise<void> {
-    try {
-      await this.#dir.unlink(basename(path));
-    } catch (err) {
-      if (errnoOf(err) !== 'EISDIR') throw err;
-      await this.#dir.removeTree(basename(path));
+  /** A log and everything beside it that carries its name, directories too. */
+  async removeAll(log: string, signal: AbortSignal): Promise<void> {
+    const base = basename(log);
+    const isOfLog = (name: EntryName): boolean => name === base || name.toString().startsWith(`${base}.`);
+    for (let left = true; left;) {
+      left = false;
+      let removed = false;
+      for await (const names of this.#dir.batches(await this.#dir.stat()))
+        for (const name of names.filter(isOfLog)) {
+          left = true;
+          if (await this.#remove(name, signal)) removed = true;
+        }
+      if (left && !removed)
+        throw new KubeletError('conflict', `logs beside ${log} cannot be deleted: they are listed but not found`);
     }
+  }
+
+  /** False: there was nothing of the name. */
+  async #remove(name: EntryName, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const found = await this.#dir.removeFile(name);
+    if (found === 'directory') await removeTree(this.#dir, name, signal);
+    return found !== 'gone';
   }
 
   /** Gone is success. */

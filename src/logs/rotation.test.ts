@@ -211,7 +211,7 @@ describe('rotation', () => {
     await make(join(elsewhere, '0.log'), 'long enough to rotate');
     symlinkSync(elsewhere, join(directory, 'c'));
     await rotation.pass(signal);
-    await removeContainerLogs(logPath);
+    await removeContainerLogs(logPath, signal);
     assert.deepEqual(readdirSync(elsewhere), ['0.log']);
   });
 
@@ -229,9 +229,10 @@ describe('rotation', () => {
     await make(logPath, 'x');
     for (const end of ['.20260101-000000.gz', '.20260101-000001', '.tmp']) writeFileSync(logPath + end, 'x');
     mkdirSync(`${logPath}.directory`);
+    writeFileSync(Buffer.concat([Buffer.from(`${logPath}.`), Buffer.from([0xe9])]), 'a name that is not UTF-8');
     writeFileSync(join(logPath, '..', '10.log'), 'other');
-    await removeContainerLogs(logPath);
+    await removeContainerLogs(logPath, signal);
     assert.deepEqual(files(), ['10.log']);
-    await removeContainerLogs(join(root, 'nowhere', '0.log'));
+    await removeContainerLogs(join(root, 'nowhere', '0.log'), signal);
   });
 });

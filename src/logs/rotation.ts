@@ -205,13 +205,9 @@ const compressFile = (path: string, signal: AbortSignal): Promise<void> =>
 const NO_DIRECTORY = ['ENOENT', 'ENOTDIR', 'ELOOP'];
 
 /** Everything that carries a log's name: for a container that is removed. Where there is no directory there is no log. */
-export async function removeContainerLogs(logPath: string): Promise<void> {
+export async function removeContainerLogs(logPath: string, signal: AbortSignal): Promise<void> {
   try {
-    await LogDir.using(logPath, async (dir) => {
-      await dir.removeTree(logPath);
-      for (let left = await dir.siblings(logPath); left.length > 0; left = await dir.siblings(logPath))
-        for (const path of left) await dir.removeTree(path);
-    });
+    await LogDir.using(logPath, (dir) => dir.removeAll(logPath, signal));
   } catch (err) {
     if (!NO_DIRECTORY.includes(errnoOf(err) ?? '')) throw err;
   }

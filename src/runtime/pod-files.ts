@@ -2,7 +2,8 @@
 // Whatever somebody put in their place is never written through, nor is a directory on the way that is a link entered.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { entryName, OpenDir } from '../host/files/open-dir.ts';
+import { entryName } from '../host/files/entry-name.ts';
+import { OpenDir } from '../host/files/open-dir.ts';
 import { randomBytes, type Clock } from '../lib/clock.ts';
 import { errnoOf } from '../lib/errors.ts';
 
@@ -38,7 +39,7 @@ export class PodFiles {
     return {
       path: join(this.#podsDir, uid, 'containers', container, name),
       create: () => inside((dir) => dir.createFile(name, Buffer.alloc(0), 0o666)),
-      remove: () => inside((dir) => dir.removeTree(name)),
+      remove: () => inside((dir) => dir.unlink(name)),
     };
   }
 

@@ -21,6 +21,7 @@ let root: string;
 let random = 0.5;
 const clock = new ManualClock(Date.UTC(2026, 10, 15, 3, 12, 17), () => random);
 const writer = new AtomicWriter(clock);
+const { signal } = new AbortController();
 const none = (): Promise<void> => Promise.resolve();
 beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'atomic-'))));
 afterEach(() => rmSync(root, { recursive: true }));
@@ -32,7 +33,7 @@ const stamps = (): string[] => readdirSync(root).filter((name) => name.startsWit
 test('files are reached through ..data and keep exact modes', async () => {
   const before = process.umask(0o077);
   try {
-    assert.equal(await writer.write(root, files({ a: '1', 'deep/er/b': '2' }, 0o444), none), true);
+    assert.equal(await writer.write(root, files({ a: '1', 'deep/er/b': '2' }, 0o444), none, {}, signal), true);
   } finally {
     process.umask(before);
   }
@@ -52,7 +53,7 @@ test(
     const payload = new Map([...files({ plain: '1' }), ['token', own('2')], ['d/token', own('3')]]);
     const idsOf = (name: string): number[] => [lstatSync(join(root, name)).uid, lstatSync(join(root, name)).gid];
     const { gid } = lstatSync(root);
-    await writer.write(root, payload, none);
+    await writer.write(root, payload, none, {}, signal);
     assert.deepEqual(['plain', 'token', 'd', '..data'].map(idsOf), [
       [0, gid],
       [12_345, gid],
@@ -61,20 +62,20 @@ test(
     ]);
     rmSync(join(root, 'token'));
     mkdirSync(join(root, 'token'));
-    await writer.write(root, payload, none);
+    await writer.write(root, payload, none, {}, signal);
     assert.deepEqual(idsOf('token'), [12_345, gid], 'also of one that was damaged');
   },
 );
 
 test('the same content is not written again, other content replaces all of it', async () => {
-  await writer.write(root, files({ a: '1', b: '2', 'd/x': '3' }), none);
+  await writer.write(root, files({ a: '1', b: '2', 'd/x': '3' }), none, {}, signal);
   const [first] = stamps();
   random = 0.25;
-  assert.equal(await writer.write(root, files({ a: '1', b: '2', 'd/x': '3' }), none), false);
+  assert.equal(await writer.write(root, files({ a: '1', b: '2', 'd/x': '3' }), none, {}, signal), false);
   assert.deepEqual(stamps(), [first]);
   for (const change of [{ a: '1', b: 'x' }, { a: '1' }, { a: '1', 'd/y': '3' }, {}]) {
     random += 0.01;
-    assert.equal(await writer.write(root, files(change), none), true);
+    assert.equal(await writer.write(root, files(change), none, {}, signal), true);
     assert.equal(stamps().length, 1);
     const shown = readdirSync(root).filter((name) => !name.startsWith('..'));
     assert.deepEqual(shown.sort(), [...new Set(Object.keys(change).map((p) => p.replace(/\/.*/, '')))].sort());
@@ -82,23 +83,23 @@ test('the same content is not written again, other content replaces all of it', 
 });
 
 test('a reader sees permissions set before the files appear, and nothing of a failed write', async () => {
-  await writer.write(root, files({ a: '1' }), none);
+  await writer.write(root, files({ a: '1' }), none, {}, signal);
   const old = readlinkSync(join(root, '..data'));
   random = 0.75;
   const refuse = (): Promise<void> => {
     assert.equal(readlinkSync(join(root, '..data')), old, 'not visible yet');
     return Promise.reject(new Error('no'));
   };
-  await assert.rejects(writer.write(root, files({ a: '2' }), refuse), /no/);
+  await assert.rejects(writer.write(root, files({ a: '2' }), refuse, {}, signal), /no/);
   assert.equal(readFileSync(join(root, 'a'), 'utf8'), '1');
   assert.deepEqual(stamps(), [old]);
 });
 
 test('a write that was interrupted anywhere is completed by the next', async () => {
-  await writer.write(root, files({ a: '1', b: '2' }), none);
+  await writer.write(root, files({ a: '1', b: '2' }), none, {}, signal);
   unlinkSync(join(root, 'b'));
   mkdirSync(join(root, '..2026_01_01_00_00_00.7'));
-  assert.equal(await writer.write(root, files({ a: '1', b: '2' }), none), false);
+  assert.equal(await writer.write(root, files({ a: '1', b: '2' }), none, {}, signal), false);
   assert.equal(readFileSync(join(root, 'b'), 'utf8'), '2');
   assert.equal(stamps().length, 1);
 });

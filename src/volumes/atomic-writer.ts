@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { atOnce, onThreads } from '../host/files/file-calls.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
+import { removeTree } from '../host/files/remove-tree.ts';
 
 export type PayloadFile = {
   readonly data: Uint8Array;
@@ -65,7 +66,8 @@ export class AtomicWriter {
     root: string,
     payload: Payload,
     setPermissions: () => Promise<void>,
-    { unseen = false, mountPoints = new Set() }: WriteOptions = {},
+    { unseen = false, mountPoints = new Set() }: WriteOptions,
+    signal: AbortSignal,
   ): Promise<boolean> {
     const files = new Map<string, PayloadFile>();
     for (const [path, file] of payload) {
@@ -77,26 +79,26 @@ export class AtomicWriter {
     const work = async (volume: OpenDir): Promise<boolean> => {
       const current = await currentStamp(volume);
       if (current !== undefined && (await holdsExactly(volume, current, files))) {
-        await showNames(volume, files, mountPoints);
-        await removeLeftovers(volume, current, files);
+        await showNames(volume, files, mountPoints, signal);
+        await removeLeftovers(volume, current, files, signal);
         return false;
       }
-      const stamp = await this.#writeStamped(volume, files);
+      const stamp = await this.#writeStamped(volume, files, signal);
       try {
         await setPermissions();
-        await point(volume, stamp);
+        await point(volume, stamp, signal);
       } catch (err) {
-        await volume.removeTree(stamp);
+        await removeTree(volume, stamp, signal);
         throw err;
       }
-      await showNames(volume, files, mountPoints);
-      await removeLeftovers(volume, stamp, files);
+      await showNames(volume, files, mountPoints, signal);
+      await removeLeftovers(volume, stamp, files, signal);
       return true;
     };
     return OpenDir.using(root, work, calls);
   }
 
-  async #writeStamped(volume: OpenDir, files: Payload): Promise<string> {
+  async #writeStamped(volume: OpenDir, files: Payload, signal: AbortSignal): Promise<string> {
     const at = new Date(this.#clock.now()).toISOString().slice(0, 19).replaceAll(/[-T:]/g, '_');
     for (;;) {
       const stamp = `..${at}.${Math.floor(this.#clock.random() * 2 ** 32)}`;
@@ -105,14 +107,14 @@ export class AtomicWriter {
         dir = await volume.mkdir(stamp, DIR_MODE);
       } catch (err) {
         if (errnoOf(err) !== 'EEXIST') throw err;
-        await volume.removeTree(stamp);
+        await removeTree(volume, stamp, signal);
         continue;
       }
       try {
         await writeFiles(dir, files);
         return stamp;
       } catch (err) {
-        await volume.removeTree(stamp);
+        await removeTree(volume, stamp, signal);
         throw err;
       } finally {
         await dir.close();
@@ -189,10 +191,10 @@ async function treeHolds(dir: OpenDir, tree: Tree): Promise<boolean> {
 }
 
 /** Swaps `..data` over to `stamp` in one step. */
-async function point(volume: OpenDir, stamp: string): Promise<void> {
-  await volume.removeTree(DATA_TMP);
+async function point(volume: OpenDir, stamp: string, signal: AbortSignal): Promise<void> {
+  await removeTree(volume, DATA_TMP, signal);
   await volume.symlink(stamp, DATA_TMP);
-  if ((await volume.lstat(DATA))?.isDirectory() === true) await volume.removeTree(DATA);
+  if ((await volume.lstat(DATA))?.isDirectory() === true) await removeTree(volume, DATA, signal);
   await volume.rename(DATA_TMP, DATA);
 }
 
@@ -206,7 +208,12 @@ function topNames(files: Payload): Map<string, number | undefined> {
   return names;
 }
 
-async function showNames(volume: OpenDir, files: Payload, mountPoints: ReadonlySet<string>): Promise<void> {
+async function showNames(
+  volume: OpenDir,
+  files: Payload,
+  mountPoints: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<void> {
   for (const [name, uid] of topNames(files)) {
     if (mountPoints.has(name) && (await volume.lstat(name))?.isDirectory() === true) continue;
     const target = `${DATA}/${name}`;
@@ -217,7 +224,7 @@ async function showNames(volume: OpenDir, files: Payload, mountPoints: ReadonlyS
       if (errnoOf(err) !== 'EEXIST') throw err;
     }
     if ((await volume.readlink(name)) === target) continue;
-    await volume.removeTree(name);
+    await removeTree(volume, name, signal);
     await showName(volume, name, target, uid);
   }
 }
@@ -230,11 +237,12 @@ async function showName(volume: OpenDir, name: string, target: string, uid: numb
 }
 
 /** Removes names that are no longer in the payload, and directories of earlier or interrupted writes. */
-async function removeLeftovers(volume: OpenDir, stamp: string, files: Payload): Promise<void> {
+async function removeLeftovers(volume: OpenDir, stamp: string, files: Payload, signal: AbortSignal): Promise<void> {
   const shown = topNames(files);
   for (const name of await volume.list()) {
-    if (name === DATA || name === stamp || shown.has(name)) continue;
+    // No file of a payload has a name that is not UTF-8.
+    if (typeof name !== 'string' || name === DATA || name === stamp || shown.has(name)) continue;
     const stale = name === DATA_TMP || STAMP.test(name) || (await volume.readlink(name)) === `${DATA}/${name}`;
-    if (stale) await volume.removeTree(name);
+    if (stale) await removeTree(volume, name, signal);
   }
 }

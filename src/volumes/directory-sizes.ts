@@ -1,10 +1,11 @@
 // What directories hold. Small ones are walked in this process. Large ones are counted by a child process, a few at a time and
 // for as long as it takes within a deadline: whoever asks waits a moment, and is told no less than what is known by then.
 import { formatDurationMs } from '../core/duration.ts';
+import type { WalkBounds } from '../host/files/walk-tree.ts';
 import type { MountTable } from '../host/mounts/mount-table.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { isFault, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { Lru } from '../lib/lru.ts';
 import { Semaphore } from '../lib/semaphore.ts';
@@ -21,6 +22,8 @@ export type DirectorySizesOpts = {
   readonly deadlineMs?: number;
   /** Runs find(1). */
   readonly find?: readonly string[];
+  /** Of a count without it. */
+  readonly bounds?: Partial<WalkBounds>;
 };
 
 /** A large directory. */
@@ -44,7 +47,7 @@ export class DirectorySizes {
   constructor(deps: { readonly clock: Clock; readonly log: Logger }, opts: DirectorySizesOpts = {}) {
     this.#clock = deps.clock;
     this.#log = deps.log;
-    this.#o = { largeEntries: 2_000, waitMs: 2_000, deadlineMs: 5 * 60_000, find: FIND, ...opts };
+    this.#o = { largeEntries: 2_000, waitMs: 2_000, deadlineMs: 5 * 60_000, find: FIND, bounds: {}, ...opts };
   }
 
   /** `signal` also ends a count that goes on after the answer. */
@@ -92,8 +95,7 @@ export class DirectorySizes {
         if (await findEntries(this.#o.find, path, mounts, counting.tally, own)) return;
         keep();
         counting.tally = new Tally();
-        if (!(await walkDirectory(path, mounts, counting.tally, own)))
-          throw new KubeletError('exhausted', 'some of it lies too deep to be counted without GNU find');
+        await walkDirectory(path, mounts, counting.tally, own, Infinity, this.#o.bounds);
       });
       large.atLeast = counting.tally.size;
       if (large.atLeast.inodes <= this.#o.largeEntries) this.#large.delete(path);

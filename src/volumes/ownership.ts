@@ -2,8 +2,9 @@
 // root unmarked and is done again. Files are pinned by descriptor and links are never followed. A file that will not change
 // hands (NFS without rights for root, an immutable one, one that is gone meanwhile) keeps no pod from its volume.
 import type { Stats } from 'node:fs';
+import type { EntryName } from '../host/files/entry-name.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
-import { errnoOf } from '../lib/errors.ts';
+import { walkTree } from '../host/files/walk-tree.ts';
 
 export type Ownership = {
   readonly gid: number;
@@ -25,61 +26,55 @@ export function modeForGroup(mode: number, isDirectory: boolean, readOnly: boole
 export const rootMatches = (stat: Pick<Stats, 'gid' | 'mode'>, how: Ownership): boolean =>
   stat.gid === how.gid && (stat.mode & PERMISSIONS) === modeForGroup(stat.mode, true, how.readOnly);
 
-type Told = {
-  /** Every file and directory on the way. */
-  readonly onFile: () => void;
-  /** One of them stays as it is. */
-  readonly onRefused: (err: unknown) => void;
-};
-
 export async function giveToGroup(
   root: string,
   how: Ownership,
   signal: AbortSignal,
-  onFile: Told['onFile'] = () => undefined,
-  onRefused: Told['onRefused'] = () => undefined,
+  /** Every file and directory on the way. */
+  onFile: () => void = () => undefined,
+  /** One of them stays as it is. */
+  onRefused: (err: unknown) => void = () => undefined,
 ): Promise<void> {
   await OpenDir.using(root, async (dir) => {
     const stat = await dir.stat();
     if (how.changePolicy === 'OnRootMismatch' && rootMatches(stat, how)) return;
-    await walk(dir, stat, how, signal, { onFile, onRefused });
+    const attempt = (work: () => Promise<void>): Promise<void> => work().catch(onRefused);
+    await walkTree(
+      dir,
+      {
+        entry: async (parent, name, seen) => {
+          if (seen.isDirectory()) return;
+          if (!isGiven(seen, how)) await attempt(() => changeEntry(parent, name, seen, how));
+          onFile();
+        },
+        leave: async (own, seen) => {
+          onFile();
+          await changeDirectory(own, seen, how, attempt);
+        },
+      },
+      signal,
+    );
   });
 }
 
-async function walk(dir: OpenDir, stat: Stats, how: Ownership, signal: AbortSignal, told: Told): Promise<void> {
-  const attempt = (work: () => Promise<void>): Promise<void> => work().catch(told.onRefused);
-  for (const name of await dir.list()) {
-    signal.throwIfAborted();
-    const seen = await dir.lstat(name);
-    if (seen === undefined) continue;
-    if (seen.isSymbolicLink()) {
-      if (seen.gid !== how.gid) await attempt(async () => dir.lchown(name, seen.uid, how.gid));
-    } else if (seen.isDirectory()) {
-      const child = await dir.openDir(name).catch(unlessGone);
-      if (child === undefined) continue;
-      try {
-        await walk(child, await child.stat(), how, signal, told);
-      } finally {
-        await child.close();
-      }
-    } else if (!isGiven(seen, how)) await attempt(() => changeFile(dir, name, how));
-    if (!seen.isDirectory()) told.onFile();
-  }
-  told.onFile();
+/** Most files are, when a pod comes back to its volume: one look at each is enough. */
+const isGiven = (stat: Stats, how: Ownership): boolean =>
+  stat.gid === how.gid &&
+  (stat.isSymbolicLink() || (stat.mode & PERMISSIONS) === modeForGroup(stat.mode, false, how.readOnly));
+
+async function changeDirectory(
+  dir: OpenDir,
+  stat: Stats,
+  how: Ownership,
+  attempt: (work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   if (stat.gid !== how.gid) await attempt(async () => dir.chown(stat.uid, how.gid));
   const mode = modeForGroup(stat.mode, true, how.readOnly);
   if ((stat.mode & PERMISSIONS) !== mode || stat.gid !== how.gid) await attempt(async () => dir.chmod(mode));
 }
 
-/** Most files are, when a pod comes back to its volume: one look at each is enough. */
-const isGiven = (stat: Pick<Stats, 'gid' | 'mode'>, how: Ownership): boolean =>
-  stat.gid === how.gid && (stat.mode & PERMISSIONS) === modeForGroup(stat.mode, false, how.readOnly);
-
-function unlessGone(err: unknown): undefined {
-  if (errnoOf(err) !== 'ENOENT') throw err;
-}
-
-async function changeFile(dir: OpenDir, name: string, how: Ownership): Promise<void> {
+async function changeEntry(dir: OpenDir, name: EntryName, seen: Stats, how: Ownership): Promise<void> {
+  if (seen.isSymbolicLink()) return dir.lchown(name, seen.uid, how.gid);
   const file = await dir.pin(name);
   try {
     const stat = await file.stat();

@@ -7,6 +7,7 @@ import type { Mounter } from '../host/mounts/mounter.ts';
 import type { VolumeLayout } from './layout.ts';
 import { survivesUmask } from '../host/files/modes.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
+import { removeTree } from '../host/files/remove-tree.ts';
 
 const PRIVATE = 0o750;
 
@@ -103,7 +104,7 @@ export class PodDirs {
     try {
       await this.#removeVolumeDirs(uid);
       await isRemoved(this.#layout.emptyDirMetaDir(uid)); // below otherwise, with more calls
-      await OpenDir.using(dirname(path), (pods) => pods.removeTree(basename(path)));
+      await OpenDir.using(dirname(path), (pods) => removeTree(pods, basename(path), signal));
     } catch (err) {
       // Nothing above goes through a mount point. The mount table is long on a full node: it is read to explain.
       const mounts = (await this.#mounter.table(signal)).beneath(path);

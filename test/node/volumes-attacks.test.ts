@@ -23,6 +23,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { AtomicWriter } from '../../src/volumes/atomic-writer.ts';
 import { OpenDir } from '../../src/host/files/open-dir.ts';
+import { removeTree } from '../../src/host/files/remove-tree.ts';
 import { giveToGroup } from '../../src/volumes/ownership.ts';
 import { Bench, podNamed } from './volumes-setup.ts';
 import { until } from '../harness/until.ts';
@@ -187,9 +188,9 @@ test('a written volume repairs what a container swapped, without following it', 
   for (const [name, attack] of Object.entries(attacks)) {
     rmSync(root, { recursive: true, force: true });
     mkdirSync(root);
-    await writer.write(root, payloadOf('one'), none);
+    await writer.write(root, payloadOf('one'), none, {}, bench.signal);
     attack();
-    await writer.write(root, payloadOf('two'), none);
+    await writer.write(root, payloadOf('two'), none, {}, bench.signal);
     assertOutsideIntact();
     assert.equal(readFileSync(join(root, 'a'), 'utf8'), 'two', name);
     assert.equal(readFileSync(join(root, 'd/marker'), 'utf8'), 'two', name);
@@ -212,17 +213,17 @@ test('writes, ownership and deletion stay inside while names are being exchanged
   for (const file of ['deep/marker', 'deep/d/marker']) writeFileSync(join(root, file), 'inside');
   symlinkSync(outside, join(root, 'link'));
   const writer = new AtomicWriter(systemClock);
-  await writer.write(root, payloadOf('0'), () => Promise.resolve());
+  await writer.write(root, payloadOf('0'), () => Promise.resolve(), {}, bench.signal);
   symlinkSync(outside, join(root, '..other'));
   await swapping(join(root, 'deep'), join(root, 'link'), join(root, '..data'), join(root, '..other'));
   for (let i = 1; i <= 150; i++) {
     const own = (): Promise<void> =>
       giveToGroup(root, { gid: 2000, readOnly: true, changePolicy: 'Always' }, bench.signal);
-    await writer.write(root, payloadOf(String(i)), own).catch(() => undefined);
+    await writer.write(root, payloadOf(String(i)), own, {}, bench.signal).catch(() => undefined);
   }
   assertOutsideIntact();
   for (let i = 0; i < 50 && existsSync(root); i++) {
-    await OpenDir.using(bench.root, (dir) => dir.removeTree('volume')).catch(() => undefined);
+    await OpenDir.using(bench.root, (dir) => removeTree(dir, 'volume', bench.signal)).catch(() => undefined);
   }
   assertOutsideIntact();
   assert.equal(existsSync(root), false);

@@ -92,7 +92,9 @@ it('a huge directory is measured and removed within a memory cap', () => {
   }
   const removed = withLittleMemory(`
     import { OpenDir } from '${SRC}/host/files/open-dir.ts';
-    await OpenDir.using(${JSON.stringify(root)}, (dir) => dir.removeTree('huge'));
+    import { removeTree } from '${SRC}/host/files/remove-tree.ts';
+    const { signal } = new AbortController();
+    await OpenDir.using(${JSON.stringify(root)}, (dir) => removeTree(dir, 'huge', signal));
     console.log('removed');`);
   assert.equal(removed.stdout, 'removed\n', removed.stderr.slice(-500));
   assert.deepEqual(readdirSync(root), []);

@@ -3,12 +3,16 @@
 // few microseconds, a thread's turn at it several times that.
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
+import { nameOfBytes, type EntryName } from './entry-name.ts';
 
 /** What `await` takes; `atOnce` answers with the value itself. */
 export type Soon<T> = T | Promise<T>;
 
+/** A Buffer where a name in it is not UTF-8. */
+export type Path = string | Buffer;
+
 export interface FileCalls {
-  open(path: string, flags: number, mode?: number): Soon<number>;
+  open(path: Path, flags: number, mode?: number): Soon<number>;
   close(fd: number): Soon<void>;
   fstat(fd: number): Soon<fs.Stats>;
   fchmod(fd: number, mode: number): Soon<void>;
@@ -17,26 +21,26 @@ export interface FileCalls {
   /** The first bytes of a file, never more than asked for. */
   read(fd: number, bytes: number): Soon<Buffer>;
   writeFile(fd: number, data: Uint8Array): Soon<void>;
-  chmod(path: string, mode: number): Soon<void>;
-  chown(path: string, uid: number, gid: number): Soon<void>;
-  lchown(path: string, uid: number, gid: number): Soon<void>;
-  lstat(path: string): Soon<fs.Stats>;
-  mkdir(path: string, mode: number): Soon<void>;
-  readdir(path: string): Soon<string[]>;
-  readEntries(path: string): Soon<fs.Dirent[]>;
-  readlink(path: string): Soon<string>;
-  rename(from: string, to: string): Soon<void>;
-  rmdir(path: string): Soon<void>;
-  symlink(target: string, path: string): Soon<void>;
-  unlink(path: string): Soon<void>;
+  chmod(path: Path, mode: number): Soon<void>;
+  chown(path: Path, uid: number, gid: number): Soon<void>;
+  lchown(path: Path, uid: number, gid: number): Soon<void>;
+  lstat(path: Path): Soon<fs.Stats>;
+  mkdir(path: Path, mode: number): Soon<void>;
+  readdir(path: Path): Soon<EntryName[]>;
+  readlink(path: Path): Soon<string>;
+  rename(from: Path, to: Path): Soon<void>;
+  rmdir(path: Path): Soon<void>;
+  symlink(target: string, path: Path): Soon<void>;
+  unlink(path: Path): Soon<void>;
 }
 
-const makeDir = promisify<string, number>(fs.mkdir);
+const makeDir = promisify<Path, number>(fs.mkdir);
 const listDir = promisify(fs.readdir);
+const BYTES = { encoding: 'latin1' } as const;
 const readInto = promisify(fs.read);
 
 export const onThreads: FileCalls = {
-  open: promisify<string, number, number | undefined, number>(fs.open),
+  open: promisify<Path, number, number | undefined, number>(fs.open),
   close: promisify(fs.close),
   fstat: promisify<number, fs.Stats>(fs.fstat),
   fchmod: promisify(fs.fchmod),
@@ -50,14 +54,13 @@ export const onThreads: FileCalls = {
   chmod: promisify(fs.chmod),
   chown: promisify(fs.chown),
   lchown: promisify(fs.lchown),
-  lstat: promisify<string, fs.Stats>(fs.lstat),
+  lstat: promisify<Path, fs.Stats>(fs.lstat),
   mkdir: makeDir,
-  readdir: (path) => listDir(path),
-  readEntries: (path) => listDir(path, { withFileTypes: true }),
-  readlink: promisify<string, string>(fs.readlink),
+  readdir: async (path) => (await listDir(path, BYTES)).map(nameOfBytes),
+  readlink: promisify<Path, string>(fs.readlink),
   rename: promisify(fs.rename),
-  rmdir: promisify<string>(fs.rmdir),
-  symlink: promisify<string, string>(fs.symlink),
+  rmdir: promisify<Path>(fs.rmdir),
+  symlink: promisify<string, Path>(fs.symlink),
   unlink: promisify(fs.unlink),
 };
 
@@ -80,8 +83,7 @@ export const atOnce: FileCalls = {
   mkdir: (path, mode) => {
     fs.mkdirSync(path, mode);
   },
-  readdir: (path) => fs.readdirSync(path),
-  readEntries: (path) => fs.readdirSync(path, { withFileTypes: true }),
+  readdir: (path) => fs.readdirSync(path, BYTES).map(nameOfBytes),
   readlink: (path) => fs.readlinkSync(path),
   rename: fs.renameSync,
   rmdir: (path) => fs.rmdirSync(path),

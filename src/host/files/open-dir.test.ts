@@ -20,8 +20,10 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { mountSync, unmountSync } from '../libc.ts';
 import { atOnce, onThreads } from './file-calls.ts';
 import { OpenDir } from './open-dir.ts';
+import { removeTree } from './remove-tree.ts';
 
 let root: string;
+const { signal } = new AbortController();
 const MS_BIND = 4096;
 /** What may be mounted in a tree; each says what can be seen there. A bind mount is on the same device as the tree itself. */
 const MOUNTS: Readonly<Record<string, (kept: string, point: string) => string[]>> = {
@@ -144,12 +146,16 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       assert.ok(statSync(wide).size > 256 * 1024, 'large enough to be read in parts');
       const huge = await dir.openDir('wide');
       const seen = new Set<string>();
-      for await (const name of huge.each()) seen.add(name);
-      assert.equal(seen.size, 1500);
+      const parts: number[] = [];
+      for await (const names of huge.batches(await huge.stat())) {
+        parts.push(names.length);
+        for (const name of names) seen.add(String(name));
+      }
+      assert.deepEqual([seen.size, parts], [1500, [1024, 476]]);
       assert.equal((await huge.names((name) => name.endsWith('7'), 5)).length, 5);
-      for await (const name of huge.each()) if (name !== '') break;
+      for await (const names of huge.batches(await huge.stat())) if (names.length > 0) break;
       await huge.close();
-      await dir.removeTree('wide');
+      await removeTree(dir, 'wide', signal);
       assert.equal(existsSync(wide), false);
     });
 
@@ -160,15 +166,21 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
         mkdirSync(join(root, 'kept'));
         const kept = mount(join(root, 'kept'), point);
         try {
-          await assert.rejects(dir.removeTree('tree'), { kind: 'conflict', message: /point: it is a mount point/ });
+          await assert.rejects(removeTree(dir, 'tree', signal), {
+            kind: 'conflict',
+            message: /point: it is a mount point/,
+          });
           const deep = await OpenDir.open(join(root, 'tree', 'deep'), calls);
-          await assert.rejects(deep.removeTree('point'), { kind: 'conflict', message: /point: it is a mount point/ });
+          await assert.rejects(removeTree(deep, 'point', signal), {
+            kind: 'conflict',
+            message: /point: it is a mount point/,
+          });
           await deep.close();
           assert.deepEqual(readdirSync(point), kept);
         } finally {
           unmountSync(point, 0);
         }
-        await dir.removeTree('tree');
+        await removeTree(dir, 'tree', signal);
         assert.ok(!existsSync(join(root, 'tree')));
         assert.ok(existsSync(join(root, 'kept')));
       });
@@ -178,8 +190,8 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       writeFileSync(join(root, 'kept'), 'x');
       writeFileSync(join(root, 'tree', 'below', 'file'), 'x');
       symlinkSync(root, join(root, 'tree', 'up'));
-      await dir.removeTree('tree');
-      await dir.removeTree('tree');
+      await removeTree(dir, 'tree', signal);
+      await removeTree(dir, 'tree', signal);
       assert.deepEqual([existsSync(join(root, 'tree')), existsSync(join(root, 'kept'))], [false, true]);
     });
   });

@@ -2,10 +2,11 @@
 // one that was opened, whatever happens to the path meanwhile; no operation follows a symlink in the last place.
 // Calls go to the file system's threads unless whoever opens the directory knows better: a slow disk delays the caller,
 // not the process.
-import { closeSync, constants, type Dirent, type Stats } from 'node:fs';
+import { closeSync, constants, type Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { onThreads, type FileCalls, type Soon } from './file-calls.ts';
+import { entryName, nameOfBytes, showName, type EntryName } from './entry-name.ts';
+import { onThreads, type FileCalls, type Path, type Soon } from './file-calls.ts';
 import { survivesUmask } from './modes.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
@@ -14,9 +15,6 @@ export const O_PATH = 0o10000000;
 /** Holding a directory needs no permission to read it, which root may not have on a network filesystem. */
 const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
-/** Deleting a large volume must leave the file system's threads to others too. */
-const PARALLEL = 3;
-const MAX_DEPTH = 48;
 const READ_AT_ONCE = 1024;
 /** A directory of this size holds some thousand names: they are read at once, which is quicker. */
 const SMALL_DIR_BYTES = 256 * 1024;
@@ -70,33 +68,37 @@ export class OpenDir {
     return this.#calls.chown(this.#self, uid, gid);
   }
 
-  list(): Soon<string[]> {
+  list(): Soon<EntryName[]> {
     return this.#calls.readdir(this.#self);
   }
 
-  /** One name after another; a directory of millions is never held in memory as a whole. */
-  async *each(): AsyncGenerator<string, void, undefined> {
-    if ((await this.stat()).size <= SMALL_DIR_BYTES) return yield* await this.list();
-    for await (const { name } of await opendir(this.#self, { bufferSize: READ_AT_ONCE })) yield name;
+  /**
+   * The names, all of a directory of usual size at once, those of a large one in parts: a directory of millions is never
+   * held in memory as a whole. `stat` is the directory's own.
+   */
+  async *batches(stat: Stats): AsyncGenerator<readonly EntryName[], void, undefined> {
+    if (!isLarge(stat)) return yield await this.list();
+    let batch: EntryName[] = [];
+    // With another encoding Node looks at names by wrong bytes where the file system does not say what they are.
+    const options = { bufferSize: READ_AT_ONCE, encoding: 'buffer' as BufferEncoding };
+    for await (const entry of await opendir(this.#self, options)) {
+      const name: string | Buffer = entry.name;
+      if (batch.push(nameOfBytes(Buffer.from(name).toString('latin1'))) < READ_AT_ONCE) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
   }
 
-  /** Names that are wanted, at most `max`. */
+  /** Names that are wanted, at most `max`; only such as are UTF-8. */
   async names(wanted: (name: string) => boolean, max: number): Promise<string[]> {
     const found: string[] = [];
-    for await (const name of this.each()) if (wanted(name) && found.push(name) >= max) break;
+    for await (const batch of this.batches(await this.stat()))
+      for (const name of batch) if (typeof name === 'string' && wanted(name) && found.push(name) >= max) return found;
     return found;
   }
 
-  /** Entries to remove: all of a directory of usual size, the first thousand of a large one. */
-  async #someEntries({ size }: Stats): Promise<{ readonly entries: readonly Dirent[]; readonly more: boolean }> {
-    if (size <= SMALL_DIR_BYTES) return { entries: await this.#calls.readEntries(this.#self), more: false };
-    const entries: Dirent[] = [];
-    for await (const entry of await opendir(this.#self, { bufferSize: READ_AT_ONCE }))
-      if (entries.push(entry) >= READ_AT_ONCE) break;
-    return { entries, more: entries.length >= READ_AT_ONCE };
-  }
-
-  async openDir(name: string): Promise<OpenDir> {
+  async openDir(name: EntryName): Promise<OpenDir> {
     return new OpenDir(this.#calls, await this.#calls.open(this.at(name), HOLD));
   }
 
@@ -168,7 +170,7 @@ export class OpenDir {
   }
 
   /** The content of a regular file, or undefined if the name is something else, is gone or is larger than `maxBytes`. */
-  async readFile(name: string, maxBytes: number): Promise<Buffer | undefined> {
+  async readFile(name: EntryName, maxBytes: number): Promise<Buffer | undefined> {
     const stat = await this.lstat(name);
     if (stat?.isFile() !== true || stat.size > maxBytes) return undefined;
     const fd = await this.#calls.open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -185,7 +187,7 @@ export class OpenDir {
   }
 
   /** The target of a symlink, or undefined if the name is none. */
-  async readlink(name: string): Promise<string | undefined> {
+  async readlink(name: EntryName): Promise<string | undefined> {
     try {
       return await this.#calls.readlink(this.at(name));
     } catch (err) {
@@ -198,7 +200,7 @@ export class OpenDir {
     return this.#calls.rename(this.at(from), this.at(to));
   }
 
-  async lstat(name: string): Promise<Stats | undefined> {
+  async lstat(name: EntryName): Promise<Stats | undefined> {
     try {
       return await this.#calls.lstat(this.at(name));
     } catch (err) {
@@ -207,12 +209,12 @@ export class OpenDir {
     }
   }
 
-  lchown(name: string, uid: number, gid: number): Soon<void> {
+  lchown(name: EntryName, uid: number, gid: number): Soon<void> {
     return this.#calls.lchown(this.at(name), uid, gid);
   }
 
   /** A handle that names the entry, a symlink itself included, without opening what it leads to. */
-  async pin(name: string): Promise<PinnedFile> {
+  async pin(name: EntryName): Promise<PinnedFile> {
     return new PinnedFile(this.#calls, await this.#calls.open(this.at(name), O_PATH | O_NOFOLLOW));
   }
 
@@ -220,83 +222,49 @@ export class OpenDir {
     return new PinnedFile(this.#calls, await this.#calls.open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
   }
 
-  /**
-   * Removes a name and all beneath it. Never follows a symlink, never enters another filesystem, refuses a mount point.
-   * Gone is success.
-   */
-  async removeTree(name: string): Promise<void> {
-    const pending = [name];
-    let lifted = 0;
-    // A tree deeper than the open descriptors allow is taken apart from the top: deep parts are moved up first.
-    const lift = async (from: OpenDir, child: string): Promise<void> => {
-      const to = `..removing.${process.pid}.${lifted++}`;
-      await this.#calls.rename(from.at(child), this.at(to));
-      pending.push(to);
-    };
-    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      if (await this.#removeEmpty(next)) continue;
-      await this.#removeFull(next, (await this.stat()).dev, 0, lift);
-    }
+  /** The directory that this one is in now. */
+  async openParent(): Promise<OpenDir> {
+    return new OpenDir(this.#calls, await this.#calls.open(`${this.#self}/..`, HOLD));
   }
 
-  /** False for a directory with something in it. Most are empty, or gone: asking first would cost a call more. */
-  async #removeEmpty(name: string): Promise<boolean> {
+  /** Removes a directory that is empty. Most are, or are gone: asking first would cost a call more. */
+  async removeDir(name: EntryName): Promise<'removed' | 'gone' | 'full' | 'file'> {
     try {
       await this.#calls.rmdir(this.at(name));
+      return 'removed';
     } catch (err) {
       const errno = errnoOf(err);
-      if (errno === 'ENOTEMPTY' || errno === 'EEXIST') return false;
-      if (errno === 'EBUSY') throw mountPoint(name, err);
-      if (errno === 'ENOTDIR') await this.#unlink(name);
-      else if (errno !== 'ENOENT') throw err;
+      if (errno === 'ENOENT') return 'gone';
+      if (errno === 'ENOTEMPTY' || errno === 'EEXIST') return 'full';
+      if (errno === 'ENOTDIR') return 'file';
+      throw errno === 'EBUSY' ? mountPoint(name, err) : err;
     }
-    return true;
   }
 
-  async #removeFull(
-    name: string,
-    device: number,
-    depth: number,
-    lift: (from: OpenDir, name: string) => Promise<void>,
-  ): Promise<void> {
-    if (depth >= MAX_DEPTH) return lift(this, name);
-    const dir = await this.openDir(name);
+  /** Removes what is no directory. */
+  async removeFile(name: EntryName): Promise<'removed' | 'gone' | 'directory'> {
     try {
-      const stat = await dir.stat();
-      if (stat.dev !== device) throw mountPoint(name);
-      for (let more = true; more;) {
-        const some = await dir.#someEntries(stat);
-        await dir.#removeEntries(some.entries, device, depth, lift);
-        more = some.more;
-      }
-    } finally {
-      dir.closeNow();
+      await this.#calls.unlink(this.at(name));
+      return 'removed';
+    } catch (err) {
+      const errno = errnoOf(err);
+      if (errno === 'ENOENT') return 'gone';
+      if (errno === 'EISDIR') return 'directory';
+      throw errno === 'EBUSY' ? mountPoint(name, err) : err;
     }
-    await unlessGone(() => this.#calls.rmdir(this.at(name)));
+  }
+
+  /** Moves a name from another directory of the same file system here. */
+  takeFrom(other: OpenDir, name: EntryName, to: EntryName): Soon<void> {
+    return this.#calls.rename(other.at(name), this.at(to));
   }
 
   /** Gone is success. */
-  unlink(name: string): Promise<void> {
+  unlink(name: EntryName): Promise<void> {
     return this.#unlink(name);
   }
 
-  async #removeEntries(
-    entries: readonly Dirent[],
-    device: number,
-    depth: number,
-    lift: (from: OpenDir, name: string) => Promise<void>,
-  ): Promise<void> {
-    const files = entries.filter((entry) => !entry.isDirectory());
-    for (let i = 0; i < files.length; i += PARALLEL) {
-      const chunk = files.slice(i, i + PARALLEL);
-      await Promise.all(chunk.map((file) => this.#unlink(file.name)));
-    }
-    // One by one, or the open descriptors of a wide and deep tree multiply.
-    for (const { name } of entries.filter((entry) => entry.isDirectory()))
-      if (!(await this.#removeEmpty(name))) await this.#removeFull(name, device, depth + 1, lift);
-  }
-
-  #unlink(name: string): Promise<void> {
+  #unlink(name: EntryName): Promise<void> {
     return unlessGone(() => this.#calls.unlink(this.at(name)));
   }
 
@@ -305,21 +273,19 @@ export class OpenDir {
   }
 
   /** The path of a name in this directory, good while the directory is open. */
-  at(name: string): string {
-    return `${this.#self}/${entryName(name)}`;
+  at(name: string): string;
+  at(name: EntryName): Path;
+  at(name: EntryName): Path {
+    const own = entryName(name);
+    return typeof own === 'string' ? `${this.#self}/${own}` : Buffer.concat([Buffer.from(`${this.#self}/`), own]);
   }
 }
 
-/** The name again, if it can be one of a directory's entries and nothing else. */
-export function entryName(name: string): string {
-  if (name === '' || name === '.' || name === '..' || name.includes('/') || name.includes('\0')) {
-    throw new KubeletError('invalid', `${JSON.stringify(name)} is not the name of a directory entry`);
-  }
-  return name;
-}
+/** Some file systems do not say how large a directory is. */
+export const isLarge = ({ size }: Stats): boolean => size > SMALL_DIR_BYTES || size === 0;
 
-const mountPoint = (name: string, cause?: unknown): KubeletError =>
-  new KubeletError('conflict', `refusing to delete ${name}: it is a mount point`, { cause });
+export const mountPoint = (name: EntryName, cause?: unknown): KubeletError =>
+  new KubeletError('conflict', `refusing to delete ${showName(name)}: it is a mount point`, { cause });
 
 async function unlessGone(removal: () => Soon<void>): Promise<void> {
   try {

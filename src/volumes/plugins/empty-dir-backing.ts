@@ -11,6 +11,7 @@ import { errnoOf } from '../../lib/errors.ts';
 import type { VolumeLayout } from '../layout.ts';
 import { survivesUmask } from '../../host/files/modes.ts';
 import { OpenDir } from '../../host/files/open-dir.ts';
+import { removeTree } from '../../host/files/remove-tree.ts';
 import { ensureDir, removeEmptyDir } from '../pod-dirs.ts';
 
 const MARKER_MODE = 0o644;
@@ -97,7 +98,7 @@ export class EmptyDirBacking {
       await this.#mounter.unmount(mount.target, { inMemory }, signal);
     }
     try {
-      await OpenDir.using(dirname(path), (parent) => parent.removeTree(basename(path)));
+      await OpenDir.using(dirname(path), (parent) => removeTree(parent, basename(path), signal));
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT') throw err;
     }

@@ -62,7 +62,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
     const setPermissions = (): Promise<void> =>
       owner.give(volumeRequest, hostPath, { readOnly: true, changePolicy: 'Always' }, signal);
     const unseen = found === 'mounted';
-    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen, mountPoints });
+    const wrote = await writer.write(hostPath, content.files, setPermissions, { unseen, mountPoints }, signal);
     // An earlier run may have stopped between writing and giving the volume to the group.
     if (found !== 'ready' && !wrote) await setPermissions();
     if (found !== 'ready') await backing.markReady(request);
