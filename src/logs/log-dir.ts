@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { link, open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { EntryName } from '../host/files/entry-name.ts';
-import { OpenDir } from '../host/files/open-dir.ts';
+import { isLarge, OpenDir } from '../host/files/open-dir.ts';
 import { openRegular } from '../host/files/open-regular.ts';
 import { removeTree } from '../host/files/remove-tree.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -66,16 +66,18 @@ export class LogDir {
   async removeAll(log: string, signal: AbortSignal): Promise<void> {
     const base = basename(log);
     const isOfLog = (name: EntryName): boolean => name === base || name.toString().startsWith(`${base}.`);
+    const stat = await this.#dir.stat();
+    // A large directory may pass over names while others are removed from it.
     for (let left = true; left;) {
-      left = false;
-      let removed = false;
-      for await (const names of this.#dir.batches(await this.#dir.stat()))
+      let [seen, removed] = [0, 0];
+      for await (const names of this.#dir.batches(stat))
         for (const name of names.filter(isOfLog)) {
-          left = true;
-          if (await this.#remove(name, signal)) removed = true;
+          seen++;
+          if (await this.#remove(name, signal)) removed++;
         }
-      if (left && !removed)
+      if (seen > 0 && removed === 0)
         throw new KubeletError('conflict', `logs beside ${log} cannot be deleted: they are listed but not found`);
+      left = seen > 0 && isLarge(stat);
     }
   }
 

@@ -20,13 +20,14 @@ export function walkDirectory(
   const depths = new Set([...points].map((target) => relative(path, target).split('/').length));
   let left = maxEntries;
   return OpenDir.using(path, async (root) => {
-    const { dev, blocks } = await root.stat();
-    tally.add(blocks);
+    const own = await root.stat();
+    tally.add(own.blocks);
     return walkTree(
       root,
+      own,
       {
         entry: (_dir, _name, stat) => tally.add(stat.blocks, stat.isDirectory() ? 1 : stat.nlink, stat.ino),
-        wants: (stat, depth, below) => stat.dev === dev && !(depths.has(depth) && points.has(join(path, below()))),
+        wants: (stat, depth, below) => stat.dev === own.dev && !(depths.has(depth) && points.has(join(path, below()))),
         isEnough: () => left-- <= 0,
       },
       signal,

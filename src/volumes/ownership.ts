@@ -41,6 +41,7 @@ export async function giveToGroup(
     const attempt = (work: () => Promise<void>): Promise<void> => work().catch(onRefused);
     await walkTree(
       dir,
+      stat,
       {
         entry: async (parent, name, seen) => {
           if (seen.isDirectory()) return;

@@ -11,6 +11,14 @@ export type Soon<T> = T | Promise<T>;
 /** A Buffer where a name in it is not UTF-8. */
 export type Path = string | Buffer;
 
+/** What a directory says of a name. It may be something else by now. */
+export type Entry = { readonly name: EntryName; readonly isDirectory: boolean };
+
+export const entryOf = (dirent: fs.Dirent<string | Buffer>): Entry => ({
+  name: nameOfBytes(Buffer.from(dirent.name as string).toString('latin1')),
+  isDirectory: dirent.isDirectory(),
+});
+
 export interface FileCalls {
   open(path: Path, flags: number, mode?: number): Soon<number>;
   close(fd: number): Soon<void>;
@@ -27,6 +35,7 @@ export interface FileCalls {
   lstat(path: Path): Soon<fs.Stats>;
   mkdir(path: Path, mode: number): Soon<void>;
   readdir(path: Path): Soon<EntryName[]>;
+  readEntries(path: Path): Soon<Entry[]>;
   readlink(path: Path): Soon<string>;
   rename(from: Path, to: Path): Soon<void>;
   rmdir(path: Path): Soon<void>;
@@ -37,6 +46,8 @@ export interface FileCalls {
 const makeDir = promisify<Path, number>(fs.mkdir);
 const listDir = promisify(fs.readdir);
 const BYTES = { encoding: 'latin1' } as const;
+/** With another encoding Node looks at names by wrong bytes where the file system does not say what they are. */
+const WITH_TYPES = { encoding: 'buffer', withFileTypes: true } as const;
 const readInto = promisify(fs.read);
 
 export const onThreads: FileCalls = {
@@ -57,6 +68,7 @@ export const onThreads: FileCalls = {
   lstat: promisify<Path, fs.Stats>(fs.lstat),
   mkdir: makeDir,
   readdir: async (path) => (await listDir(path, BYTES)).map(nameOfBytes),
+  readEntries: async (path) => (await listDir(path, WITH_TYPES)).map(entryOf),
   readlink: promisify<Path, string>(fs.readlink),
   rename: promisify(fs.rename),
   rmdir: promisify<Path>(fs.rmdir),
@@ -84,6 +96,7 @@ export const atOnce: FileCalls = {
     fs.mkdirSync(path, mode);
   },
   readdir: (path) => fs.readdirSync(path, BYTES).map(nameOfBytes),
+  readEntries: (path) => fs.readdirSync(path, WITH_TYPES).map(entryOf),
   readlink: (path) => fs.readlinkSync(path),
   rename: fs.renameSync,
   rmdir: (path) => fs.rmdirSync(path),

@@ -5,8 +5,8 @@
 import { closeSync, constants, type Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { entryName, nameOfBytes, showName, type EntryName } from './entry-name.ts';
-import { onThreads, type FileCalls, type Path, type Soon } from './file-calls.ts';
+import { entryName, showName, type EntryName } from './entry-name.ts';
+import { entryOf, onThreads, type Entry, type FileCalls, type Path, type Soon } from './file-calls.ts';
 import { survivesUmask } from './modes.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
@@ -77,13 +77,21 @@ export class OpenDir {
    * held in memory as a whole. `stat` is the directory's own.
    */
   async *batches(stat: Stats): AsyncGenerator<readonly EntryName[], void, undefined> {
-    if (!isLarge(stat)) return yield await this.list();
-    let batch: EntryName[] = [];
-    // With another encoding Node looks at names by wrong bytes where the file system does not say what they are.
+    if (!isLarge(stat)) yield await this.list();
+    else for await (const entries of this.#parts()) yield entries.map(({ name }) => name);
+  }
+
+  /** The same with what they are. */
+  async *entries(stat: Stats): AsyncGenerator<readonly Entry[], void, undefined> {
+    if (!isLarge(stat)) yield await this.#calls.readEntries(this.#self);
+    else yield* this.#parts();
+  }
+
+  async *#parts(): AsyncGenerator<readonly Entry[], void, undefined> {
+    let batch: Entry[] = [];
     const options = { bufferSize: READ_AT_ONCE, encoding: 'buffer' as BufferEncoding };
     for await (const entry of await opendir(this.#self, options)) {
-      const name: string | Buffer = entry.name;
-      if (batch.push(nameOfBytes(Buffer.from(name).toString('latin1'))) < READ_AT_ONCE) continue;
+      if (batch.push(entryOf(entry)) < READ_AT_ONCE) continue;
       yield batch;
       batch = [];
     }

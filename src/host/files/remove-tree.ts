@@ -2,6 +2,7 @@
 // nothing is the last. Descriptors and memory are bounded, whatever the tree is like.
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
 import { showName, type EntryName } from './entry-name.ts';
+import type { Entry } from './file-calls.ts';
 import { mountPoint, type OpenDir } from './open-dir.ts';
 
 /** Deleting a large volume must leave the file system's threads to others too. */
@@ -59,7 +60,7 @@ class Removal {
         if (depth === 0) this.#failure = undefined;
         const pass: Pass = { removed: 0 };
         const before = this.#lifted;
-        for await (const batch of dir.batches(stat)) await this.#removeBatch(dir, batch, depth, pass);
+        for await (const batch of dir.entries(stat)) await this.#removeBatch(dir, batch, depth, pass);
         changed += pass.removed;
         if ((await parent.removeDir(name)) !== 'full') return { isGone: true, changed: changed + 1 };
         if (pass.removed > 0 && (this.#lifted > before || passes < MAX_PASSES)) continue;
@@ -71,17 +72,18 @@ class Removal {
     }
   }
 
-  async #removeBatch(dir: OpenDir, names: readonly EntryName[], depth: number, pass: Pass): Promise<void> {
-    const directories: EntryName[] = [];
-    const removeFile = (name: EntryName): Promise<void> =>
+  async #removeBatch(dir: OpenDir, entries: readonly Entry[], depth: number, pass: Pass): Promise<void> {
+    const directories = entries.filter((entry) => entry.isDirectory).map(({ name }) => name);
+    const files = entries.filter((entry) => !entry.isDirectory);
+    const removeFile = ({ name }: Entry): Promise<void> =>
       this.#attempt(async () => {
         const found = await dir.removeFile(name);
         if (found === 'removed') pass.removed++;
         else if (found === 'directory') directories.push(name);
       });
-    for (let i = 0; i < names.length; i += PARALLEL) {
+    for (let i = 0; i < files.length; i += PARALLEL) {
       this.#signal.throwIfAborted();
-      await Promise.all(names.slice(i, i + PARALLEL).map(removeFile));
+      await Promise.all(files.slice(i, i + PARALLEL).map(removeFile));
     }
     // One by one, or the open descriptors of a wide and deep tree multiply.
     for (const name of directories) {

@@ -16,7 +16,11 @@ beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'walk-'))));
 afterEach(() => OpenDir.using(tmpdir(), (dir) => removeTree(dir, root.slice(tmpdir().length + 1), signal)));
 
 const walk = (visitor: Partial<Visitor>, bounds?: Partial<WalkBounds>, own = signal): Promise<boolean> =>
-  OpenDir.using(root, (dir) => walkTree(dir, { entry: () => undefined, ...visitor }, own, bounds), atOnce);
+  OpenDir.using(
+    root,
+    async (dir) => walkTree(dir, await dir.stat(), { entry: () => undefined, ...visitor }, own, bounds),
+    atOnce,
+  );
 const held = (): number =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {

@@ -35,13 +35,14 @@ type Level = {
   readonly pending: EntryName[];
 };
 
-/** Children before their directory. False: `isEnough` ended it. */
+/** Children before their directory. False: `isEnough` ended it. `stat` is the root's own. */
 export const walkTree = (
   root: OpenDir,
+  stat: Stats,
   visitor: Visitor,
   signal: AbortSignal,
   bounds: Partial<WalkBounds> = {},
-): Promise<boolean> => new TreeWalk(root, visitor, signal, { ...BOUNDS, ...bounds }).run();
+): Promise<boolean> => new TreeWalk(root, visitor, signal, { ...BOUNDS, ...bounds }).run(stat);
 
 class TreeWalk {
   readonly #root: OpenDir;
@@ -60,9 +61,9 @@ class TreeWalk {
     this.#signal = signal;
   }
 
-  async run(): Promise<boolean> {
+  async run(stat: Stats): Promise<boolean> {
     try {
-      await this.#enter(this.#root, '');
+      this.#enter(this.#root, '', stat);
       while (!this.#isEnough) {
         const level = this.#levels.at(-1);
         if (level?.dir === undefined) return true;
@@ -123,21 +124,20 @@ class TreeWalk {
       throw new KubeletError('exhausted', `some of it lies too deep, below ${this.#bounds.levels} levels`);
     const child = await dir.openDir(name).catch(unlessReplaced);
     if (child === undefined) return;
-    await this.#enter(child, name);
+    try {
+      this.#enter(child, name, await child.stat());
+    } catch (err) {
+      child.closeNow();
+      throw err;
+    }
     const far = this.#levels.at(-1 - this.#bounds.held);
     // One that is being read stays open for as long, the root is not ours.
     if (far !== undefined && far.batches === undefined && far.dir !== this.#root) this.#close(far);
   }
 
-  async #enter(dir: OpenDir, name: EntryName): Promise<void> {
-    try {
-      const stat = await dir.stat();
-      this.#levels.push({ name, stat, dir, batches: dir.batches(stat), pending: [] });
-      if (isLarge(stat)) this.#reading++;
-    } catch (err) {
-      if (dir !== this.#root) dir.closeNow();
-      throw err;
-    }
+  #enter(dir: OpenDir, name: EntryName, stat: Stats): void {
+    this.#levels.push({ name, stat, dir, batches: dir.batches(stat), pending: [] });
+    if (isLarge(stat)) this.#reading++;
   }
 
   async #up(level: Level, dir: OpenDir): Promise<void> {
