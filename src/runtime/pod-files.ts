@@ -25,10 +25,25 @@ export class PodFiles {
     this.#podsDir = join(rootDir, 'pods');
   }
 
-  /** Written in place: containers that run already have this very file mounted. Returns its path. */
+  /**
+   * Written in place: containers that run already have this very file mounted. What has the text is not touched. Returns
+   * its path.
+   */
   async writeHosts(uid: string, text: string): Promise<string> {
     await this.#inside(uid, [], (dir) => dir.overwriteFile('etc-hosts', text, 0o644));
     return join(this.#podsDir, uid, 'etc-hosts');
+  }
+
+  /**
+   * Writes the hosts file again where a write was cut off. One with other content is left alone: containers may have
+   * changed it.
+   */
+  async repairHosts(uid: string, text: string): Promise<void> {
+    const whole = Buffer.from(text);
+    await this.#inside(uid, [], async (dir) => {
+      const found = await dir.readFile('etc-hosts', whole.length - 1);
+      if (found?.equals(whole.subarray(0, found.length)) === true) await dir.overwriteFile('etc-hosts', text, 0o644);
+    });
   }
 
   /** A name for a fresh file for each start. Nothing is made yet: a container that is refused leaves no file behind. */

@@ -9,9 +9,11 @@ import { CrashBackoff } from './crash-backoff.ts';
 import { EnvReader } from './env-reader.ts';
 import type { RuntimeFacts } from './facts.ts';
 import { HookRunner } from './hooks.ts';
+import { HostsFiles } from './hosts-files.ts';
 import type { ClusterView, ContainerRemover, ImageEnsurer, Infra, ResourceManager, VolumeProvider } from './needs.ts';
 import { planPod } from './plan.ts';
 import type { ProbeResults } from './plan-steps.ts';
+import { PodFiles } from './pod-files.ts';
 import { PodSync, type PodSyncParts, type SyncRequest } from './pod-sync.ts';
 import { resizableContainers } from './resize-plan.ts';
 import { Resizer } from './resize.ts';
@@ -44,12 +46,15 @@ const NOTHING_TO_DO: PodSyncResult = { startErrors: new Map(), acted: false };
 export class PodRuntime {
   readonly #deps: PodRuntimeDeps;
   readonly #parts: PodSyncParts;
+  readonly #hosts: HostsFiles;
 
   constructor(deps: PodRuntimeDeps, facts: RuntimeFacts) {
     const { cri, volumes, resources, cluster, events } = deps;
     const infra = { ...deps.infra, log: deps.infra.log.child({ component: 'runtime' }) };
     const hooks = new HookRunner({ cri, events, infra, nodeIps: () => cluster.nodeIps() }, facts);
     const stopper = new ContainerStopper({ cri, hooks, events, infra });
+    const files = new PodFiles(infra.clock, facts.rootDir);
+    this.#hosts = new HostsFiles({ files, log: infra.log }, facts);
     this.#deps = deps;
     this.#parts = {
       ...deps,
@@ -63,6 +68,7 @@ export class PodRuntime {
             resources,
             cluster,
             env: new EnvReader(cluster),
+            hosts: this.#hosts,
             lifecycle: { hooks, stopper },
             infra: { ...infra, events },
           },
@@ -80,6 +86,7 @@ export class PodRuntime {
   /** One step of the pod towards its spec. Failures are in the result; it rejects only when aborted. */
   async syncPod(request: PodSyncRequest, signal: AbortSignal): Promise<PodSyncResult> {
     const { pod, snapshot, probes, restartingAll = false } = request;
+    await this.#hosts.repairOnce(pod, snapshot);
     const actuated = this.#actuatedOf(pod, snapshot);
     const plan = planPod({ pod, snapshot, probes, restartingAll, ...(actuated === undefined ? {} : { actuated }) });
     signal.throwIfAborted();
@@ -118,6 +125,7 @@ export class PodRuntime {
   /** Drops what is remembered of a pod that is gone for good. */
   async forget(uid: PodUid, pod: Pod | undefined): Promise<void> {
     if (pod !== undefined) this.#parts.executors.backoff.forgetPod(pod);
+    this.#hosts.forget(uid);
     this.#parts.executors.backoff.prune(this.#deps.infra.clock.now());
     await this.#deps.infra.userns.release(uid);
   }

@@ -1,5 +1,5 @@
 // Starting one container: image, config, create, start, post-start hook. Every way to fail has its reason and event.
-import { access, mkdir, readFile, symlink, unlink } from 'node:fs/promises';
+import { access, mkdir, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContainerConfig, ImageSpec } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
@@ -24,7 +24,7 @@ import { containerConfig, type ContainerAdditions } from './container-config.ts'
 import type { EnvReader } from './env-reader.ts';
 import type { RuntimeFacts } from './facts.ts';
 import type { HookRunner } from './hooks.ts';
-import { hostNetworkHostsFile, hostsFile } from './hosts-file.ts';
+import type { HostsFiles } from './hosts-files.ts';
 import { restartCountOf } from './labels.ts';
 import { isNumberedLog, podLogDir, restartCountFromLogs } from './log-paths.ts';
 import { restartCountFromStatus } from './restart-count.ts';
@@ -44,6 +44,7 @@ export type StarterDeps = {
   readonly resources: ResourceManager;
   readonly cluster: ClusterView;
   readonly env: EnvReader;
+  readonly hosts: HostsFiles;
   readonly lifecycle: { readonly hooks: HookRunner; readonly stopper: ContainerStopper };
   readonly infra: Infra & { readonly events: EventRecorder };
 };
@@ -183,7 +184,7 @@ export class ContainerStarter {
     const [restartCount, env, hosts] = await Promise.all([
       this.#restartCount(container, context),
       envReader.read(pod, container, mounted, facts, signal),
-      this.#hostsFile(context),
+      this.#deps.hosts.write(pod, podIps),
     ]);
     const subPaths = await this.#subPaths(container, env, images, context, signal);
     const mounts = volumeMounts(
@@ -235,15 +236,6 @@ export class ContainerStarter {
       if (errnoOf(err) === 'ENOENT') return told;
       throw err;
     }
-  }
-
-  async #hostsFile({ pod, podIps }: SyncContext): Promise<string | undefined> {
-    const hostNetwork = pod.spec.hostNetwork === true;
-    if (!hostNetwork && podIps.length === 0) return undefined;
-    const text = hostNetwork
-      ? hostNetworkHostsFile(pod, await readFile(this.#facts.nodeHostsFile, 'utf8'))
-      : hostsFile(pod, podIps, this.#facts.clusterDomain);
-    return this.#files.writeHosts(uidOf(pod), text);
   }
 
   #terminationLog(container: Container, { pod }: SyncContext): TerminationLog | undefined {

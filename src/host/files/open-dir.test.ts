@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { mountSync, unmountSync } from '../libc.ts';
-import { atOnce, onThreads } from './file-calls.ts';
+import { atOnce, onThreads, type FileCalls } from './file-calls.ts';
 import { OpenDir } from './open-dir.ts';
 import { removeTree } from './remove-tree.ts';
 
@@ -108,6 +108,49 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       execFileSync('mkfifo', [join(root, 'hosts')]);
       await dir.overwriteFile('hosts', 'mine', 0o644);
       assert.ok(statSync(join(root, 'hosts')).isFile());
+    });
+
+    it('does not write what a file has', async () => {
+      await dir.overwriteFile('hosts', 'text', 0o644);
+      const { mtimeNs } = statSync(join(root, 'hosts'), { bigint: true });
+      const refuse = (): never => assert.fail('it was written');
+      await OpenDir.using(root, (own) => own.overwriteFile('hosts', 'text', 0o644), { ...calls, writeFile: refuse });
+      assert.equal(statSync(join(root, 'hosts'), { bigint: true }).mtimeNs, mtimeNs);
+    });
+
+    it('never leaves a file empty while it writes it', async () => {
+      await dir.overwriteFile('hosts', 'a long first text', 0o644);
+      const seen = new Set<string>();
+      const look = (): void => void seen.add(readFileSync(join(root, 'hosts'), 'utf8'));
+      const watched: FileCalls = {
+        ...calls,
+        open: (...args) => (look(), calls.open(...args)),
+        writeFile: (...args) => (look(), calls.writeFile(...args)),
+        ftruncate: (...args) => (look(), calls.ftruncate(...args)),
+        close: (fd) => (look(), calls.close(fd)),
+      };
+      await OpenDir.using(root, (own) => own.overwriteFile('hosts', 'short', 0o644), watched);
+      assert.deepEqual([...seen], ['a long first text', 'shortg first text', 'short']);
+    });
+
+    it('puts the old text back where the new one finds no room', async () => {
+      const disk = join(root, 'disk');
+      mkdirSync(disk);
+      mountSync('tmpfs', disk, 'tmpfs', 0, 'size=64k');
+      try {
+        const own = await OpenDir.open(disk, calls);
+        await own.overwriteFile('hosts', 'the old text', 0o644);
+        const { ino } = statSync(join(disk, 'hosts'));
+        assert.throws(() => writeFileSync(join(disk, 'full'), Buffer.alloc(2 ** 20)), { code: 'ENOSPC' });
+        await assert.rejects(own.overwriteFile('hosts', 'the new text '.repeat(1_000), 0o644), { code: 'ENOSPC' });
+        assert.equal(readFileSync(join(disk, 'hosts'), 'utf8'), 'the old text');
+        await own.overwriteFile('hosts', 'a new text', 0o644);
+        assert.equal(readFileSync(join(disk, 'hosts'), 'utf8'), 'a new text');
+        assert.equal(statSync(join(disk, 'hosts')).ino, ino);
+        await own.close();
+      } finally {
+        unmountSync(disk, 0);
+      }
     });
 
     it('reads regular files up to a size', async () => {

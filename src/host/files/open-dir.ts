@@ -16,6 +16,8 @@ export const O_PATH = 0o10000000;
 const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
 const READ_AT_ONCE = 1024;
+/** Of a file that is overwritten. */
+const MAX_KEPT = 1024 * 1024;
 /** A directory of this size holds some thousand names: they are read at once, which is quicker. */
 const SMALL_DIR_BYTES = 256 * 1024;
 
@@ -136,31 +138,20 @@ export class OpenDir {
 
   /**
    * Gives a file new content in place: whoever has it mounted sees it. What is there under the name and is not a plain
-   * file is replaced, never written through.
+   * file is replaced, never opened.
    */
   async overwriteFile(name: string, data: string, mode: number): Promise<void> {
-    let fd: number;
-    try {
-      fd = await this.#calls.open(this.at(name), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-    } catch (err) {
-      const errno = errnoOf(err);
-      // ENXIO: a pipe nobody reads; ELOOP: a symlink.
-      if (errno === 'ENXIO' || errno === 'ELOOP') await this.#unlink(name);
-      else if (errno !== 'ENOENT') throw err;
-      return this.createFile(name, Buffer.from(data), mode);
-    }
-    try {
-      const stat = await this.#calls.fstat(fd);
-      if (stat.isFile() && stat.nlink === 1) {
-        await this.#calls.ftruncate(fd, 0);
-        await this.#calls.writeFile(fd, Buffer.from(data));
-        return;
+    const text = Buffer.from(data);
+    const pinned = await this.pin(name).catch(unlessMissing);
+    if (pinned !== undefined)
+      try {
+        const stat = await pinned.stat();
+        if (stat.isFile() && stat.nlink === 1) return await pinned.overwrite(text);
+        await this.#unlink(name);
+      } finally {
+        await pinned.close();
       }
-    } finally {
-      await this.#calls.close(fd);
-    }
-    await this.#unlink(name);
-    await this.createFile(name, Buffer.from(data), mode);
+    await this.createFile(name, text, mode);
   }
 
   /** Creates a file that must not exist yet, with exactly this mode and, if given, this owner. */
@@ -303,6 +294,10 @@ async function unlessGone(removal: () => Soon<void>): Promise<void> {
   }
 }
 
+function unlessMissing(err: unknown): undefined {
+  if (errnoOf(err) !== 'ENOENT') throw err;
+}
+
 /** One file, directory or symlink, held by an O_PATH descriptor. */
 export class PinnedFile {
   readonly #calls: FileCalls;
@@ -325,6 +320,33 @@ export class PinnedFile {
     const fd = await this.#calls.open(`/proc/self/fd/${this.fd}`, O_RDONLY);
     try {
       return await this.#calls.read(fd, stat.size);
+    } finally {
+      await this.#calls.close(fd);
+    }
+  }
+
+  /**
+   * Gives a regular file new content, unless it has it. The file is never empty in between; when it cannot be
+   * written it gets its old content back.
+   */
+  async overwrite(data: Buffer): Promise<void> {
+    // One that is too large, or cannot be read, is overwritten all the same.
+    const old = await this.read(MAX_KEPT).catch(() => undefined);
+    if (old?.equals(data) === true) return;
+    try {
+      await this.#write(data);
+    } catch (err) {
+      // The file's own blocks are there. What fails twice is told as it failed first.
+      if (old !== undefined) await this.#write(old).catch(() => undefined);
+      throw err;
+    }
+  }
+
+  async #write(data: Buffer): Promise<void> {
+    const fd = await this.#calls.open(`/proc/self/fd/${this.fd}`, O_WRONLY | O_NONBLOCK);
+    try {
+      await this.#calls.writeFile(fd, data);
+      await this.#calls.ftruncate(fd, data.length);
     } finally {
       await this.#calls.close(fd);
     }
