@@ -131,13 +131,17 @@ describe('garbage collector', () => {
     for (const name of ['old_ns_c-a', 'x-gone', 'x-r', 'x-k'])
       symlinkSync('/nowhere', join(containerLogs, `${name}.log`));
     writeFileSync(join(containerLogs, 'other'), '');
+    symlinkSync(
+      '/nowhere',
+      Buffer.concat([Buffer.from(`${containerLogs}/`), Buffer.from([0xe9]), Buffer.from('.log')]),
+    );
     const result = await collector.collect({ allUnused: false }, signal);
     assert.equal(result.failed, 0);
     assert.deepEqual(runtime.calls.sort(), ['kill b', 'remove a', 'remove b', 'sandbox box']);
     assert.deepEqual(logs.sort(), ['/logs/a.log', '/logs/b.log']);
     assert.deepEqual(readdirSync(podLogs), ['ns_new_new']);
     // The links of a running container and of nobody stay and go; the one of a dead container goes.
-    assert.deepEqual(readdirSync(containerLogs).sort(), ['other', 'x-r.log']);
+    assert.deepEqual(readdirSync(containerLogs).sort(), ['other', 'x-r.log', '\ufffd.log'], 'those of the kubelet go');
   });
 
   it('lists containers once where no sandbox can go, and asks for none that was listed alive', async () => {

@@ -1,5 +1,5 @@
 // The log directories of pods and the links to logs, as the collector sees them.
-import { opendir, stat, unlink } from 'node:fs/promises';
+import { stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { removeTree } from '../host/files/remove-tree.ts';
@@ -8,15 +8,15 @@ import { errnoOf } from '../lib/errors.ts';
 /** One pass looks at no more; what is left is for the next. */
 const MAX_NAMES = 100_000;
 
-/** A name in a directory is one name, never a way out of it. */
-const isPlainName = (name: string): boolean => name !== '.' && name !== '..' && !name.includes('/');
-
+/** Only such as are UTF-8: the kubelet makes no others. */
 export async function namesIn(directory: string): Promise<readonly string[]> {
   try {
-    const names: string[] = [];
-    for await (const { name } of await opendir(directory))
-      if (isPlainName(name) && names.push(name) >= MAX_NAMES) break;
-    return names;
+    const dir = await OpenDir.follow(directory);
+    try {
+      return await dir.names(() => true, MAX_NAMES);
+    } finally {
+      await dir.close();
+    }
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return [];
     throw err;

@@ -18,7 +18,7 @@ export class KernelFiles {
     this.#clock = clock;
   }
 
-  text(path: string): Promise<string> {
+  text(path: string | Buffer): Promise<string> {
     return this.answer(
       () => readFile(path, 'utf8'),
       () => readFileSync(path, 'utf8'),

@@ -1,7 +1,7 @@
 // What is read of the machine for statistics: filesystems, the sizes of log files, tasks, interfaces. No directory is
 // walked: log folders are flat.
-import { lstat, opendir, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, statfs } from 'node:fs/promises';
+import { OpenDir } from '../host/files/open-dir.ts';
 import { readMachine, withMemoryNow, type MachineFacts } from '../host/machine.ts';
 import { interfacesOf, readBootMs, readSwapUsed, readTasks, type InterfaceCounters } from '../host/proc.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -35,16 +35,22 @@ export class HostReadings {
 
   /** What the plain files right in a folder take on disk; undefined when there is no such folder. */
   async filesIn(dir: string): Promise<Usage | undefined> {
-    const entries = await opendir(dir).catch(ifGone(undefined));
-    if (entries === undefined) return undefined;
-    let [bytes, inodes, left] = [0, 0, MAX_FILES];
-    for await (const { name } of entries) {
-      if (left-- <= 0) break;
-      const one = await this.file(join(dir, name));
-      bytes += one?.bytes ?? 0;
-      inodes += one?.inodes ?? 0;
+    const open = await OpenDir.follow(dir).catch(ifGone(undefined));
+    if (open === undefined) return undefined;
+    try {
+      let [bytes, inodes, left] = [0, 0, MAX_FILES];
+      for await (const names of open.batches(await open.stat()))
+        for (const name of names) {
+          if (left-- <= 0) return { bytes, inodes };
+          const found = await open.lstat(name);
+          if (found?.isFile() !== true) continue;
+          bytes += found.blocks * BLOCK;
+          inodes++;
+        }
+      return { bytes, inodes };
+    } finally {
+      await open.close();
     }
-    return { bytes, inodes };
   }
 
   /** Undefined when it is gone or no plain file. */

@@ -72,13 +72,13 @@ export class CgroupV1 implements Cgroups {
 
   async children(path: string, signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
-    const all = await Promise.all(this.#allDirs(path).map(childDirs));
+    const all = await Promise.all(this.#allDirs(path).map((dir) => childDirs(dir)));
     return [...new Set(all.flat())];
   }
 
   async pids(path: string, signal: AbortSignal): Promise<readonly number[]> {
     signal.throwIfAborted();
-    const all = await Promise.all(this.#dirs(path).map(pidsBelow));
+    const all = await Promise.all(this.#dirs(path).map((dir) => pidsBelow(dir)));
     return [...new Set(all.flat())];
   }
 

@@ -4,35 +4,47 @@ import { readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import type { EntryName } from '../files/entry-name.ts';
+import { entryOf, type Path } from '../files/file-calls.ts';
 import { kernelFiles } from '../kernel-files.ts';
 
+const WITH_TYPES = { encoding: 'buffer', withFileTypes: true } as const;
 const TRIES = 5;
 const FIRST_WAIT_MS = 5;
 
-/** Directories right below; empty when the cgroup is gone. */
-export async function childDirs(dir: string): Promise<string[]> {
+/** Names right below that are UTF-8, as those of pods and containers are; empty when the cgroup is gone. */
+export const childDirs = async (dir: string): Promise<string[]> =>
+  (await namesBelow(dir)).filter((name) => typeof name === 'string');
+
+/** A container may make cgroups below its own, by any name. */
+async function namesBelow(dir: Path): Promise<EntryName[]> {
   try {
     const entries = await kernelFiles.answer(
-      () => readdir(dir, { withFileTypes: true }),
-      () => readdirSync(dir, { withFileTypes: true }),
+      () => readdir(dir, WITH_TYPES),
+      () => readdirSync(dir, WITH_TYPES),
     );
-    return entries.filter((e) => e.isDirectory()).map((e) => e.name);
+    return entries.map(entryOf).flatMap(({ name, isDirectory }) => (isDirectory ? [name] : []));
   } catch (err) {
     if (isGone(err)) return [];
     throw err;
   }
 }
 
+const pathIn = (dir: Path, name: EntryName): Path =>
+  typeof dir === 'string' && typeof name === 'string'
+    ? join(dir, name)
+    : Buffer.concat([Buffer.from(dir), Buffer.from('/'), Buffer.from(name)]);
+
 /** Processes in `dir` and below; threads are not listed apart. */
-export async function pidsBelow(dir: string): Promise<number[]> {
-  const [own, children] = await Promise.all([procsOf(dir), childDirs(dir)]);
-  const below = await Promise.all(children.map((child) => pidsBelow(join(dir, child))));
+export async function pidsBelow(dir: Path): Promise<number[]> {
+  const [own, children] = await Promise.all([procsOf(dir), namesBelow(dir)]);
+  const below = await Promise.all(children.map((child) => pidsBelow(pathIn(dir, child))));
   return [...own, ...below.flat()];
 }
 
-async function procsOf(dir: string): Promise<number[]> {
+async function procsOf(dir: Path): Promise<number[]> {
   try {
-    const text = await kernelFiles.text(join(dir, 'cgroup.procs'));
+    const text = await kernelFiles.text(pathIn(dir, 'cgroup.procs'));
     return text.split('\n').filter(Boolean).map(Number);
   } catch (err) {
     if (isGone(err)) return [];
@@ -68,7 +80,7 @@ export async function removeCgroup({ clock, dirs, kill }: RemoveOptions, signal:
 }
 
 /** False when something still holds it. */
-async function removeDir(dir: string): Promise<boolean> {
+async function removeDir(dir: Path): Promise<boolean> {
   try {
     await rmdir(dir);
     return true;
@@ -76,9 +88,9 @@ async function removeDir(dir: string): Promise<boolean> {
     if (isGone(err)) return true;
     if (errnoOf(err) !== 'EBUSY' && errnoOf(err) !== 'ENOTEMPTY') throw err;
   }
-  const children = await childDirs(dir);
+  const children = await namesBelow(dir);
   if (children.length === 0) return false;
-  const gone = await Promise.all(children.map((child) => removeDir(join(dir, child))));
+  const gone = await Promise.all(children.map((child) => removeDir(pathIn(dir, child))));
   if (gone.includes(false)) return false;
   try {
     await rmdir(dir);

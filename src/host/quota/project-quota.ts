@@ -98,9 +98,9 @@ function putIntoProject(dir: number, id: number): void {
 /** A container may be changing it: names are looked up in open directories only, and no link is followed. */
 function putContent(dir: number, id: number, budget: { left: number }): void {
   const device = fstatSync(dir).dev;
-  for (const name of readdirSync(`/proc/self/fd/${dir}`)) {
+  for (const name of readdirSync(`/proc/self/fd/${dir}`, { encoding: 'buffer' })) {
     if (budget.left-- <= 0) throw new KubeletError('exhausted', 'the directory has too much in it');
-    const path = `/proc/self/fd/${dir}/${name}`;
+    const path = Buffer.concat([Buffer.from(`/proc/self/fd/${dir}/`), name]);
     try {
       const entry = lstatSync(path);
       if (entry.dev !== device || !(entry.isFile() || entry.isDirectory())) continue;
@@ -154,7 +154,7 @@ function replace(path: string, text: string): void {
   renameSync(temporary, path);
 }
 
-function withOpen<T>(path: string, flags: number, run: (fd: number) => T): T {
+function withOpen<T>(path: string | Buffer, flags: number, run: (fd: number) => T): T {
   const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | flags);
   try {
     return run(fd);
