@@ -71,6 +71,7 @@ export type PodLifeDeps = {
     waitMounted(pod: Pod, signal: AbortSignal): Promise<void>;
     whenBlocked(uid: PodUid, signal: AbortSignal): Promise<void>;
     podRemoved(uid: PodUid): void;
+    reopen(uid: PodUid): void;
     waitUnmounted(uid: PodUid, signal: AbortSignal): Promise<void>;
     mountsOf(uid: PodUid): { readonly size: number };
   };
@@ -163,7 +164,7 @@ export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
 }
 
 function workersOf(env: Environment, deps: PodLifeDeps, steps: WorkerSteps, onFinished: () => void): PodWorkers {
-  const { cluster, metrics, observed, resizing, statuses, store, tracing } = deps;
+  const { cluster, metrics, observed, resizing, statuses, store, tracing, volumes } = deps;
   return new PodWorkers(
     {
       steps: tracing.steps(metrics.timed(steps)),
@@ -177,7 +178,9 @@ function workersOf(env: Environment, deps: PodLifeDeps, steps: WorkerSteps, onFi
       onRestarted: (pod) => {
         metrics.restarted(pod);
         statuses.reopen(uidOf(pod));
+        volumes.reopen(uidOf(pod));
       },
+      onForgotten: (uid) => volumes.reopen(uid),
       clock: env.clock,
       log: env.log.child({ component: 'pod-workers' }),
     },

@@ -42,6 +42,7 @@ function setup(steps: Partial<WorkerSteps> = {}) {
       onTerminated: () => undefined,
       onFinished: (uid) => calls.push(['finished', uid]),
       onRestarted: (pod) => calls.push(['restarted', pod.metadata.uid ?? '']),
+      onForgotten: (uid) => calls.push(['forgotten', uid]),
       clock,
       log: silentLogger,
     },
@@ -249,11 +250,16 @@ describe('pod workers', () => {
   it('finishes a pod that was over before this agent started without touching the runtime', async () => {
     const t = setup();
     t.add({ ...makePod('a'), status: { phase: 'Succeeded' } });
+    t.workers.forget(podUid('a'));
     await t.clock.advance(1);
-    assert.deepEqual(t.calls, [
+    const finished = [
       ['finish', 'a'],
       ['finished', 'a'],
-    ]);
+    ];
+    assert.deepEqual(t.calls, finished, 'a worker that is not finished is kept');
+    t.workers.forget(podUid('a'));
+    t.workers.forget(podUid('a'));
+    assert.deepEqual(t.calls, [...finished, ['forgotten', 'a']]);
     await t.end();
   });
 

@@ -55,6 +55,8 @@ export type PodWorkersDeps = {
   readonly onFinished: (uid: PodUid) => void;
   /** A pod whose UID came back while it was being stopped starts over. */
   readonly onRestarted?: (pod: Pod) => void;
+  /** A finished worker was dropped: its pod is gone at the source. */
+  readonly onForgotten?: (uid: PodUid) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -228,6 +230,7 @@ export class PodWorkers {
     worker.timer?.cancel();
     this.#workers.delete(uid);
     this.#static.release(uid);
+    this.#deps.onForgotten?.(uid);
   }
 
   #create(uid: PodUid, pod: Pod | undefined): Worker {

@@ -1,6 +1,7 @@
 // A sync acts on what the runtime shows now, never on what it showed before the last try.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { sandboxId, type PodUid } from '../core/ids.ts';
 import type { Pod, PodStatus } from '../core/pod.ts';
 import { aliveSnapshot } from '../core/snapshot.fixture.ts';
@@ -113,6 +114,74 @@ describe('a pod with a deadline', () => {
     await assert.rejects(sync.sync(pod, signal), /not yet/);
     assert.equal(sync.dueAt(pod), clock.monotonic() + 7000);
     assert.equal(sync.dueAt(POD), undefined);
+  });
+});
+
+describe('a sync whose cgroup step ends first', () => {
+  /** What is under way, and the moment at which directories are there. */
+  const setup = (ensureCgroup: (own: AbortSignal) => Promise<void>) => {
+    const directories = Promise.withResolvers<void>();
+    const did: string[] = [];
+    const deps = new World().deps();
+    const sync = new SyncPod({
+      ...deps,
+      prerequisites: {
+        ...deps.prerequisites,
+        ensureCgroup: (_pod, own) => ensureCgroup(own),
+        ensureDirectories: () => directories.promise.then(() => void did.push('directories')),
+        mountVolumes: () => Promise.resolve(void did.push('volumes')),
+      },
+    });
+    return { sync, directories, did };
+  };
+  const deletion = new AbortController();
+
+  for (const [how, ensureCgroup, own] of [
+    ['fails', () => Promise.reject(new Error('no cgroup')), signal],
+    [
+      'is aborted by the deletion of the pod',
+      (asked: AbortSignal) =>
+        new Promise<void>((_resolve, reject) => {
+          asked.addEventListener('abort', () => reject(new Error('the pod is being stopped')));
+          deletion.abort();
+        }),
+      deletion.signal,
+    ],
+  ] as const)
+    it(`${how} settles when its directories are made, and mounts nothing`, async () => {
+      const { sync, directories, did } = setup(ensureCgroup);
+      const settled = sync.sync(POD, own).then(
+        () => void did.push('done'),
+        (err: Error) => void did.push(err.message),
+      );
+      await setImmediate();
+      assert.deepEqual(did, [], 'the step waits for what it began');
+      directories.resolve();
+      await settled;
+      assert.deepEqual(did, ['directories', how === 'fails' ? 'no cgroup' : 'the pod is being stopped']);
+    });
+
+  it('kills a pod that ran outside its cgroup, and mounts nothing in the same pass', async () => {
+    const directories = Promise.withResolvers<void>();
+    const did: string[] = [];
+    const deps = new World().deps();
+    const sync = new SyncPod({
+      ...deps,
+      observed: { ...deps.observed, get: (uid) => aliveSnapshot(uid) },
+      prerequisites: {
+        ...deps.prerequisites,
+        cgroupExists: () => Promise.resolve(false),
+        ensureDirectories: () => directories.promise,
+        mountVolumes: () => Promise.resolve(void did.push('volumes')),
+      },
+      runtime: { ...deps.runtime, kill: () => Promise.resolve(void did.push('killed')) },
+    });
+    const settled = sync.sync(POD, signal).then(() => void did.push('done'));
+    await setImmediate();
+    assert.deepEqual(did, ['killed']);
+    directories.resolve();
+    await settled;
+    assert.deepEqual(did, ['killed', 'done']);
   });
 });
 

@@ -202,19 +202,32 @@ export class SyncPod {
   }
 
   async #start(pass: Pass, turn: Turn, signal: AbortSignal): Promise<{ retryAt?: number }> {
-    const late = this.#deps.clock.after(PREPARATION_MS, turn.leave);
-    try {
-      const rest = this.#prepareRest(pass.pod, turn, signal);
-      rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
-      if (await this.#prepareCgroup(pass, signal)) return { retryAt: 0 };
-      await rest;
-    } finally {
-      late.cancel();
-    }
+    if (await this.#prepare(pass, turn, signal)) return { retryAt: 0 };
     return turn.resume((again) => {
       this.#deps.prerequisites.addProbes(pass.pod);
       return this.#runtime(pass, again, signal);
     });
+  }
+
+  /**
+   * Cgroup, directories and volumes, side by side. Settles when all of it has settled: after a failure or a deletion the
+   * worker goes on to the pod's end, which takes back what is made here. True when the pod had to be killed first.
+   */
+  async #prepare(pass: Pass, turn: Turn, signal: AbortSignal): Promise<boolean> {
+    const late = this.#deps.clock.after(PREPARATION_MS, turn.leave);
+    const scope = childScope(signal);
+    const rest = this.#prepareRest(pass.pod, turn, scope.signal);
+    rest.catch(() => undefined); // told below, unless the cgroup's failure comes first
+    try {
+      if (await this.#prepareCgroup(pass, signal)) return true;
+      await rest;
+      return false;
+    } finally {
+      late.cancel();
+      scope.abort();
+      await Promise.allSettled([rest]);
+      scope.release();
+    }
   }
 
   /** True when the pod had to be killed first because it ran outside its cgroup. */
@@ -251,6 +264,7 @@ export class SyncPod {
       this.#explain(pod, signal, 'Failed', `error making pod data directories: ${messageOf(err)}`);
       throw err;
     }
+    signal.throwIfAborted();
     try {
       await this.#mountVolumes(pod, turn, signal);
     } catch (err) {

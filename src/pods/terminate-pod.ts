@@ -142,12 +142,11 @@ export class TerminatePod {
     const onContainersStopped = (): void => {
       read = observed.refresh(uid, signal, 'containersStopped').catch(() => undefined); // read again when all has stopped
     };
-    await runtime.kill(
-      pod,
-      snapshot,
-      { graceSeconds: pod === undefined ? 1 : graceSeconds, onContainersStopped },
-      signal,
-    );
-    await read;
+    const options = { graceSeconds: pod === undefined ? 1 : graceSeconds, onContainersStopped };
+    try {
+      await runtime.kill(pod, snapshot, options, signal);
+    } finally {
+      await read;
+    }
   }
 }

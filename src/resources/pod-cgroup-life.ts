@@ -2,6 +2,7 @@
 import type { PodUid } from '../core/ids.ts';
 import type { Pod, PodSpec } from '../core/pod.ts';
 import { qosClassOf } from '../core/qos.ts';
+import { settleAll } from '../lib/settle.ts';
 
 export type PodCgroupLifeDeps = {
   readonly cgroups: {
@@ -32,9 +33,9 @@ export class PodCgroupLife {
   async ensure(pod: Pod, signal: AbortSignal, isThere = false): Promise<void> {
     const { cgroups, tiers, onMade } = this.#deps;
     const isWeighed = weighsNothing(pod) || this.#weighed.has(pod.spec);
-    const [made] = await Promise.all([
-      isThere ? false : cgroups.ensure(pod, signal),
-      isWeighed ? undefined : tiers().refresh(signal),
+    const [made] = await settleAll<[boolean, void]>([
+      isThere ? Promise.resolve(false) : cgroups.ensure(pod, signal),
+      isWeighed ? Promise.resolve() : tiers().refresh(signal),
     ]);
     this.#weighed.add(pod.spec);
     if (made) onMade(pod);

@@ -6,6 +6,7 @@ import { qosClassOf } from '../core/qos.ts';
 import { UNLIMITED, type CgroupReading, type Cgroups, type CgroupSettings } from '../host/cgroups/cgroups.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Histogram } from '../lib/metrics.ts';
+import { settleAll } from '../lib/settle.ts';
 import {
   cgroupPath,
   podName,
@@ -110,7 +111,7 @@ export class PodCgroups {
   async destroy(pod: Pod | PodUid, signal: AbortSignal): Promise<void> {
     const paths = typeof pod === 'string' ? this.#pathsOf(pod) : this.#o.perQos ? [this.parentOf(pod)] : [];
     await this.#timed('destroy', () =>
-      Promise.all(paths.map((path) => this.#removeIfAny(path, signal))).then(() => undefined),
+      settleAll(paths.map((path) => this.#removeIfAny(path, signal))).then(() => undefined),
     );
   }
 

@@ -4,6 +4,7 @@ import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
 import { findBeneath } from '../host/files/beneath.ts';
 import type { PinnedFile } from '../host/files/open-dir.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { settleAll } from '../lib/settle.ts';
 import { envText } from './env-bytes.ts';
 import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
 import type { MountedVolumes } from './mounts.ts';
@@ -28,11 +29,11 @@ export class EnvReader {
     const references = envReferences(container);
     const namespace = namespaceOf(pod);
     const all = async <T>(names: Iterable<string>, get: (name: string) => Promise<T | undefined>) =>
-      new Map(await Promise.all([...names].map(async (name) => [name, await absentAsUndefined(get(name))] as const)));
-    const [configMaps, secrets, files] = await Promise.all([
+      new Map(await settleAll([...names].map(async (name) => [name, await absentAsUndefined(get(name))] as const)));
+    const [configMaps, secrets, files] = await settleAll([
       all(references.configMaps, (name) => this.#cluster.configMap(namespace, name, signal)),
       all(references.secrets, (name) => this.#cluster.secret(namespace, name, signal)),
-      Promise.all(references.files.map(async (file) => [fileKey(file), await readInVolume(volumes, file)] as const)),
+      settleAll(references.files.map(async (file) => [fileKey(file), await readInVolume(volumes, file)] as const)),
     ]);
     const objects = { configMaps, secrets, files: new Map(files), services: this.#cluster.services() };
     return containerEnv(pod, container, objects, facts);

@@ -20,6 +20,7 @@ import { newestOf } from '../core/snapshot.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
+import { settleAll } from '../lib/settle.ts';
 import { containerConfig, type ContainerAdditions } from './container-config.ts';
 import type { EnvReader } from './env-reader.ts';
 import type { RuntimeFacts } from './facts.ts';
@@ -181,7 +182,7 @@ export class ContainerStarter {
     const mounted = volumes.mountsOf(uidOf(pod));
     const images = imagesFor(container, context);
     const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable() };
-    const [restartCount, env, hosts] = await Promise.all([
+    const [restartCount, env, hosts] = await settleAll([
       this.#restartCount(container, context),
       envReader.read(pod, container, mounted, facts, signal),
       this.#deps.hosts.write(pod, podIps),

@@ -1,6 +1,6 @@
 // The manager with a kind of volume whose every verb is scripted: how it ends, and what it tells of volumes that do not come.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import type { Pod } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
@@ -130,4 +130,50 @@ test('tells when a volume fails that a pod waits for, and not of one that is bei
   const other = manager.whenBlocked('other', called.signal);
   called.abort(new Error('called off'));
   await assert.rejects(other, /called off/);
+});
+
+describe('a pod whose end was told', () => {
+  const calledOff = AbortSignal.abort(new Error('the pod is being stopped'));
+
+  for (const [when, late] of [
+    ['amid the unmount', false],
+    ['after it', true],
+  ] as const)
+    it(`is not taken in by the rest of a sync that arrives ${when}`, async () => {
+      const gone = Promise.withResolvers<void>();
+      const { clock, manager, stop, running } = scripted({ tearDown: () => gone.promise });
+      await manager.waitMounted(pod, signal);
+      manager.podRemoved('u');
+      await clock.advance(0);
+      if (late) gone.resolve();
+      await clock.advance(0);
+      await assert.rejects(manager.waitMounted(pod, calledOff), /being stopped/);
+      await assert.rejects(manager.waitMounted(pod, signal), /has ended/);
+      gone.resolve();
+      await manager.waitUnmounted('u', signal);
+      assert.equal(manager.hasMounts('u'), false);
+      assert.equal(manager.totals().size, 0, 'nothing of it is kept');
+      stop.abort();
+      await running;
+    });
+
+  it('is mounted again once it starts over', async () => {
+    const { manager, stop, running } = scripted({});
+    await manager.waitMounted(pod, signal);
+    manager.podRemoved('u');
+    await manager.waitUnmounted('u', signal);
+    manager.reopen('u');
+    await manager.waitMounted(pod, signal);
+    assert.equal(manager.hasMounts('u'), true);
+    stop.abort();
+    await running;
+  });
+
+  it('is not mounted by a sync that was called off before it asked', async () => {
+    const { manager, stop, running } = scripted({});
+    await assert.rejects(manager.waitMounted(pod, calledOff), /being stopped/);
+    assert.equal(manager.totals().size, 0);
+    stop.abort();
+    await running;
+  });
 });

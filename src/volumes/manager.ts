@@ -84,6 +84,8 @@ export class VolumeManager implements Runnable {
   readonly #opts: Required<VolumeManagerOpts>;
   readonly #pods = new Map<string, PodVolumes>();
   readonly #namespaces = new Map<string, string>();
+  /** UIDs whose end was told: nothing of them is mounted until `reopen`. */
+  readonly #ended = new Set<string>();
   readonly #refreshedAt = new Map<string, number>();
   readonly #claimLooks: ClaimLooks;
   readonly #sizes: DirectorySizes;
@@ -181,20 +183,27 @@ export class VolumeManager implements Runnable {
     }
   }
 
-  /** Wants the volumes of a pod mounted; again for every change of the pod. */
+  /** Wants the volumes of a pod mounted; again for every change of the pod. Refused between `podRemoved` and `reopen`. */
   setDesired(pod: Pod): void {
     const uid = uidOf(pod);
+    if (this.#ended.has(uid)) throw new KubeletError('cancelled', 'the pod has ended: its volumes are not mounted');
     this.#namespaces.set(uid, namespaceOf(pod));
     this.#volumesOf(uid).setWanted(pod);
   }
 
   /** Wants nothing of the pod mounted any more: its containers are gone. */
   podRemoved(uid: string): void {
+    this.#ended.add(uid);
     this.#namespaces.delete(uid);
     this.#refreshedAt.delete(uid);
     this.#claimLooks.forget(uid);
     this.#pods.get(uid)?.setUnwanted();
     this.#settle(uid);
+  }
+
+  /** The pod starts over after its end, or nothing of it is known any more. */
+  reopen(uid: string): void {
+    this.#ended.delete(uid);
   }
 
   /** Writes the content of the pod's volumes again where it changed. */
@@ -231,6 +240,7 @@ export class VolumeManager implements Runnable {
 
   /** Resolves the moment every volume of the pod is mounted. The error says which is not, why, and since when. */
   async waitMounted(pod: Pod, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const uid = uidOf(pod);
     this.setDesired(pod);
     const volumes = this.#volumesOf(uid);
@@ -240,7 +250,6 @@ export class VolumeManager implements Runnable {
     volumes.reconcile();
     const gone = (): boolean => this.#pods.get(uid) !== volumes || !this.#namespaces.has(uid);
     const done = (): boolean => gone() || volumes.refused !== undefined || volumes.missing.length === 0;
-    signal.throwIfAborted();
     try {
       // Mostly all of them are: pods are looked after again and again.
       if (!done())

@@ -230,6 +230,7 @@ export class CsiScene {
   async unmount(pod: Pod): Promise<void> {
     this.kubelet.manager.podRemoved(pod.metadata.uid ?? '');
     await this.kubelet.manager.waitUnmounted(pod.metadata.uid ?? '', this.signal);
+    this.kubelet.manager.reopen(pod.metadata.uid ?? '');
   }
 
   /** Enough of a strategic merge for what is patched here. */

@@ -255,6 +255,7 @@ test('names that are paths are refused before anything is made', async () => {
     await clock.advance(50);
     await refused;
     manager.podRemoved(pod.metadata.uid ?? '');
+    manager.reopen(pod.metadata.uid ?? '');
   };
   const rows: Pod[] = [
     podNamed('x', podWith({ name: '../../outside', emptyDir: {} }).spec),

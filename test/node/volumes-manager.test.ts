@@ -39,6 +39,7 @@ async function removed(volumes: ReturnType<Bench['open']>, pod: Pod): Promise<vo
   volumes.manager.podRemoved(uid);
   await volumes.manager.waitUnmounted(uid, bench.signal);
   assert.equal(volumes.manager.hasMounts(uid), false);
+  volumes.manager.reopen(uid);
 }
 
 test('a missing config map is named while the pod waits, and mounted the moment it appears', async () => {

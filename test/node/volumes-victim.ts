@@ -39,6 +39,7 @@ for (;;) {
       }
       manager.podRemoved(pod.metadata.uid ?? '');
       await manager.waitUnmounted(pod.metadata.uid ?? '', signal);
+      manager.reopen(pod.metadata.uid ?? '');
     }),
   );
 }

@@ -123,6 +123,10 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
+    bug: 'volumes mounted for a pod that had ended, by the rest of a sync that its deletion called off',
+    args: ['--seed=3', '--until=20m', '--stop=3m', '--pods=10', '--calm', '--kinds=long', '--with=amid'],
+  },
+  {
     bug: 'a pod that had left its source and was still being stopped when the machine went down',
     args: ['--seed=3000138', '--until=15m', '--stop=10m', '--with=shutdown'],
     actions: [

@@ -21,6 +21,8 @@ export type Machine = {
   /** gRPC servers by socket path. */
   readonly sockets: Map<string, Listener>;
   run: Command;
+  /** Told of every call of the agent on a path. */
+  readonly onFileCall: Set<(path: string) => void>;
   /** Who answers on the network. */
   network: Network;
   /** Where the world has shutdowns. */

@@ -23,6 +23,7 @@ import { watchShutdowns } from './shutdown.ts';
 import { statusIsTrue } from './status-is-true.ts';
 import { stillThere } from './still-there.ts';
 import { stopsInTime } from './stops-in-time.ts';
+import { unmountedAtTheEnd } from './unmounted-at-the-end.ts';
 import type { Invariant, SeenPod, View, Violation } from './violation.ts';
 import { wantedRuns } from './wanted-runs.ts';
 
@@ -32,6 +33,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   'wanted runs': wantedRuns,
   'status is true': statusIsTrue,
   'given back': givenBack,
+  'unmounted at the end': unmountedAtTheEnd,
   'still there': stillThere,
   'news arrives': newsArrives,
   'resize arrives': resizeArrives,

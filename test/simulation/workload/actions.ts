@@ -37,7 +37,18 @@ export type Profile = {
 };
 
 /** Each draws from a stream of its own: a seed without them means the same as before there were any. */
-export const PARTS = ['stale', 'csi', 'devices', 'shutdown', 'drain', 'upgrade', 'dra', 'block', 'memory'] as const;
+export const PARTS = [
+  'stale',
+  'csi',
+  'devices',
+  'shutdown',
+  'drain',
+  'upgrade',
+  'dra',
+  'block',
+  'memory',
+  'amid',
+] as const;
 export type Part = (typeof PARTS)[number];
 
 const MINUTE = 60_000;
@@ -86,6 +97,7 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
     ...objectActions(new Random(seed, 'objects'), profile),
   ];
   const { faultEveryMs, untilMs } = profile;
+  if (profile.also?.includes('amid') === true) actions.push(...deletionsAmid(new Random(seed, 'amid'), profile));
   if (profile.also?.includes('drain') === true) actions.push(...drains(new Random(seed, 'drains'), untilMs));
   for (const part of profile.also ?? []) actions.push(...partPods(new Random(seed, `pods ${part}`), profile, part));
   if (profile.also?.includes('block') === true) actions.push(...growths(new Random(seed, 'growths'), untilMs));
@@ -151,7 +163,34 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   dra: Object.keys(CLAIM_KINDS),
   block: Object.keys(BLOCK_KINDS),
   memory: Object.keys(MEMORY_KINDS),
+  amid: [],
 };
+
+/**
+ * Pods that are deleted within the milliseconds of a sync: their first one, or that after the end of a container. Mostly the
+ * files are slow meanwhile, so that the parts of a sync overlap with the pod's end.
+ */
+function deletionsAmid(random: Random, { untilMs, pods }: Profile): Action[] {
+  const actions: Action[] = [];
+  for (let place = 0; place < Math.ceil(pods / 2); place++)
+    for (let turn = 0, atMs = START_MS + random.next() * MINUTE; atMs < untilMs; turn++) {
+      const name = `amid${place}-${turn}`;
+      const isFirst = random.chance(0.7);
+      actions.push({ atMs, do: 'create', name, kind: 'volumes', seed: random.int(1, 2 ** 31) });
+      if (!isFirst) {
+        atMs += 1000 + random.exponential(MINUTE / 2);
+        actions.push({ atMs, do: 'exit', name, code: 1 });
+      }
+      if (random.chance(0.8))
+        actions.push({ atMs: atMs - 1, do: 'files-slow', forMs: 2000, seed: random.int(1, 2 ** 31) });
+      const amid = { call: random.int(0, 3), afterMs: 50 * random.next() };
+      actions.push({ atMs: atMs + 0.001, do: 'delete-amid', name, ...amid });
+      atMs += 2 * MINUTE;
+      actions.push({ atMs, do: 'delete', name, grace: -1 });
+      atMs += random.exponential(MINUTE / 2);
+    }
+  return actions.filter(({ atMs }) => atMs < untilMs);
+}
 
 function resizes(random: Random, name: string, fromMs: number, toMs: number): Action[] {
   return Array.from({ length: random.int(1, 4) }, () => ({
@@ -230,6 +269,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
     'power-cut',
   ],
   memory: ['agent-kill', 'agent-kill', 'agent-stop', 'power-cut', 'runtime-restart'],
+  amid: ['files-slow', 'runtime-slow', 'agent-kill'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };
 

@@ -155,6 +155,11 @@ export const LASTING: Readonly<Record<string, Lasting>> = {
     begin: ({ files }) => (files.root.fs.readOnly = true),
     end: ({ files }) => (files.root.fs.readOnly = false),
   },
+  'files-slow': {
+    begin: (_world, random) =>
+      Object.assign(disk, { slowness: random.pick([100, 1000]), kernelMs: random.pick([1, 5, 20]) }),
+    end: () => Object.assign(disk, { slowness: 1, kernelMs: 0 }),
+  },
   'disk-slow': { begin: (_world, random) => (disk.slowness = random.pick([10, 1000])), end: () => (disk.slowness = 1) },
 };
 

@@ -3,6 +3,8 @@
 import { Random } from '../engine/random.ts';
 import type { Action } from '../workload/actions.ts';
 import { podOf } from '../workload/pods.ts';
+import { podNameOf } from '../invariants/violation.ts';
+import { deleteAmid } from './delete-amid.ts';
 import { drain } from './drain.ts';
 import { LASTING } from './faults.ts';
 import { putFile } from './host.ts';
@@ -20,6 +22,11 @@ const TABLE: Readonly<Record<string, Perform>> = {
   },
   delete: ({ api }, { name, grace }) =>
     api.admin('DELETE', `${PODS}/${String(name)}`, grace === -1 ? {} : { gracePeriodSeconds: grace }),
+  exit: (world, { name, code }) => {
+    const [running] = world.running().filter((c) => podNameOf(c) === name);
+    if (running !== undefined) world.runtime.state.exit(running.id, Number(code));
+  },
+  'delete-amid': deleteAmid,
   resize: ({ api }, { name, milli }) =>
     api.admin(
       'PATCH',

@@ -86,6 +86,7 @@ export class World {
       files: this.files,
       sockets: new Map(),
       run: commandsOn(this.files),
+      onFileCall: new Set(),
       network: {
         tcp: (host) => this.#answers(host),
         http: (host, _port, path) => {
@@ -102,7 +103,7 @@ export class World {
   static async create(options: WorldOptions): Promise<World> {
     const world = new World(options);
     boot(world.machine);
-    disk.slowness = 1;
+    Object.assign(disk, { slowness: 1, kernelMs: 0 });
     installHost(world.files);
     world.#bootHost();
     world.api = new SimApiServer();
