@@ -127,6 +127,7 @@ export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
   const housekeeping = new Housekeeping({
     store: deps.store,
     workers,
+    isRejected: (uid) => changes.isRejected(uid),
     observed,
     leftovers: deps.leftovers,
     ready: () => sourcesReady() && observed.ready,
@@ -198,7 +199,7 @@ const runsAlready =
   (pod: Pod): boolean =>
     observed.get(uidOf(pod))?.containers.some((c) => c.state === 'running') === true;
 
-const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, onRemoved: () => void): PodChanges =>
+const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, lookForOrphans: () => void): PodChanges =>
   new PodChanges({
     store: deps.store,
     workers,
@@ -208,9 +209,10 @@ const changesOf = (env: Environment, deps: PodLifeDeps, workers: PodWorkers, onR
     resizes: deps.resizing,
     sourcesReady: deps.sourcesReady,
     onRemoved: () => {
-      onRemoved();
+      lookForOrphans();
       deps.resizing.retry('pods_removed');
     },
+    onRefused: lookForOrphans,
     events: deps.cluster.events,
     clock: env.clock,
     log: env.log.child({ component: 'pod-changes' }),

@@ -21,7 +21,7 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
   const did: string[] = [];
   const workers = new Map<PodUid, WorkerState>();
   const observed: PodSnapshot[] = [];
-  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true, cannotStop: '' };
+  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true, cannotStop: '', rejected: '' };
   const remove = (what: string, uids: readonly PodUid[], isInUse: (uid: PodUid) => boolean): void =>
     void did.push(...uids.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
   const leftovers: Leftovers = {
@@ -43,8 +43,14 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
         did.push(`stop ${uid} ${JSON.stringify(request)}`);
         workers.set(uid, next(workers.get(uid) ?? initialState, { on: 'stop', request, graceSeconds: 1 }, 0));
       },
+      stopRefused: (uid) => {
+        did.push(`stop refused ${uid}`);
+        const stopped = { on: 'stop', request: { deleted: true }, graceSeconds: 1 } as const;
+        workers.set(uid, next(initialState, stopped, 0));
+      },
       mayRunStatic: () => world.mayRunStatic,
     },
+    isRejected: (uid) => uid === world.rejected && !workers.has(uid),
     observed: { all: () => observed },
     leftovers,
     ready: () => world.ready,
@@ -95,6 +101,18 @@ describe('Housekeeping', () => {
     await t.clock.advance(100);
     assert.deepEqual(t.did, ['stop orphan {"deleted":true,"graceSeconds":1}']);
     gate.resolve();
+    await t.end();
+  });
+
+  it('stops what runs of a pod that was refused, not of one that is still to be judged', async () => {
+    const t = setup();
+    for (const uid of ['refused', 'waiting']) {
+      t.known.add(podUid(uid));
+      t.observed.push(aliveSnapshot(uid));
+    }
+    t.world.rejected = 'refused';
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, ['stop refused refused']);
     await t.end();
   });
 

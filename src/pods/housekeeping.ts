@@ -14,12 +14,14 @@ import type { PodWorkers } from './pod-workers.ts';
 
 export type HousekeepingDeps = {
   readonly store: Pick<PodStore, 'all' | 'has' | 'mirrors' | 'staticOf'>;
-  readonly workers: Pick<PodWorkers, 'forget' | 'mayRunStatic' | 'stateOf' | 'stop' | 'uids'>;
+  readonly workers: Pick<PodWorkers, 'forget' | 'mayRunStatic' | 'stateOf' | 'stop' | 'stopRefused' | 'uids'>;
+  /** Whether nobody works on a pod of the store because this node refused it. */
+  readonly isRejected: (uid: PodUid) => boolean;
   readonly observed: { all(): Iterable<PodSnapshot> };
   readonly leftovers: Leftovers;
   /** Whether all sources have been heard and the runtime has been listed: before that absence means nothing. */
   readonly ready: () => boolean;
-  /** A running pod was found that no source and no worker knows. */
+  /** A running pod was found that no worker knows, and that no source has or this node refused. */
   readonly onOrphan?: (uid: PodUid) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -160,17 +162,22 @@ export class Housekeeping implements Runnable {
     }
   }
 
-  /** What only the runtime knows: a running pod is stopped, a dead one removed. */
+  /** What only the runtime knows, or what runs of a refused pod: a running pod is stopped, a dead one removed. */
   #settleOrphans(): void {
-    const { store, workers, observed, onOrphan, log } = this.#deps;
+    const { store, workers, observed, isRejected, onOrphan, log } = this.#deps;
     for (const snapshot of observed.all()) {
       const { uid, containers } = snapshot;
-      if (workers.stateOf(uid) !== undefined || store.has(uid)) continue;
-      if (!isAlive(snapshot) && containers.length > 0) this.#gone.push(uid);
-      if (!isAlive(snapshot)) continue;
-      log.info('stopping a pod that no source knows', { uid });
+      const isKnown = store.has(uid);
+      if (workers.stateOf(uid) !== undefined || (isKnown && !isRejected(uid))) continue;
+      if (!isAlive(snapshot)) {
+        if (!isKnown && containers.length > 0) this.#gone.push(uid);
+        continue;
+      }
+      log.info(isKnown ? 'stopping a pod that was rejected' : 'stopping a pod that no source knows', { uid });
       onOrphan?.(uid);
-      this.#guarded(uid, () => workers.stop(uid, { deleted: true, graceSeconds: 1 }));
+      this.#guarded(uid, () =>
+        isKnown ? workers.stopRefused(uid) : workers.stop(uid, { deleted: true, graceSeconds: 1 }),
+      );
     }
   }
 

@@ -65,6 +65,7 @@ function setup(admit: Admit = async () => ({ ok: true })) {
     },
     sourcesReady: () => world.sourcesReady,
     onRemoved: () => undefined,
+    onRefused: () => void did.push('look for orphans'),
     events: { pod: (pod, _type, reason) => void did.push(`event ${uidOf(pod)} ${reason}`), node: () => undefined },
     clock,
     log: silentLogger,
@@ -200,7 +201,7 @@ describe('the changes of the sources', () => {
     const t = setup(async () => ({ ok: false, reason: 'OutOfcpu', message: 'no' }));
     await t.changes.handle({ op: 'ADD', pods: [named('a')] });
     await t.changes.handle({ op: 'UPDATE', pods: [named('a')] });
-    assert.deepEqual(t.did, ['event a OutOfcpu', 'status a Failed OutOfcpu']);
+    assert.deepEqual(t.did, ['event a OutOfcpu', 'status a Failed OutOfcpu', 'look for orphans']);
     await t.end();
   });
 

@@ -40,6 +40,8 @@ export type PodChangesDeps = {
   readonly sourcesReady: () => boolean;
   /** Something at the sources changed: orphans may have appeared. */
   readonly onRemoved: () => void;
+  /** A pod was refused. */
+  readonly onRefused: () => void;
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
@@ -132,7 +134,9 @@ export class PodChanges implements Runnable {
     });
   }
 
+  /** Nobody works on the pod, because this node refused it. */
   isRejected(uid: PodUid): boolean {
+    if (this.#admissions.has(uid)) return false;
     return this.#deps.workers.stateOf(uid) === undefined && hasEnded(this.#deps.status.statusOf(uid));
   }
 
@@ -227,6 +231,7 @@ export class PodChanges implements Runnable {
 
   #reject(pod: Pod, reason: string, message: string): void {
     rejectPod(this.#deps, pod, reason, message);
+    this.#deps.onRefused();
   }
 
   #wakeStatic(mirror: Pod): void {

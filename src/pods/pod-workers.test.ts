@@ -263,6 +263,56 @@ describe('pod workers', () => {
     await t.end();
   });
 
+  it('stop what runs of a refused pod as the runtime has it, and leave the pod to its end', async () => {
+    const t = setup();
+    t.pods.set(podUid('a'), makePod('a'));
+    t.workers.stopRefused(podUid('a'));
+    t.workers.stopRefused(podUid('a'));
+    t.workers.wake(podUid('a'));
+    assert.equal(t.workers.podOf(podUid('a')), undefined);
+    await t.clock.advance(1);
+    const ended = [
+      ['terminate', 'a', 1],
+      ['finish', 'a'],
+      ['forgotten', 'a'],
+      ['finished', 'a'],
+    ];
+    assert.deepEqual(t.calls, ended);
+    assert.equal(t.workers.stateOf(podUid('a')), undefined);
+    await t.end();
+  });
+
+  it('finish a refused pod that was deleted while what ran of it was stopped', async () => {
+    const stopped = Promise.withResolvers<void>();
+    const t = setup({ terminate: () => stopped.promise });
+    t.pods.set(podUid('a'), makePod('a'));
+    t.workers.stopRefused(podUid('a'));
+    await t.clock.advance(1);
+    t.add(makePod('a', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    stopped.resolve();
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.map(([what]) => what).slice(3), ['finished', 'terminate', 'finish', 'finished']);
+    assert.equal(t.workers.podOf(podUid('a'))?.metadata.uid, 'a');
+    await t.end();
+  });
+
+  it('start a refused pod over that its source removed and added again', async () => {
+    const stopped = Promise.withResolvers<void>();
+    const t = setup({ terminate: () => stopped.promise });
+    const pod = makePod('a');
+    t.pods.set(podUid('a'), pod);
+    t.workers.stopRefused(podUid('a'));
+    await t.clock.advance(1);
+    t.workers.add(pod);
+    stopped.resolve();
+    await t.clock.advance(1);
+    assert.deepEqual(t.calls.slice(2), [
+      ['restarted', 'a'],
+      ['sync', 'a'],
+    ]);
+    await t.end();
+  });
+
   it('lets static pods of the same name wait for each other', async () => {
     const t = setup();
     const annotations = { 'kubernetes.io/config.source': 'file' };

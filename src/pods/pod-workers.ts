@@ -66,6 +66,8 @@ export type PodWorkersOptions = { readonly syncFrequencyMs: number };
 type Worker = {
   readonly uid: PodUid;
   pod: Pod | undefined;
+  /** It stops what runs of a pod that this node refused: as the runtime has it, without touching the pod's status. */
+  isRefused: boolean;
   state: WorkerState;
   /** The step under way; aborted when a stop request overtakes it. */
   step: Scope | undefined;
@@ -157,6 +159,13 @@ export class PodWorkers {
     if (before !== worker.state) this.wake(uid);
   }
 
+  /** What runs of a pod that this node refused is an orphan of the runtime. The worker goes with its containers. */
+  stopRefused(uid: PodUid): void {
+    if (this.#workers.has(uid)) return;
+    this.#workers.set(uid, { ...this.#create(uid, undefined), isRefused: true });
+    this.stop(uid, { deleted: true, graceSeconds: 1 });
+  }
+
   /** A stop does not wait for the step under way: that may itself wait for a volume or an image that never comes. */
   #overtaking(worker: Worker, ask: () => void): void {
     const before = worker.state;
@@ -227,10 +236,22 @@ export class PodWorkers {
   forget(uid: PodUid): void {
     const worker = this.#workers.get(uid);
     if (worker === undefined || worker.state.phase !== 'finished') return;
+    this.#drop(worker);
+  }
+
+  #drop(worker: Worker): void {
     worker.timer?.cancel();
-    this.#workers.delete(uid);
-    this.#static.release(uid);
-    this.#deps.onForgotten?.(uid);
+    this.#workers.delete(worker.uid);
+    this.#static.release(worker.uid);
+    this.#deps.onForgotten?.(worker.uid);
+  }
+
+  /** Its pod is still there, and is refused as before. One that was deleted meanwhile has an end of its own. */
+  #endRefused(worker: Worker): void {
+    const pod = this.#deps.desired.get(worker.uid);
+    if (pod === undefined) return;
+    this.#drop(worker);
+    if (pod.metadata.deletionTimestamp !== undefined) this.ensure(pod);
   }
 
   #create(uid: PodUid, pod: Pod | undefined): Worker {
@@ -238,7 +259,7 @@ export class PodWorkers {
     const deleted = pod?.metadata.deletionTimestamp !== undefined;
     const state = over ? endedState(deleted, this.#deps.clock.monotonic()) : initialState;
     const idle = { step: undefined, timer: undefined, stepSince: undefined, nextRun: undefined, failure: undefined };
-    return { uid, pod, state, ...idle, onTerminated: [] };
+    return { uid, pod, isRefused: false, state, ...idle, onTerminated: [] };
   }
 
   #apply(worker: Worker, event: WorkerEvent): void {
@@ -250,8 +271,12 @@ export class PodWorkers {
     this.#deps.onTerminated(worker.uid);
     if (after === 'terminated') return;
     this.#static.release(worker.uid);
-    if (after === 'finished') this.#deps.onFinished(worker.uid);
-    else {
+    if (after === 'finished') {
+      if (worker.isRefused) this.#endRefused(worker);
+      this.#deps.onFinished(worker.uid);
+    } else {
+      worker.isRefused = false;
+      worker.pod ??= this.#deps.desired.get(worker.uid);
       if (worker.pod !== undefined) this.#deps.onRestarted?.(worker.pod);
       this.wake(worker.uid);
     }
@@ -332,6 +357,7 @@ export class PodWorkers {
 
   /** Re-reads the desired pod: a deletion or a final phase there is a stop request. One that is gone stays as last seen. */
   #absorb(worker: Worker): void {
+    if (worker.isRefused) return;
     const pod = this.#deps.desired.get(worker.uid) ?? worker.pod;
     if (pod === undefined) return;
     worker.pod = pod;

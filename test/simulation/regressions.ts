@@ -123,6 +123,10 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
+    bug: 'a pod refused by a new agent whose containers ran on',
+    args: ['--seed=5', '--until=40m', '--stop=5m', '--pods=6', '--life=20m', '--calm', '--kinds=long', '--with=labels'],
+  },
+  {
     bug: 'volumes mounted for a pod that had ended, by the rest of a sync that its deletion called off',
     args: ['--seed=3', '--until=20m', '--stop=3m', '--pods=10', '--calm', '--kinds=long', '--with=amid'],
   },

@@ -1,11 +1,16 @@
 // A container runs only for a pod that somebody wants: one of the API server's or of a manifest. What nobody wants any more
-// may take its grace period and a moment to end.
+// may take its grace period and a moment to end; what is shown as over has ended before.
 import { MINUTE, podNameOf, uidOf, type Invariant } from './violation.ts';
 
 const MAX_GRACE = MINUTE;
 
-export const nothingElseRuns: Invariant = ({ running, pods, manifests, overdue }) =>
-  running
+export const nothingElseRuns: Invariant = ({ running, pods, manifests, overdue }) => {
+  const gone = running
     .filter((c) => !pods.has(uidOf(c)) && !manifests.has(podNameOf(c).replace(/-n1$/, '')))
     .filter((c) => overdue(`runs ${c.id}`, MAX_GRACE + 2 * MINUTE))
     .map((c) => `${podNameOf(c)} (${uidOf(c)}) is gone, its container ${c.id.slice(0, 8)} still runs`);
+  const over = running
+    .filter((c) => pods.get(uidOf(c))?.hasEnded === true && overdue(`runs on ${c.id}`, MINUTE))
+    .map((c) => `${podNameOf(c)} is shown as over, its container ${c.id.slice(0, 8)} still runs`);
+  return [...gone, ...over];
+};

@@ -2,6 +2,7 @@
 // a list with some of them left out is a run as good as the whole (shrinking leaves out what a failure does not need).
 import { Random } from '../engine/random.ts';
 import { addKinds, KINDS } from './pods.ts';
+import { CHOOSY_KINDS } from './choosy-pods.ts';
 import { CLAIM_KINDS } from './claim-pods.ts';
 import { DEVICE_KINDS } from './device-pods.ts';
 import { DRAIN_KINDS } from './drain-pods.ts';
@@ -15,6 +16,7 @@ addKinds(BLOCK_KINDS);
 addKinds(DRAIN_KINDS);
 addKinds(CLAIM_KINDS);
 addKinds(MEMORY_KINDS);
+addKinds(CHOOSY_KINDS);
 
 export type Action = {
   readonly atMs: number;
@@ -48,6 +50,7 @@ export const PARTS = [
   'block',
   'memory',
   'amid',
+  'labels',
 ] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -98,6 +101,7 @@ export function drawActions(seed: number, profile: Profile): readonly Action[] {
   ];
   const { faultEveryMs, untilMs } = profile;
   if (profile.also?.includes('amid') === true) actions.push(...deletionsAmid(new Random(seed, 'amid'), profile));
+  if (profile.also?.includes('labels') === true) actions.push(...choices(new Random(seed, 'labels'), untilMs));
   if (profile.also?.includes('drain') === true) actions.push(...drains(new Random(seed, 'drains'), untilMs));
   for (const part of profile.also ?? []) actions.push(...partPods(new Random(seed, `pods ${part}`), profile, part));
   if (profile.also?.includes('block') === true) actions.push(...growths(new Random(seed, 'growths'), untilMs));
@@ -164,6 +168,7 @@ const POD_KINDS: Readonly<Record<Part, readonly string[]>> = {
   block: Object.keys(BLOCK_KINDS),
   memory: Object.keys(MEMORY_KINDS),
   amid: [],
+  labels: Object.keys(CHOOSY_KINDS),
 };
 
 /**
@@ -210,6 +215,17 @@ function objectActions(random: Random, { untilMs }: Profile): Action[] {
       seed: random.int(1, 2 ** 31),
     });
   return actions;
+}
+
+/** The node's label is there from the beginning, and comes and goes while the agent is away. */
+function choices(random: Random, untilMs: number): Action[] {
+  const actions: Action[] = [{ atMs: START_MS - 1, do: 'choose-node', isChosen: true }];
+  for (let atMs = 2 * MINUTE; atMs < untilMs; atMs += 2 * MINUTE + random.exponential(5 * MINUTE)) {
+    const forMs = Math.round(1000 + random.exponential(20_000));
+    actions.push({ atMs, do: random.pick(['agent-kill', 'agent-stop']), forMs, seed: random.int(1, 2 ** 31) });
+    actions.push({ atMs: atMs + forMs * random.next(), do: 'choose-node', isChosen: random.chance(0.5) });
+  }
+  return actions.filter(({ atMs }) => atMs < untilMs);
 }
 
 function drains(random: Random, untilMs: number): Action[] {
@@ -269,6 +285,7 @@ const FAULTS: Readonly<Record<Part, readonly string[]>> = {
     'power-cut',
   ],
   memory: ['agent-kill', 'agent-kill', 'agent-stop', 'power-cut', 'runtime-restart'],
+  labels: ['agent-kill'],
   amid: ['files-slow', 'runtime-slow', 'agent-kill'],
   devices: ['device-restart', 'device-unhealthy', 'device-refuses', 'device-hangs', 'agent-kill', 'power-cut'],
 };

@@ -2,6 +2,7 @@
 // is left out without a word: a shrunken list of actions is full of such.
 import { Random } from '../engine/random.ts';
 import type { Action } from '../workload/actions.ts';
+import { CHOSEN } from '../workload/choosy-pods.ts';
 import { podOf } from '../workload/pods.ts';
 import { podNameOf } from '../invariants/violation.ts';
 import { deleteAmid } from './delete-amid.ts';
@@ -56,6 +57,10 @@ const TABLE: Readonly<Record<string, Perform>> = {
     api.admin('PATCH', '/api/v1/namespaces/default/secrets/keys', { data: { key: btoa(String(seed)) } }),
   'label-node': ({ api }, { seed }) =>
     api.admin('PATCH', '/api/v1/nodes/n1', { metadata: { labels: { drawn: String(seed) } } }),
+  'choose-node': ({ api }, { isChosen }) => {
+    const labels = { choice: isChosen === true ? CHOSEN.choice : null };
+    return api.admin('PATCH', '/api/v1/nodes/n1', { metadata: { labels } });
+  },
   cordon: (world, { seed }) => world.cordon(Number(seed) % 2 === 0),
   drain: (world, { forMs }, random) => drain(world, Number(forMs), random),
   'kill-container': (world, _action, random) => {
