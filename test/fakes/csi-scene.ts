@@ -1,6 +1,4 @@
 // A volume manager with one CSI driver and an API server made of maps: what the tests of CSI volumes share.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Node, Secret } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
@@ -16,6 +14,7 @@ import { CsiDrivers } from '../../src/volumes/csi/csi-drivers.ts';
 import { attachmentName, uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
 import { VolumeMetrics } from '../../src/volumes/metrics.ts';
 import { ScriptedCsiDriver } from './scripted-csi-driver.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
 export type ClaimPatch = { readonly metadata?: object; readonly status?: Record<string, unknown> };
 
@@ -66,7 +65,7 @@ export class CsiScene {
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
-    this.root = mkdtempSync(join(tmpdir(), 'csi-'));
+    this.root = temporaryFolder('csi-');
   }
 
   get endpoint(): string {
@@ -157,7 +156,7 @@ export class CsiScene {
   async end(): Promise<void> {
     await this.stop();
     await this.driver.close();
-    rmSync(this.root, { recursive: true, force: true });
+    removeFolder(this.root);
   }
 
   /** A claim bound to a volume that is attached. */

@@ -1,7 +1,6 @@
 // A CRI runtime in memory, served over a real unix socket: for tests with hundreds of pods, and for those that need an
 // exit, an error or a lost event at an exact moment. It passes the same contract suite as containerd.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   CgroupDriver,
@@ -22,6 +21,7 @@ import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
 import { aborted } from '../../src/lib/abort.ts';
 import { programOf } from './fake-programs.ts';
 import { containerStatus, FakeState, sandboxStatus, type FakeContainer } from './fake-state.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
 export type FakeCriOptions = {
   readonly clock?: Clock;
@@ -68,7 +68,7 @@ export class FakeCri {
   constructor(options: FakeCriOptions = {}) {
     this.#o = options;
     this.state = new FakeState(options.clock ?? systemClock, options.ways);
-    this.root = mkdtempSync(join(tmpdir(), 'kts-fake-'));
+    this.root = temporaryFolder('kts-fake-');
     this.socketPath = options.socketPath ?? join(this.root, 'cri.sock');
     this.endpoint = `unix://${this.socketPath}`;
     this.#channel = new GrpcChannel(systemClock, { target: { socketPath: this.socketPath } });
@@ -104,7 +104,7 @@ export class FakeCri {
     this.#channel.close();
     await this.#server?.close();
     for (const c of this.state.containers.values()) c.timer?.cancel();
-    rmSync(this.root, { recursive: true, force: true });
+    removeFolder(this.root);
   }
 
   /** Sends an event that nothing caused: a duplicate, or one for something long gone. */

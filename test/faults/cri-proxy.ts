@@ -1,7 +1,6 @@
 // A proxy between a kubelet and a runtime's socket that makes trouble on request: errors, delays, calls that hang, answers
 // that get lost after the runtime did the work, duplicated or lost events, connections that break, outages.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Events } from '../../src/cri/gen/containerd-events.ts';
 import { ImageService, RuntimeService } from '../../src/cri/gen/cri.ts';
@@ -11,6 +10,7 @@ import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import type { Rpc } from '../../src/lib/grpc/rpc.ts';
 import { GrpcServer } from '../../src/lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
 export type Fault =
   /** The runtime never sees the call. */
@@ -66,7 +66,7 @@ const ALL: readonly Rpc<unknown, unknown>[] = [
 const MAX_RECEIVE_BYTES = 256 * 1024 * 1024;
 
 export class CriProxy {
-  readonly root = mkdtempSync(join(tmpdir(), 'kts-proxy-'));
+  readonly root = temporaryFolder('kts-proxy-');
   readonly socketPath = join(this.root, 'cri.sock');
   readonly endpoint = `unix://${this.socketPath}`;
   /** What happens to events on their way. */
@@ -136,7 +136,7 @@ export class CriProxy {
     this.#stopped = true;
     await this.#server?.close();
     this.#channel.close();
-    rmSync(this.root, { recursive: true, force: true });
+    removeFolder(this.root);
   }
 
   async #observed(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {

@@ -2,8 +2,7 @@
 // clock of the turns stands still, so that no time limit can help out. And a runtime that waits is asked for more.
 // runs: gate
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import { uidOf, type Container, type Pod, type PodStatus } from '../../src/core/pod.ts';
@@ -19,6 +18,7 @@ import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
 import { FakeCri } from '../fakes/fake-cri.ts';
 import { facts, fakeCluster, fakeInfra, mountsFromSpec, recordingEvents, removerOn } from '../golden/fixture.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const IMAGE = 'localhost/busybox:latest';
 const PODS = 20;
@@ -29,7 +29,7 @@ let root = '';
 const fake = new FakeCri();
 const stop = new AbortController();
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), 'kts-waiting-'));
+  root = temporaryFolder('kts-waiting-');
   await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
   fake.state.addImage(IMAGE);
   await fake.start();
@@ -37,7 +37,6 @@ before(async () => {
 after(async () => {
   stop.abort();
   await fake.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 const podOf = (name: string, more: Partial<Container> = {}): Pod => ({

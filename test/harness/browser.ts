@@ -2,10 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from './until.ts';
+import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -135,7 +135,7 @@ export class Browser {
   static async start(): Promise<Browser> {
     const program = browserProgram();
     if (program === undefined) throw new Error('there is no chromium here; on Debian: apt-get install chromium');
-    const profile = await mkdtemp(join(tmpdir(), 'kts-chromium-'));
+    const profile = temporaryFolder('kts-chromium-');
     const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'];
     const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--mute-audio'];
     const places = [
@@ -144,7 +144,11 @@ export class Browser {
       '--remote-allow-origins=*',
       'about:blank',
     ];
-    const child = spawn(program, [...flags, ...quiet, ...places], { stdio: 'ignore' });
+    const child = spawn(program, [...flags, ...quiet, ...places], {
+      stdio: 'ignore',
+      env: { ...process.env, TMPDIR: profile },
+    });
+    process.once('exit', () => child.kill('SIGKILL'));
     const port = await until(
       'chromium listens',
       async () => Number((await readFile(join(profile, 'DevToolsActivePort'), 'utf8')).split('\n')[0]) || undefined,
@@ -168,6 +172,6 @@ export class Browser {
       this.#child.kill('SIGTERM');
       await once(this.#child, 'exit');
     }
-    await rm(this.#profile, { recursive: true, force: true, maxRetries: 5 });
+    removeFolder(this.#profile);
   }
 }

@@ -1,12 +1,12 @@
 // A message bus of its own for a test: a real dbus-daemon that can be frozen and killed, and services on it.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { descriptorTransport } from '../../src/host/descriptor-transport.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { socketPaths } from '../../src/lib/dbus/address.ts';
 import { Connection, DBUS, type ConnectionOptions } from '../../src/lib/dbus/connection.ts';
+import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 
 const DAEMON = '/usr/bin/dbus-daemon';
 export const noMessageBus = existsSync(DAEMON) ? false : 'dbus-daemon is not installed';
@@ -36,7 +36,7 @@ const configOf = (
 `;
 
 export class MessageBus {
-  readonly dir = mkdtempSync(join(tmpdir(), 'kts-bus-'));
+  readonly dir = temporaryFolder('kts-bus-');
   readonly address = `unix:path=${join(this.dir, 'bus')}`;
   readonly #connections: Connection[] = [];
   #daemon: ChildProcess | undefined;
@@ -88,6 +88,6 @@ export class MessageBus {
   async close(): Promise<void> {
     for (const connection of this.#connections) connection.close();
     await this.kill();
-    rmSync(this.dir, { recursive: true, force: true });
+    removeFolder(this.dir);
   }
 }

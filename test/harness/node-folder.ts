@@ -1,8 +1,8 @@
 // The folder of a test node: named after its process, so that what a killed run left behind can be told and removed.
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unmountBeneath } from './temporary-folder.ts';
 
 const PARENT = '/tmp';
 const PREFIX = 'kts-node-';
@@ -21,12 +21,6 @@ export async function makeNodeFolder(): Promise<string> {
 
 /** Pods that still ran leave their volumes mounted. */
 export async function removeNodeFolder(dir: string): Promise<void> {
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .map((line) =>
-      (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8))),
-    )
-    .filter((point) => point.startsWith(`${dir}/`));
-  for (const point of mounts.reverse()) execFileSync('umount', ['-l', point]);
+  unmountBeneath(dir);
   await rm(dir, { recursive: true, force: true, maxRetries: 3 });
 }

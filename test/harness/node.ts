@@ -17,7 +17,7 @@ import { makeNodeFolder, removeNodeFolder } from './node-folder.ts';
 import { freePort } from './ports.ts';
 import { CriProxy } from '../faults/cri-proxy.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
-import { timePasses } from './until.ts';
+import { timePasses, until } from './until.ts';
 
 export const NODE_NAME = 'n1';
 const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
@@ -295,9 +295,13 @@ export class KubeletProcess {
   async kill(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.once('exit', resolve));
     this.#isTold = true;
     child.kill(signal);
-    await gone;
+    const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+    await until(`the kubelet has ended by ${signal}`, hasEnded).catch((err: unknown) => {
+      child.kill('SIGKILL');
+      const log = readFileSync(join(this.#dir, 'kubelet.log'), 'utf8');
+      throw new Error(`${String(err)}\n${log.slice(-3000)}`, { cause: err });
+    });
   }
 }

@@ -1,10 +1,9 @@
 // The way to the real control plane, walked with stand-ins for its programs: what is started with which flags, what the
 // harness adds to a bare API server, what is said when something is missing.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { KubeObject } from '../../src/core/meta.ts';
 import { CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SIGNING_REQUESTS, type Resource } from '../../src/kube/resources.ts';
 import { createSigningRequest } from '../../src/lib/x509/csr.ts';
@@ -13,11 +12,11 @@ import { connectClient } from './connect-client.ts';
 import { until } from './until.ts';
 import { findAssets } from './real-assets.ts';
 import { startRealApiServer } from './real-api-server.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const never = new AbortController().signal;
 const NAMESPACES: Resource<KubeObject> = { base: '/api/v1', plural: 'namespaces' };
-const root = mkdtempSync(join(tmpdir(), 'kts-real-'));
-after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('kts-real-');
 
 function assetsWith(name: string, apiServer: string): string {
   const folder = join(root, name);

@@ -1,8 +1,8 @@
 // A whole node for tests of claims: API server with the controllers of volumes, kubelet process, containerd and, where asked
 // for, our CSI driver as a process of its own.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/core/meta.ts';
 import type { KubeEvent } from '../../src/core/node.ts';
@@ -21,6 +21,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type NodeOptions, type TestNode } from '../harness/node.ts';
 import { until } from '../harness/until.ts';
 import { mountsBeneath } from './volumes-setup.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
 export const DRIVER = 'hostpath.csi.kubelet-dev';
 export const namespace = 'default';
@@ -46,13 +47,17 @@ export class ClaimsNode {
 
   static async start(options: NodeOptions & { readonly driver?: boolean } = {}): Promise<ClaimsNode> {
     const { driver = false, ...nodeOptions } = options;
-    const dir = mkdtempSync(join(tmpdir(), 'claims-node-'));
+    const dir = temporaryFolder('claims-node-');
     const csiDrivers = driver ? [{ name: DRIVER, endpoint: join(dir, 'csi.sock') }] : [];
     const scene = new ClaimsNode(await startNode({ ...nodeOptions, apiServer: { csiDrivers } }), dir);
     const metadata = { name: 'default', namespace };
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
     await scene.node.client.create(ACCOUNTS, { namespace }, account, never).catch(() => undefined);
-    if (driver) await scene.startDriver();
+    if (driver)
+      await scene.startDriver().catch(async (err: unknown) => {
+        await scene.stop();
+        throw err;
+      });
     return scene;
   }
 
@@ -73,8 +78,12 @@ export class ClaimsNode {
     });
   }
 
-  stopDriver(): void {
-    this.#driver?.kill('SIGTERM');
+  async stopDriver(): Promise<void> {
+    const driver = this.#driver;
+    if (driver === undefined || driver.exitCode !== null || driver.signalCode !== null) return;
+    const gone = once(driver, 'exit');
+    driver.kill('SIGTERM');
+    await gone;
   }
 
   /** What the pods had mounted must go with them. */
@@ -88,9 +97,9 @@ export class ClaimsNode {
 
   async stop(): Promise<void> {
     await this.removePods();
-    this.stopDriver();
+    await this.stopDriver();
     await this.node.stop();
-    rmSync(this.dir, { recursive: true, force: true });
+    removeFolder(this.dir);
   }
 
   /** A claim that the provisioner is to make a volume for. */

@@ -2,8 +2,7 @@
 // come twice, a driver that is killed in between, failures on demand. Needs root and loop devices.
 import { strict as assert } from 'node:assert';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { VolumeDevices } from '../../src/devcluster/csi-hostpath/devices.ts';
@@ -23,9 +22,10 @@ import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import type { Rpc } from '../../src/lib/grpc/rpc.ts';
 import { GrpcError, type GrpcCodeName } from '../../src/lib/grpc/status.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'devcluster', 'csi-hostpath', 'main.ts');
-const root = mkdtempSync(join(tmpdir(), 'csi-driver-'));
+const root = temporaryFolder('csi-driver-');
 const at = (...parts: string[]): string => join(root, ...parts);
 const never = new AbortController().signal;
 const devices = new VolumeDevices(systemClock, never);
@@ -156,7 +156,6 @@ describe('the CSI driver of the development cluster', () => {
     await stopDriver('SIGTERM');
     const left = await mountsBelow();
     for (const target of left) await devices.unmount(target);
-    rmSync(root, { recursive: true, force: true });
     assert.deepEqual(left, []);
   });
 

@@ -66,7 +66,7 @@ describe('claims on a whole node', () => {
   });
 
   it('a driver that goes is forgotten, and serves again when it is back', async () => {
-    scene.stopDriver();
+    await scene.stopDriver();
     await until('CSINode forgets the driver', async () => {
       const { spec } = await node.client.get(CSI_NODES, { name: NODE_NAME }, never);
       return (spec.drivers ?? []).length === 0;

@@ -2,9 +2,6 @@
 // runs: gate
 // shows: image pulls, pull secrets, credential providers, pull records, image garbage collection
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Secret } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
@@ -27,6 +24,7 @@ import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { bareSandboxConfig } from '../harness/pods.ts';
 import { TestRegistry } from '../harness/registry.ts';
 import { timePasses } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const forever = new AbortController().signal;
 
@@ -65,7 +63,7 @@ for (const version of VERSIONS) {
     let channel: GrpcChannel;
     const open = new TestRegistry();
     const closed = new TestRegistry({ username: 'reader', password: 'hunter2' });
-    const root = mkdtempSync(join(tmpdir(), 'kts-images-'));
+    const root = temporaryFolder('kts-images-');
     const events: string[] = [];
     const waiting: { readonly atMs: number; readonly message: string }[] = [];
     const recorder = {
@@ -111,10 +109,8 @@ for (const version of VERSIONS) {
       await puller.prepare(forever);
     });
     after(async () => {
-      channel.close();
-      await containerd.stop();
-      await Promise.all([open.stop(), closed.stop()]);
-      rmSync(root, { recursive: true, force: true });
+      channel?.close();
+      await Promise.all([open.stop(), closed.stop(), containerd?.stop()]);
     });
 
     const ensure = (image: string, policy: ImageRequest['policy'], pullSecrets: Secret[] = [], uid = 'u') =>

@@ -1,12 +1,13 @@
 // Real, unmodified kubectl on a real node: the versions of test/harness/kubectl-binaries.ts.
 import { strict as assert } from 'node:assert';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DevCluster, type Ran } from '../harness/dev-cluster.ts';
 import { kubectls, type Kubectl } from '../harness/kubectl-binaries.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const MANIFEST = `apiVersion: v1
 kind: Pod
@@ -46,15 +47,14 @@ describe('kubectl', { skip: process.getuid?.() === 0 ? false : 'needs root' }, (
   let work: string;
   before(async () => {
     cluster = await DevCluster.make();
-    work = await mkdtemp('/tmp/kts-kubectl-');
+    work = temporaryFolder('kts-kubectl-');
     const editor = join(work, 'editor.sh');
     await writeFile(editor, '#!/bin/sh\nsed -i "s/note: hello/note: edited/" "$1"\n', { mode: 0o755 });
     process.env['KUBE_EDITOR'] = editor;
     await cluster.up();
   });
   after(async () => {
-    await cluster.destroy();
-    await rm(work, { recursive: true, force: true });
+    await cluster?.destroy();
   });
 
   // Most of the time goes by in waiting: each version has a namespace, and they take no notice of each other.

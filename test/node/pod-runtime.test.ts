@@ -1,8 +1,7 @@
 // Pods through PodRuntime on a real containerd: they run, restart, stop, and nothing is left over.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
@@ -24,6 +23,7 @@ import {
   type SeenEvent,
 } from '../golden/fixture.ts';
 import { timePasses, until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const signal = new AbortController().signal;
 const CGROUP = `/kts-pod-runtime-${process.pid}`;
@@ -31,16 +31,15 @@ let containerd: PrivateRuntime;
 let root = '';
 
 before(async () => {
-  root = await mkdtemp(join(tmpdir(), 'kts-runtime-'));
+  root = temporaryFolder('kts-runtime-');
   await writeFile(join(root, 'resolv.conf'), 'nameserver 192.0.2.1\n');
   await writeFile(join(root, 'hosts'), '127.0.0.1 localhost\n');
   containerd = await startContainerd();
 });
 after(async () => {
-  await containerd.stop();
+  await containerd?.stop();
   for (const pattern of [`/sys/fs/cgroup/*${CGROUP}`, `/sys/fs/cgroup${CGROUP}`])
     for (const dir of globSync(`${pattern}/**/`).sort((one, two) => two.length - one.length)) await rmdir(dir);
-  await rm(root, { recursive: true, force: true });
 });
 
 const STATES = {

@@ -1,14 +1,13 @@
 // The kubelet's program run by hand, on a private runtime: for tests of the process rather than of the node.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Cgroups } from '../../src/host/cgroups/cgroups.ts';
 import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
-import { removeNodeFolder } from '../harness/node-folder.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 import { until } from '../harness/until.ts';
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
@@ -42,9 +41,10 @@ export class Machine {
   }
 
   static async open(): Promise<Machine> {
-    const dir = await mkdtemp('/tmp/kts-process-');
-    const machine = new Machine(dir, await startContainerd(), await openCgroups(systemClock, 'cgroupfs'));
-    await machine.#cgroups.create(machine.#cgroupRoot, {}, never);
+    const dir = temporaryFolder('kts-process-');
+    const cgroups = await openCgroups(systemClock, 'cgroupfs');
+    const machine = new Machine(dir, await startContainerd(), cgroups);
+    await cgroups.create(machine.#cgroupRoot, {}, never);
     mkdirSync(machine.manifests);
     return machine;
   }
@@ -54,7 +54,7 @@ export class Machine {
     await Promise.all([...this.#running].map((p) => p.ends()));
     await this.containerd.stop();
     await this.#cgroups.destroy(this.#cgroupRoot, never);
-    await removeNodeFolder(this.dir);
+    removeFolder(this.dir);
   }
 
   /** YAML lines; a later one of the same name replaces an earlier. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -14,6 +14,7 @@ import {
   startServerNode,
   type ServerNode,
 } from '../contracts/server/server-node.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const KUBECTL = (process.env['PATH'] ?? '')
   .split(':')
@@ -27,7 +28,7 @@ describe('much data through kubectl', { skip: KUBECTL === undefined || process.g
   let server: ServerNode;
   let work: string;
   before(async () => {
-    work = await mkdtemp('/tmp/kts-kubectl-');
+    work = temporaryFolder('kts-kubectl-');
     server = await startServerNode({
       reachable: true,
     });
@@ -41,10 +42,7 @@ describe('much data through kubectl', { skip: KUBECTL === undefined || process.g
       ),
     ]);
   });
-  after(async () => {
-    await server.stop();
-    await rm(work, { recursive: true, force: true });
-  });
+  after(() => server?.stop());
 
   const flags = (): string[] => ['--kubeconfig', server.node.api.adminKubeconfigPath, '-n', NAMESPACE];
   const run = (args: readonly string[], input?: string): Promise<{ code: number; out: string; err: string }> =>

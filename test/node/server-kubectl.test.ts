@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -20,6 +20,7 @@ import {
 } from '../contracts/server/server-node.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const KUBECTL = (process.env['PATH'] ?? '')
   .split(':')
@@ -31,7 +32,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
   let server: ServerNode;
   let work: string;
   before(async () => {
-    work = await mkdtemp('/tmp/kts-kubectl-');
+    work = temporaryFolder('kts-kubectl-');
     server = await startServerNode({
       reachable: true,
       config: 'containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 3\ncontainerLogMonitorInterval: 3s\n',
@@ -48,10 +49,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       ),
     ]);
   });
-  after(async () => {
-    await server.stop();
-    await rm(work, { recursive: true, force: true });
-  });
+  after(() => server?.stop());
 
   const flags = (): string[] => ['--kubeconfig', server.node.api.adminKubeconfigPath, '-n', NAMESPACE];
   const run = (args: readonly string[], input?: string): Promise<{ code: number; out: string; err: string }> =>

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { after, before, describe, it } from 'node:test';
@@ -21,6 +21,7 @@ import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
 import { send, type Target } from '../contracts/server/http-client.ts';
 import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const never = new AbortController().signal;
 const KUBELET = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
@@ -52,17 +53,14 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
   let server: ServerNode;
   let dir: string;
   before(async () => {
-    dir = await mkdtemp('/tmp/kts-pages-');
+    dir = temporaryFolder('kts-pages-');
     await writePair(dir, 'first');
     const tls = `tlsCertFile: ${dir}/cert.pem\ntlsPrivateKeyFile: ${dir}/key.pem\ntlsMinVersion: VersionTLS13\n`;
     server = await startServerNode({ config: `${tls}enableSystemLogQuery: true\n` });
     await createNamespace(server.node);
     await startPod(server.node, 'simple');
   });
-  after(async () => {
-    await server.stop();
-    await rm(dir, { recursive: true, force: true });
-  });
+  after(() => server?.stop());
   const get = (path: string, headers: Record<string, string> = {}) => send(server.main, 'GET', path, { headers });
 
   // A new certificate is looked for now and then: the other pages are read meanwhile.

@@ -2,8 +2,6 @@
 // runs: gate
 // shows: tracing (OTLP) of pod starts and stops
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { GrpcServer } from '../../src/lib/grpc/server.ts';
@@ -12,6 +10,7 @@ import { PODS } from '../../src/kube/resources.ts';
 import { TraceService, type Span } from '../../src/trace/gen/otlp.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode } from '../harness/node.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 import { until } from '../harness/until.ts';
 
 const namespace = 'default';
@@ -36,8 +35,7 @@ it('the start and the stop of a pod arrive with their steps', async () => {
     for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
     return {};
   });
-  const directory = await mkdtemp(join(tmpdir(), 'traces-'));
-  const socket = join(directory, 's');
+  const socket = join(temporaryFolder('traces-'), 's');
   await collector.listen(socket);
   const tracing = `tracing: { endpoint: "unix://${socket}", samplingRatePerMillion: 1000000 }`;
   const node = await startNode({ config: tracing });
@@ -65,6 +63,5 @@ it('the start and the stop of a pod arrive with their steps', async () => {
   } finally {
     await node.stop();
     await collector.close();
-    await rm(directory, { recursive: true });
   }
 });

@@ -1,19 +1,18 @@
 // What the volume tests share: a root directory of their own, stand-ins for the API, and a view of the files.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ConfigMap, Secret } from '../../src/core/node.ts';
 import type { Pod } from '../../src/core/pod.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { KubeletError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { createVolumes, type Volumes, type VolumesDeps, type VolumesOpts } from '../../src/volumes/create.ts';
+import { mountsBeneath, removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
+export { mountsBeneath };
 export type Recorded = { pod: string; type: string; reason: string; message: string };
 
 export class Bench {
-  readonly root = mkdtempSync(join(tmpdir(), 'kubelet-volumes-'));
+  readonly root = temporaryFolder('kubelet-volumes-');
   readonly configMaps = new Map<string, ConfigMap>();
   readonly secrets = new Map<string, Secret>();
   readonly events: Recorded[] = [];
@@ -55,17 +54,10 @@ export class Bench {
     // Ends back-offs that would keep the process alive.
     for (const manager of this.#managers.splice(0)) void manager.run(AbortSignal.abort());
     const left = mountsBeneath(this.root);
-    for (const target of left.toReversed()) execFileSync('umount', ['-l', target]);
-    rmSync(this.root, { recursive: true, force: true });
+    removeFolder(this.root);
     return left;
   }
 }
-
-export const mountsBeneath = (root: string): string[] =>
-  readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
-    .filter((target) => target.startsWith(`${root}/`));
 
 function found<T>(objects: Map<string, T>, kind: string, namespace: string, name: string): Promise<T> {
   const object = objects.get(`${namespace}/${name}`);

@@ -2,21 +2,12 @@
 // kubelet.service is restarted, and nothing is left. PACKAGE_CHROOT=1; needs root, the network, debootstrap and lintian.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { debianPackage, file } from '../../scripts/package/debian.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const skip = process.env['PACKAGE_CHROOT'] === '1' ? false : 'only with PACKAGE_CHROOT=1';
@@ -58,7 +49,7 @@ describe('packages on a fresh Debian', { skip, timeout: 20 * MINUTE }, () => {
   const packages = (version: string): string => join(dir, version);
   before(
     () => {
-      dir = mkdtempSync(join(tmpdir(), 'kts-chroot-'));
+      dir = temporaryFolder('kts-chroot-');
       for (const version of ['0.1.0', '0.1.1']) {
         const args = [join(ROOT, 'scripts', 'package.ts'), '--out', packages(version), '--arch', 'x64'];
         execFileSync(process.execPath, [...args, '--package-version', version], { stdio: 'inherit' });
@@ -67,7 +58,6 @@ describe('packages on a fresh Debian', { skip, timeout: 20 * MINUTE }, () => {
     },
     { timeout: 10 * MINUTE },
   );
-  after(() => rmSync(dir, { recursive: true, force: true }));
 
   it('lintian finds no errors', { timeout: 5 * MINUTE }, () => {
     const debs = readdirSync(packages('0.1.0')).filter((name) => name.endsWith('.deb'));

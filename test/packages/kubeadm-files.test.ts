@@ -2,11 +2,11 @@
 // that comes out of it is taken, and means what it does for the Go kubelet.
 // runs: gate
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { readCommand, type Configuration } from '../../src/config/configure.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const FILES = join(import.meta.dirname, 'kubeadm');
 const DROP_IN = join(import.meta.dirname, '..', '..', 'packaging', '20-kubelet-ts.conf');
@@ -42,9 +42,8 @@ const words = (text: string): string[] =>
 describe("kubeadm's files", () => {
   let dir = '';
   before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'kts-kubeadm-'));
+    dir = temporaryFolder('kts-kubeadm-');
   });
-  after(() => rmSync(dir, { recursive: true }));
 
   async function start(): Promise<{ argv: string[]; configuration: Configuration }> {
     const dropIns = [join(FILES, '10-kubeadm.conf'), DROP_IN].map((path) => readFileSync(path, 'utf8'));

@@ -2,21 +2,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, lstatSync, readFileSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const skip = existsSync('/usr/bin/dpkg-deb') ? false : 'dpkg-deb is not installed';
@@ -35,12 +25,11 @@ describe('packages', { skip }, () => {
   const text = (path: string): string => readFileSync(at(path), 'utf8');
 
   before(() => {
-    dir = mkdtempSync(join(tmpdir(), 'kts-package-'));
+    dir = temporaryFolder('kts-package-');
     unpacked = join(dir, 'unpacked');
     build(join(dir, 'one'), { TZ: 'UTC', LANG: 'C' });
     execFileSync('dpkg-deb', ['-x', join(dir, 'one', debName()), unpacked]);
   });
-  after(() => rmSync(dir, { recursive: true }));
   const debName = (): string => readdirSync(join(dir, 'one')).find((name) => name.endsWith('_amd64.deb')) ?? '';
 
   it('are byte for byte the same when built again elsewhere and later', () => {

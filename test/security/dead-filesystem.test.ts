@@ -1,10 +1,9 @@
 // A termination message on a filesystem whose server does not answer: its reader is told so in time, and nobody else waits.
 // runs: gate
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { containerId, podUid } from '../../src/core/ids.ts';
@@ -13,12 +12,13 @@ import { fileTail } from '../../src/host/mounts/file-tail.ts';
 import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { TerminationMessages } from '../../src/status/termination-messages.ts';
+import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
 const noFuse = existsSync('/dev/fuse') ? false : 'this machine has no /dev/fuse';
 const { signal } = new AbortController();
 
 describe('a dead filesystem in the place of a termination message', { skip: noFuse }, () => {
-  const root = mkdtempSync(join(tmpdir(), 'kts-dead-'));
+  const root = temporaryFolder('kts-dead-');
   const dead = join(root, 'dead');
   let server: ChildProcess;
 
@@ -35,8 +35,7 @@ describe('a dead filesystem in the place of a termination message', { skip: noFu
     const gone = new Promise((resolve) => server.once('exit', resolve));
     server.kill('SIGKILL');
     await gone;
-    execFileSync('umount', ['-l', dead]);
-    rmSync(root, { recursive: true, force: true });
+    removeFolder(root);
   });
 
   it('is given up within the deadline, eight at a time, and the file threads stay free', async () => {

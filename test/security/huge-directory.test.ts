@@ -3,15 +3,14 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { timePasses, until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const NAMES = 40_000;
 const HEAP_MIB = 12;
-const root = mkdtempSync(join(tmpdir(), 'kts-huge-'));
-after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('kts-huge-');
 const huge = join(root, 'huge');
 mkdirSync(huge);
 for (let i = 0; i < NAMES; i++) writeFileSync(join(huge, `${'x'.repeat(230)}${i}`), '');

@@ -2,19 +2,18 @@
 // runs: gate
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { connect, getCiphers, type ConnectionOptions } from 'node:tls';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { Listener } from '../../src/server/listener.ts';
 import { exactly } from '../../src/server/router.ts';
 import { tlsSettings } from '../../src/server/tls-settings.ts';
 import { until } from '../harness/until.ts';
+import { temporaryFolder } from '../harness/temporary-folder.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'kts-tls-'));
-after(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryFolder('kts-tls-');
 
 function pairOf(kind: 'rsa' | 'ec'): { cert: string; key: string } {
   const [cert, key] = [join(dir, `${kind}.crt`), join(dir, `${kind}.key`)];

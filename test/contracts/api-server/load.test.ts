@@ -3,14 +3,14 @@
 import { strict as assert } from 'node:assert';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../harness/ports.ts';
 import { until } from '../../harness/until.ts';
 import { ApiClient, dig } from './client.ts';
 import { podBody } from './scene.ts';
+import { temporaryFolder } from '../../harness/temporary-folder.ts';
 
 const SERVER = join(import.meta.dirname, 'server-process.ts');
 
@@ -108,12 +108,12 @@ async function checkWatchers(watchers: readonly Watcher[], lastVersion: number):
 }
 
 test('1,000 pods created, patched and deleted before 20 watchers: every change in order, 500 requests a second', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'kts-load-'));
+  const dir = temporaryFolder('kts-load-');
   const { child, api } = await startProcess(dir);
   t.after(async () => {
     api.close();
     child.kill('SIGKILL');
-    await rm(dir, { recursive: true, force: true });
+    await once(child, 'exit');
   });
   const version = async (): Promise<number> => Number(dig((await api.get(PODS)).body, 'metadata', 'resourceVersion'));
   const from = await version();
@@ -130,9 +130,8 @@ test('1,000 pods created, patched and deleted before 20 watchers: every change i
   assert.ok(Math.max(...rates) >= WANTED, `${Math.round(Math.max(...rates))} requests/s`);
 });
 
-test('a killed server has lost nothing that it acknowledged, and its versions go on', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'kts-kill-'));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+test('a killed server has lost nothing that it acknowledged, and its versions go on', async () => {
+  const dir = temporaryFolder('kts-kill-');
   let { child, port, api } = await startProcess(dir, await freePort());
   const acknowledged = new Map<string, string>();
   const path = '/api/v1/namespaces/default/configmaps';

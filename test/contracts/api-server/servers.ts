@@ -1,11 +1,9 @@
 // The API servers the contract runs on: ours, and the real one where its binaries are (KUBEBUILDER_ASSETS).
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startApiServer } from '../../../src/devcluster/start-api-server.ts';
 import { startRealApiServer } from '../../harness/real-api-server.ts';
 import { assetsFolder, findAssets } from '../../harness/real-assets.ts';
 import { ApiClient } from './client.ts';
+import { removeFolder, temporaryFolder } from '../../harness/temporary-folder.ts';
 
 export type TestServer = {
   readonly admin: ApiClient;
@@ -17,7 +15,7 @@ export type TestServer = {
 type Running = { kubeconfig(user: string, groups: readonly string[]): string; stop(): Promise<void> };
 
 async function open(start: (dir: string) => Promise<Running>): Promise<TestServer> {
-  const dir = await mkdtemp(join(tmpdir(), 'kts-api-'));
+  const dir = temporaryFolder('kts-api-');
   const running = await start(dir);
   const clients: ApiClient[] = [];
   const as = (user: string, groups: readonly string[]): ApiClient => {
@@ -31,7 +29,7 @@ async function open(start: (dir: string) => Promise<Running>): Promise<TestServe
     async stop() {
       for (const client of clients) client.close();
       await running.stop();
-      await rm(dir, { recursive: true, force: true, maxRetries: 5 });
+      removeFolder(dir);
     },
   };
 }

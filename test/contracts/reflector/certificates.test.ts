@@ -2,8 +2,7 @@
 // and serving certificates and uses them.
 // runs: gate
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import { X509Certificate } from 'node:crypto';
@@ -19,6 +18,7 @@ import { subjectOf } from '../../../src/lib/x509/certificate.ts';
 import { openClientIdentity } from '../../../src/security/client-identity.ts';
 import { openServing } from '../../../src/security/serving-source.ts';
 import { until } from '../../harness/until.ts';
+import { temporaryFolder } from '../../harness/temporary-folder.ts';
 
 const clock = systemClock;
 const log = silentLogger;
@@ -28,14 +28,13 @@ const connections: ApiConnection[] = [];
 let dir = '';
 let server: RunningApiServer;
 before(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'join-'));
+  dir = temporaryFolder('join-');
   server = await startApiServer({ dir: join(dir, 'cluster') });
 });
 after(async () => {
   stop.abort();
   for (const { transport } of connections) transport.resetConnections();
   await server.stop();
-  await rm(dir, { recursive: true });
 });
 
 const connect = (access: ClusterAccess, credentials?: Credentials): ApiConnection => {

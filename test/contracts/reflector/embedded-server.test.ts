@@ -1,9 +1,6 @@
 // The kubelet's API side against the embedded API server: what the server stores is what upstream's would be.
 // runs: gate
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { podUid, type PodUid } from '../../../src/core/ids.ts';
 import type { KubeEvent } from '../../../src/core/node.ts';
@@ -32,6 +29,7 @@ import { StatusSync } from '../../../src/status/status-sync.ts';
 import { freePort } from '../../harness/ports.ts';
 import { timePasses, until } from '../../harness/until.ts';
 import { NODE_OPTIONS } from '../../../src/node/node-options.fixture.ts';
+import { temporaryFolder } from '../../harness/temporary-folder.ts';
 
 const clock = systemClock;
 const log = silentLogger;
@@ -81,7 +79,7 @@ const connect = async (config: string): Promise<ApiConnection> =>
   });
 
 before(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'embedded-'));
+  dir = temporaryFolder('embedded-');
   server = await startApiServer({ dir, controllers: false, port: await freePort() });
   admin = await connect(server.kubeconfig('kubernetes-admin', ['system:masters']));
   node = await connect(server.nodeKubeconfig(NAME));
@@ -92,7 +90,6 @@ after(async () => {
   node.transport.resetConnections();
   admin.transport.resetConnections();
   await server.stop();
-  await rm(dir, { recursive: true });
 });
 
 describe('on the embedded API server', () => {
