@@ -112,9 +112,17 @@ function inUnitsOf(value: Quantity, divisor: Quantity, isCpu: boolean): string {
   return String((amount + by - 1n) / by);
 }
 
-/** The container a resourceFieldRef of a volume names: main containers first, then init containers. */
+const containersByName = new WeakMap<Pod, ReadonlyMap<string, Container>>();
+
+/** The container a resourceFieldRef names: main containers first, then init containers. */
 export function containerForResources(pod: Pod, name: string): Container {
-  const found = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((c) => c.name === name);
+  let byName = containersByName.get(pod);
+  if (byName === undefined) {
+    const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+    byName = new Map(all.toReversed().map((container) => [container.name, container]));
+    containersByName.set(pod, byName);
+  }
+  const found = byName.get(name);
   if (found === undefined) throw new KubeletError('invalid', `container ${name} not found`);
   return found;
 }

@@ -1,10 +1,12 @@
 // The CreateContainer request, from a container's spec and everything that was made ready for it.
 import { Signal, type ContainerConfig, type Device, type Mount } from '../cri/gen/cri.ts';
+import { containerBudget } from '../core/bounds.ts';
 import { absolutePath } from '../core/paths.ts';
 import type { Container, Pod } from '../core/pod.ts';
+import type { Budget } from '../lib/budget.ts';
+import { expand, type Lookup } from '../lib/expansion.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { envBytes } from './env-bytes.ts';
-import { expand } from './expansion.ts';
 import { containerAnnotations, containerLabels } from './labels.ts';
 import { containerResources, type ContainerResourceOptions, type ResourceFacts } from './linux-resources.ts';
 import { containerLogPath } from './log-paths.ts';
@@ -53,17 +55,24 @@ export type ContainerFacts = ResourceFacts &
 
 const HOSTS_PATH = '/etc/hosts';
 
-export function containerConfig(input: ContainerInput, facts: ContainerFacts): Partially<ContainerConfig> {
+/** `budget` is what the environment has left of the container's. */
+export function containerConfig(
+  input: ContainerInput,
+  facts: ContainerFacts,
+  budget: Budget = containerBudget(),
+): Partially<ContainerConfig> {
   const { pod, container, restartCount, additions } = input;
   verifyRunAsNonRoot(pod, container, input.imageUser);
   const env = new Map([...(additions.env ?? []).map(({ name, value }) => [name, value] as const), ...input.env]);
-  const lookup = (name: string): string | undefined => env.get(name);
+  const expanded = (words: readonly string[] | undefined, field: string): string[] =>
+    (words ?? []).map((word) => expand(word, lookup, { budget, field }));
+  const lookup: Lookup = (name) => env.get(name);
   const devices = [...(additions.devices ?? []), ...blockDevices(container, input.volumes)];
   return {
     metadata: { name: container.name, attempt: restartCount },
     image: { image: input.imageRef, userSpecifiedImage: container.image ?? '' },
-    command: (container.command ?? []).map((part) => expand(part, lookup)),
-    args: (container.args ?? []).map((part) => expand(part, lookup)),
+    command: expanded(container.command, 'command'),
+    args: expanded(container.args, 'args'),
     workingDir: container.workingDir ?? '',
     envs: [...env].map(([key, value]) => ({ key, value: envBytes(value) })),
     mounts: mounts(input, facts),

@@ -1,10 +1,33 @@
 // The file format of `fileKeyRef`: KEY='value' assignments as a shell would read them, with comments and blank lines.
 // A value may span lines; nothing in it is expanded.
 import { goQuote } from '../core/downward.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
 
-/** The first value of a key, or undefined. Anything of another form before it makes the file invalid. */
-export function envFileValue(text: string, key: string, file: string): string | undefined {
+export class EnvFile {
+  readonly #values = new Map<string, string>();
+  /** Only keys before it have a value. */
+  #problem: KubeletError | undefined;
+
+  constructor(text: string, file: string) {
+    try {
+      parse(text, file, (name, value) => {
+        if (!this.#values.has(name)) this.#values.set(name, value);
+      });
+    } catch (err) {
+      if (!isFault(err)) throw err;
+      this.#problem = err;
+    }
+  }
+
+  /** The first value of a key, or undefined. Anything of another form before it makes the file invalid. */
+  value(key: string): string | undefined {
+    const value = this.#values.get(key);
+    if (value === undefined && this.#problem !== undefined) throw this.#problem;
+    return value;
+  }
+}
+
+function parse(text: string, file: string, found: (name: string, value: string) => void): void {
   const lines = text.split(/\r?\n/);
   const invalid = (line: number, what: string): KubeletError =>
     new KubeletError('invalid', `couldn't parse env file ${goQuote(file)}: line ${line}: ${what}`);
@@ -19,7 +42,7 @@ export function envFileValue(text: string, key: string, file: string): string | 
     let rest = line.slice(equals + 1);
     // To a shell the value ends before the blank.
     if (/^[ \t]/.test(rest)) {
-      if (name === key) return '';
+      found(name, '');
       continue;
     }
     if (!rest.startsWith("'")) throw invalid(i + 1, 'the value is not in single quotes');
@@ -34,7 +57,7 @@ export function envFileValue(text: string, key: string, file: string): string | 
       end = rest.indexOf("'");
     }
     if (!/^[ \t]*(#.*)?$/.test(rest.slice(end + 1))) throw invalid(i + 1, 'text behind the closing quote');
-    if (name === key) return [...parts, rest.slice(0, end)].join('\n');
+    parts.push(rest.slice(0, end));
+    found(name, parts.join('\n'));
   }
-  return undefined;
 }

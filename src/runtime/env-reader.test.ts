@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { containerBudget } from '../core/bounds.ts';
 import type { Pod } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { fakeCluster } from '../../test/golden/fixture.ts';
@@ -34,7 +35,7 @@ const read = async (path: string, volume = 'vol', cluster: Partial<ClusterView> 
   const volumes = new Map([['vol', { hostPath: join(root, 'vol'), readOnly: false, selinuxRelabel: false }]]);
   const facts = { podIPs: [], hostIPs: [], allocatable: {} };
   const container = { name: 'c', env: [{ name: 'V', valueFrom }] };
-  return (await reader.read(pod, container, volumes, facts, new AbortController().signal)).get('V');
+  return (await reader.read(pod, container, volumes, facts, containerBudget(), new AbortController().signal)).get('V');
 };
 
 describe('environment files', () => {
@@ -60,6 +61,7 @@ describe('objects', () => {
         { name: 'c', envFrom: [{ secretRef: { name: 's', optional: true } }] },
         new Map(),
         { podIPs: [], hostIPs: [], allocatable: {} },
+        containerBudget(),
         new AbortController().signal,
       );
     await env(() => Promise.reject(new KubeletError('notFound', 'x')));

@@ -1,12 +1,15 @@
-// Reads what a container's environment refers to, all at once, and builds it.
+// Reads what a container's environment refers to, each object and file once, and builds it. Files are read one after the
+// other, each within what is left of the budget.
 import { realpath } from 'node:fs/promises';
+import { PATH_MAX } from '../core/bounds.ts';
 import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
 import { findBeneath } from '../host/files/beneath.ts';
 import type { PinnedFile } from '../host/files/open-dir.ts';
+import type { Budget } from '../lib/budget.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import { settleAll } from '../lib/settle.ts';
 import { envText } from './env-bytes.ts';
-import { containerEnv, envReferences, fileKey, type EnvFacts } from './env.ts';
+import { containerEnv, envReferences, type EnvFacts } from './env.ts';
 import type { MountedVolumes } from './mounts.ts';
 import type { ClusterView } from './needs.ts';
 
@@ -24,6 +27,7 @@ export class EnvReader {
     container: Container,
     volumes: MountedVolumes,
     facts: EnvFacts,
+    budget: Budget,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
     const references = envReferences(container);
@@ -33,10 +37,10 @@ export class EnvReader {
     const [configMaps, secrets, files] = await settleAll([
       all(references.configMaps, (name) => this.#cluster.configMap(namespace, name, signal)),
       all(references.secrets, (name) => this.#cluster.secret(namespace, name, signal)),
-      settleAll(references.files.map(async (file) => [fileKey(file), await readInVolume(volumes, file)] as const)),
+      readFiles(volumes, references.files, budget, signal),
     ]);
-    const objects = { configMaps, secrets, files: new Map(files), services: this.#cluster.services() };
-    return containerEnv(pod, container, objects, facts);
+    const objects = { configMaps, secrets, files, services: this.#cluster.services() };
+    return containerEnv(pod, container, objects, facts, budget);
   }
 }
 
@@ -49,18 +53,38 @@ async function absentAsUndefined<T>(reading: Promise<T | undefined>): Promise<T 
   }
 }
 
-/** The file's text; nothing a container does to the path meanwhile leads out of the volume. */
+type FileReference = { readonly volumeName: string; readonly path: string };
+
+async function readFiles(
+  volumes: MountedVolumes,
+  references: ReadonlyMap<string, FileReference>,
+  budget: Budget,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const files = new Map<string, string | undefined>();
+  for (const [key, reference] of references) {
+    signal.throwIfAborted();
+    const bytes = await readInVolume(volumes, reference);
+    budget.take(bytes?.length ?? 0, `environment file ${reference.path}`);
+    files.set(key, bytes === undefined ? undefined : envText(bytes));
+  }
+  return files;
+}
+
+/** The file's bytes; nothing a container does to the path meanwhile leads out of the volume. */
 async function readInVolume(
   volumes: MountedVolumes,
-  { volumeName, path }: { readonly volumeName: string; readonly path: string },
-): Promise<string | undefined> {
+  { volumeName, path }: FileReference,
+): Promise<Uint8Array | undefined> {
   const volume = volumes.get(volumeName);
   if (volume === undefined || volume.hostPath === '')
     throw new KubeletError('invalid', `cannot find the volume "${volumeName}" referenced by FileKeyRef`);
+  if (Buffer.byteLength(path) >= PATH_MAX)
+    throw new KubeletError('invalid', `path of an environment file is longer than ${PATH_MAX - 1} bytes`);
   let file: PinnedFile | undefined;
   try {
     file = await findBeneath(await realpath(volume.hostPath), path);
-    return envText(await file.read(MAX_FILE_BYTES));
+    return await file.read(MAX_FILE_BYTES);
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     if (isFault(err, 'denied'))

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Container, Pod, PodSpec } from '../core/pod.ts';
 import { containerConfig } from './container-config.ts';
-import { envFileValue } from './env-file.ts';
+import { EnvFile } from './env-file.ts';
 import { containerEnv, envReferences, type EnvObjects } from './env.ts';
-import { expand, expandStrictly } from './expansion.ts';
+import { containerBudget } from '../core/bounds.ts';
+import { expand, expandStrictly } from '../lib/expansion.ts';
 import { facts } from '../../test/golden/fixture.ts';
 
 const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {}): Pod => ({
@@ -14,6 +15,7 @@ const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> =
 });
 
 describe('expansion', () => {
+  const spending = { budget: containerBudget(), field: 'f' };
   const vars: Record<string, string> = { A: 'a', E: '' };
   for (const [text, want] of [
     ['$(A)', 'a'],
@@ -31,16 +33,16 @@ describe('expansion', () => {
   ] as const)
     it(JSON.stringify(text), () =>
       assert.equal(
-        expand(text, (n) => vars[n]),
+        expand(text, (n) => vars[n], spending),
         want,
       ),
     );
   it('strict: unknown or empty is an error', () => {
     const missing = (names: string) => ({ message: `missing value for ${names}` });
-    assert.throws(() => expandStrictly('$(B)', (n) => vars[n]), missing('B'));
-    assert.throws(() => expandStrictly('$(E)/$(A)/$(C)/$(B)/$(E)', (n) => vars[n]), missing('B, C, E'));
+    assert.throws(() => expandStrictly('$(B)', (n) => vars[n], spending), missing('B'));
+    assert.throws(() => expandStrictly('$(E)/$(A)/$(C)/$(B)/$(E)', (n) => vars[n], spending), missing('B, C, E'));
     assert.equal(
-      expandStrictly('x/$(A)', (n) => vars[n]),
+      expandStrictly('x/$(A)', (n) => vars[n], spending),
       'x/a',
     );
   });
@@ -67,11 +69,8 @@ describe('what has to be read before', () => {
     });
     assert.deepEqual([...found.configMaps], ['c1', '', 'c2']);
     assert.deepEqual([...found.secrets], ['s1', '']);
-    assert.deepEqual(
-      found.files.map((f) => `${f.volumeName}/${f.path}`),
-      ['v/f'],
-    );
-    assert.deepEqual(envReferences({ name: 'a' }), { configMaps: new Set(), secrets: new Set(), files: [] });
+    assert.deepEqual([...found.files.keys()], ['v/f']);
+    assert.deepEqual(envReferences({ name: 'a' }), { configMaps: new Set(), secrets: new Set(), files: new Map() });
   });
 });
 
@@ -254,7 +253,7 @@ describe('environment', () => {
       ['$ID', 'a=b'],
       ['none', undefined],
     ];
-    for (const [key, value] of rows) assert.equal(envFileValue(file, key, 'f'), value);
+    for (const [key, value] of rows) assert.equal(new EnvFile(file, 'f').value(key), value);
   });
   it('bad environment files', () => {
     const rows: [string, RegExp][] = [
@@ -265,7 +264,35 @@ describe('environment', () => {
       ["B='1\n2\n", /line 1: the single quote is not closed/],
       ["B='1\n2'3", /line 2: text behind the closing quote/],
     ];
-    for (const [text, message] of rows) assert.throws(() => envFileValue(text, 'A', 'f'), { message });
-    assert.equal(envFileValue("A='1'\nrubbish", 'A', 'f'), '1', 'what stands behind it does not matter');
+    for (const [text, message] of rows) assert.throws(() => new EnvFile(text, 'f').value('A'), { message });
+    assert.equal(new EnvFile("A='1'\nrubbish", 'f').value('A'), '1', 'what stands behind it does not matter');
+  });
+});
+
+describe('the budget of a container', () => {
+  const made = (container: Partial<Container>) =>
+    containerEnv(
+      podOf({ enableServiceLinks: false }),
+      { name: 'a', ...container },
+      { configMaps: new Map(), secrets: new Map(), files: new Map(), services: [] },
+      { podIPs: [], hostIPs: [], allocatable: {} },
+    );
+  const MIB = 1024 * 1024;
+
+  it('has room for what Linux passes to a program', () => {
+    const env = Array.from({ length: 48 }, (_, i) => ({ name: `V${i}`, value: 'x'.repeat(MIB / 8) }));
+    assert.equal([...made({ env }).values()].join('').length, 6 * MIB);
+  });
+  it('ends with the variable that passes it', () => {
+    const env = [
+      { name: 'A', value: 'x'.repeat(MIB) },
+      { name: 'B', value: '$(A)$(A)$(A)$(A)' },
+      { name: 'C', value: '$(A)$(A)$(A)$(A)' },
+    ];
+    assert.throws(() => made({ env }), {
+      kind: 'invalid',
+      message:
+        'environment, command, arguments and sub paths of the container are larger than 8 MiB together (reached at environment variable C)',
+    });
   });
 });

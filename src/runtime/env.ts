@@ -20,10 +20,12 @@ import {
 } from '../core/downward.ts';
 import { entryOf } from '../core/meta.ts';
 import { podIpsOf } from '../core/pod-ips.ts';
+import { containerBudget } from '../core/bounds.ts';
+import { ENTRY_BYTES, type Budget } from '../lib/budget.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { expand, type Lookup } from '../lib/expansion.ts';
 import { envText } from './env-bytes.ts';
-import { envFileValue } from './env-file.ts';
-import { expand, type Lookup } from './expansion.ts';
+import { EnvFile } from './env-file.ts';
 import { serviceEnv, visibleServices } from './service-env.ts';
 
 /** Objects the environment refers to; undefined means there is none. Keys are names in the pod's namespace. */
@@ -42,14 +44,15 @@ const invalid = (message: string): KubeletError => new KubeletError('invalid', m
 export type EnvReferences = {
   readonly configMaps: ReadonlySet<string>;
   readonly secrets: ReadonlySet<string>;
-  readonly files: readonly { readonly volumeName: string; readonly path: string }[];
+  /** By `fileKey`. */
+  readonly files: ReadonlyMap<string, { readonly volumeName: string; readonly path: string }>;
 };
 
 /** Which objects must be read before `containerEnv` can run. */
 export function envReferences(container: Container): EnvReferences {
   const configMaps = new Set<string>();
   const secrets = new Set<string>();
-  const files: { volumeName: string; path: string }[] = [];
+  const files = new Map<string, { readonly volumeName: string; readonly path: string }>();
   for (const { configMapRef, secretRef } of container.envFrom ?? []) {
     if (configMapRef !== undefined) configMaps.add(configMapRef.name ?? '');
     if (secretRef !== undefined) secrets.add(secretRef.name ?? '');
@@ -57,31 +60,40 @@ export function envReferences(container: Container): EnvReferences {
   for (const { valueFrom } of container.env ?? []) {
     if (valueFrom?.configMapKeyRef !== undefined) configMaps.add(valueFrom.configMapKeyRef.name ?? '');
     if (valueFrom?.secretKeyRef !== undefined) secrets.add(valueFrom.secretKeyRef.name ?? '');
-    if (valueFrom?.fileKeyRef !== undefined) files.push(valueFrom.fileKeyRef);
+    if (valueFrom?.fileKeyRef !== undefined) files.set(fileKey(valueFrom.fileKeyRef), valueFrom.fileKeyRef);
   }
   return { configMaps, secrets, files };
 }
 
-export const fileKey = (file: { readonly volumeName: string; readonly path: string }): string =>
+const fileKey = (file: { readonly volumeName: string; readonly path: string }): string =>
   `${file.volumeName}/${file.path}`;
 
-/** Container variables first, then those of services that no variable hides. */
+/** Container variables first, then those of services that no variable hides. Throws when `budget` is used up. */
 export function containerEnv(
   pod: Pod,
   container: Container,
   objects: EnvObjects,
   facts: EnvFacts,
+  budget: Budget = containerBudget(),
 ): ReadonlyMap<string, string> {
   const services = servicesFor(pod, objects);
-  const env = envFrom(container, objects);
+  const once = new Once();
+  const env = envFrom(container, objects, once, budget);
   const lookup: Lookup = (name) => env.get(name) ?? services.get(name);
   for (const variable of container.env ?? []) {
-    const value = variableValue(variable, { pod, container, objects, facts, lookup });
+    budget.take(ENTRY_BYTES + Buffer.byteLength(variable.name), fieldOf(variable.name));
+    const value = variableValue(variable, { pod, container, objects, facts, lookup, once, budget });
     if (value !== undefined) env.set(variable.name, value);
   }
-  for (const [name, value] of services) if (!env.has(name)) env.set(name, value);
+  for (const [name, value] of services) {
+    if (env.has(name)) continue;
+    budget.take(ENTRY_BYTES + name.length + value.length, fieldOf(name));
+    env.set(name, value);
+  }
   return env;
 }
+
+const fieldOf = (name: string): string => `environment variable ${name}`;
 
 function servicesFor(pod: Pod, objects: EnvObjects): Map<string, string> {
   if (pod.spec.enableServiceLinks === undefined)
@@ -91,26 +103,52 @@ function servicesFor(pod: Pod, objects: EnvObjects): Map<string, string> {
   return serviceEnv(visibleServices(pod, objects.services ?? []));
 }
 
-const decoded = (base64: string): string => envText(Buffer.from(base64, 'base64'));
+/** Values that many variables may name: each is decoded, formatted or parsed once per container. */
+class Once {
+  readonly #secrets = new Map<Secret, Map<string, string>>();
+  readonly #others = new Map<string, unknown>();
 
-function envFrom(container: Container, objects: EnvObjects): Map<string, string> {
+  secretValue(secret: Secret, key: string, base64: string): string {
+    let values = this.#secrets.get(secret);
+    if (values === undefined) this.#secrets.set(secret, (values = new Map()));
+    let value = values.get(key);
+    if (value === undefined) values.set(key, (value = envText(Buffer.from(base64, 'base64'))));
+    return value;
+  }
+
+  value<T>(key: string, make: () => T): T {
+    if (!this.#others.has(key)) this.#others.set(key, make());
+    return this.#others.get(key) as T;
+  }
+}
+
+function envFrom(container: Container, objects: EnvObjects, once: Once, budget: Budget): Map<string, string> {
   const env = new Map<string, string>();
   for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
+    const perKey = ENTRY_BYTES + Buffer.byteLength(prefix);
     if (configMapRef !== undefined) {
-      const found = objects.configMaps.get(configMapRef.name ?? '');
-      if (found === undefined && configMapRef.optional !== true) throw missing('configmap', configMapRef.name);
-      for (const [key, value] of Object.entries(found?.data ?? {})) env.set(prefix + key, value);
+      const { name = '', optional } = configMapRef;
+      const found = objects.configMaps.get(name);
+      if (found === undefined && optional !== true) throw missing('configmap', name);
+      for (const [key, value] of Object.entries(found?.data ?? {})) {
+        budget.take(perKey + Buffer.byteLength(key) + Buffer.byteLength(value), `envFrom ConfigMap ${name}`);
+        env.set(prefix + key, value);
+      }
     } else if (secretRef !== undefined) {
-      const found = objects.secrets.get(secretRef.name ?? '');
-      if (found === undefined && secretRef.optional !== true) throw missing('secret', secretRef.name);
-      for (const [key, value] of Object.entries(found?.data ?? {})) env.set(prefix + key, decoded(value));
+      const { name = '', optional } = secretRef;
+      const found = objects.secrets.get(name);
+      if (found === undefined && optional !== true) throw missing('secret', name);
+      for (const [key, base64] of Object.entries(found?.data ?? {})) {
+        budget.take(perKey + Buffer.byteLength(key) + Buffer.byteLength(base64, 'base64'), `envFrom Secret ${name}`);
+        env.set(prefix + key, once.secretValue(found!, key, base64));
+      }
     }
   }
   return env;
 }
 
-const missing = (kind: 'configmap' | 'secret', name: string | undefined): KubeletError =>
-  new KubeletError('notFound', `${kind} ${goQuote(name ?? '')} not found`);
+const missing = (kind: 'configmap' | 'secret', name: string): KubeletError =>
+  new KubeletError('notFound', `${kind} ${goQuote(name)} not found`);
 
 type Resolving = {
   readonly pod: Pod;
@@ -118,17 +156,22 @@ type Resolving = {
   readonly objects: EnvObjects;
   readonly facts: EnvFacts;
   readonly lookup: Lookup;
+  readonly once: Once;
+  readonly budget: Budget;
 };
 
 /** Undefined leaves the variable out: its source is optional and not there. */
 function variableValue(variable: EnvVar, at: Resolving): string | undefined {
-  if (variable.value !== undefined && variable.value !== '') return expand(variable.value, at.lookup);
-  return variable.valueFrom === undefined ? '' : valueFrom(variable.valueFrom, at);
+  const { name, value, valueFrom: source } = variable;
+  if (value !== undefined && value !== '') return expand(value, at.lookup, { budget: at.budget, field: fieldOf(name) });
+  const found = source === undefined ? '' : valueFrom(source, at);
+  if (found !== undefined) at.budget.take(Buffer.byteLength(found), fieldOf(name));
+  return found;
 }
 
 function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
-  if (fieldRef !== undefined) return fieldValue(at.pod, fieldRef.fieldPath, asShown(at.facts));
+  if (fieldRef !== undefined) return fieldOfPod(fieldRef.fieldPath, at);
   if (resourceFieldRef !== undefined) return resourceOf(resourceFieldRef, at);
   if (configMapKeyRef !== undefined) {
     const { name = '', key, optional } = configMapKeyRef;
@@ -149,10 +192,13 @@ function valueFrom(source: EnvVarSource, at: Resolving): string | undefined {
       optional,
       `couldn't find key ${key} in Secret ${namespaceOf(at.pod)}/${name}`,
     );
-    return value === undefined ? undefined : decoded(value);
+    return value === undefined || found === undefined ? undefined : at.once.secretValue(found, key, value);
   }
   return fileKeyRef === undefined ? '' : fromFile(fileKeyRef, at);
 }
+
+const fieldOfPod = (path: string, { pod, facts, once }: Resolving): string =>
+  once.value(`field ${path}`, () => fieldValue(pod, path, asShown(facts)));
 
 /** A container learns the addresses that the pod's status shows, in that order. */
 const asShown = ({ podIPs, hostIPs }: DownwardFacts): DownwardFacts => ({
@@ -160,9 +206,10 @@ const asShown = ({ podIPs, hostIPs }: DownwardFacts): DownwardFacts => ({
   hostIPs,
 });
 
-function resourceOf(selector: ResourceFieldSelector, { pod, container, facts }: Resolving): string {
+function resourceOf(selector: ResourceFieldSelector, { pod, container, facts, once }: Resolving): string {
   const target = selector.containerName ? containerForResources(pod, selector.containerName) : container;
-  return resourceValue(target, selector, defaultLimits(pod, facts.allocatable));
+  const defaults = once.value('default limits', () => defaultLimits(pod, facts.allocatable));
+  return resourceValue(target, selector, defaults);
 }
 
 function keyOf(value: string | undefined, optional: boolean | undefined, problem: string): string | undefined {
@@ -173,7 +220,9 @@ function keyOf(value: string | undefined, optional: boolean | undefined, problem
 function fromFile(reference: NonNullable<EnvVarSource['fileKeyRef']>, at: Resolving): string | undefined {
   const { path, key, optional } = reference;
   const text = at.objects.files.get(fileKey(reference));
-  const value = text === undefined ? undefined : envFileValue(text, key, path);
+  const file =
+    text === undefined ? undefined : at.once.value(`file ${fileKey(reference)}`, () => new EnvFile(text, path));
+  const value = file?.value(key);
   if (value !== undefined && value !== '') return value;
   return keyOf(undefined, optional, `environment variable key ${goQuote(key)} not found in file ${goQuote(path)}`);
 }

@@ -1,11 +1,13 @@
 // A container's mounts and block devices, from its spec and what the volume code has made ready.
 import { isAbsolute } from 'node:path';
 import { MountPropagation, type Device, type ImageSpec, type Mount } from '../cri/gen/cri.ts';
+import { containerBudget, PATH_MAX } from '../core/bounds.ts';
 import { absolutePath } from '../core/paths.ts';
 import type { Container, VolumeMount } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
+import type { Budget } from '../lib/budget.ts';
+import { expandStrictly, type Lookup } from '../lib/expansion.ts';
 import type { Partially } from '../lib/proto/codec.ts';
-import { expandStrictly, type Lookup } from './expansion.ts';
 import type { UserNamespaceMapping } from './namespaces.ts';
 
 export type MountedVolume = {
@@ -35,10 +37,13 @@ export type MountInput = {
 
 const invalid = (message: string): KubeletError => new KubeletError('invalid', message);
 
-/** The sub-path of a mount with its variables filled in; undefined when it has none. */
-export function subPathOf(mount: VolumeMount, lookup: Lookup): string | undefined {
-  const raw = mount.subPathExpr ? expandStrictly(mount.subPathExpr, lookup) : mount.subPath;
+/** The sub path of a mount with its variables filled in; undefined when it has none. No longer than a path can be. */
+export function subPathOf(mount: VolumeMount, lookup: Lookup, budget: Budget = containerBudget()): string | undefined {
+  const field = `subPath of the mount of volume ${mount.name}`;
+  const spending = { budget, field };
+  const raw = mount.subPathExpr ? expandStrictly(mount.subPathExpr, lookup, spending) : mount.subPath;
   if (raw === undefined || raw === '') return undefined;
+  if (Buffer.byteLength(raw) >= PATH_MAX) throw invalid(`${field} is longer than ${PATH_MAX - 1} bytes`);
   if (isAbsolute(raw)) throw invalid(`error SubPath \`${raw}\` must not be an absolute path`);
   if (raw.split('/').includes('..')) throw invalid(`unable to provision SubPath \`${raw}\`: must not contain '..'`);
   return raw;

@@ -15,9 +15,11 @@ import {
   type PodContainer,
 } from '../core/pod.ts';
 import { withPodLimits } from '../core/pod-resources.ts';
+import { containerBudget } from '../core/bounds.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
 import { newestOf } from '../core/snapshot.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
+import type { Budget } from '../lib/budget.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Partially } from '../lib/proto/codec.ts';
 import { settleAll } from '../lib/settle.ts';
@@ -182,12 +184,13 @@ export class ContainerStarter {
     const mounted = volumes.mountsOf(uidOf(pod));
     const images = imagesFor(container, context);
     const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable() };
+    const budget = containerBudget();
     const [restartCount, env, hosts] = await settleAll([
       this.#restartCount(container, context),
-      envReader.read(pod, container, mounted, facts, signal),
+      envReader.read(pod, container, mounted, facts, budget, signal),
       this.#deps.hosts.write(pod, podIps),
     ]);
-    const subPaths = await this.#subPaths(container, env, images, context, signal);
+    const subPaths = await this.#subPaths(container, { env, images, budget }, context, signal);
     const mounts = volumeMounts(
       { container, volumes: mounted, subPaths, images, userns },
       {
@@ -215,6 +218,7 @@ export class ContainerStarter {
         ...(targetId === undefined ? {} : { targetId }),
       },
       this.#facts,
+      budget,
     );
     // After everything that can refuse the container.
     await terminationLog?.create();
@@ -246,14 +250,21 @@ export class ContainerStarter {
 
   async #subPaths(
     container: Container,
-    env: ReadonlyMap<string, string>,
-    images: ReadonlyMap<string, unknown>,
+    {
+      env,
+      images,
+      budget,
+    }: {
+      readonly env: ReadonlyMap<string, string>;
+      readonly images: ReadonlyMap<string, unknown>;
+      readonly budget: Budget;
+    },
     { pod }: SyncContext,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, string>> {
     const prepared = new Map<number, string>();
     for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-      const subPath = subPathOf(mount, (name) => env.get(name));
+      const subPath = subPathOf(mount, (name) => env.get(name), budget);
       if (subPath === undefined) continue;
       // The runtime itself looks into an image.
       const isImage = images.has(mount.name);

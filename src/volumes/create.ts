@@ -18,6 +18,7 @@ import { DeviceMap } from './block/device-map.ts';
 import { ClaimResolver, type ClaimObjects } from './claims/claim-resolver.ts';
 import { CsiLayout } from './csi/csi-layout.ts';
 import { CsiPlugin, type CsiPluginDeps } from './csi/csi-plugin.ts';
+import { FileBudgets } from './file-budget.ts';
 import { DriverWatch } from './flex/driver-watch.ts';
 import type { FlexVolumesOpts } from './flex/flex-volumes.ts';
 import { GroupOwner } from './group-owner.ts';
@@ -176,8 +177,9 @@ function pluginsOf(deps: VolumesDeps, parts: StoragePartsDeps): Record<string, V
   const backing = new EmptyDirBacking(layout, mounter);
   const writer = new AtomicWriter(clock);
   const allocatableMemory = (): number => bytesOf(facts.allocatable()['memory']);
+  const budgets = new FileBudgets();
   const written = (source: ContentSource): VolumePlugin =>
-    new WrittenVolumePlugin(source, { backing, writer, owner, allocatableMemory });
+    new WrittenVolumePlugin(source, { backing, writer, budgets, owner, allocatableMemory });
   return {
     emptyDir: new EmptyDirPlugin({ backing, owner, allocatableMemory, ...(quotas === undefined ? {} : { quotas }) }),
     hostPath: new HostPathPlugin(files),

@@ -8,6 +8,7 @@ import type { Container, Pod, VolumeMount } from '../core/pod.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { AtomicWriter } from './atomic-writer.ts';
+import { FileBudgets } from './file-budget.ts';
 import { VolumeLayout } from './layout.ts';
 import { nestedMountPoints } from './nested-mounts.ts';
 import { EmptyDirBacking } from './plugins/empty-dir-backing.ts';
@@ -59,6 +60,7 @@ async function volumeFor(t: TestContext, pod: Pod, keys: () => readonly string[]
     {
       backing: new EmptyDirBacking(layout, {} as Mounter),
       writer: new AtomicWriter(new ManualClock()),
+      budgets: new FileBudgets(),
       owner: { give: () => Promise.resolve() },
       allocatableMemory: () => 0,
     },

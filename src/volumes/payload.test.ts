@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Pod } from '../core/pod.ts';
-import { configMapFiles, commonUser, credentialFile, downwardFiles, secretFiles } from './payload.ts';
+import { FileBudgets } from './file-budget.ts';
+import { configMapFiles, commonUser, credentialFile, downwardFiles, DownwardValues, secretFiles } from './payload.ts';
 import { modeForGroup, rootMatches } from './ownership.ts';
 import { memorySize } from './plugins/empty-dir-backing.ts';
 import { mediumOf } from './plugins/empty-dir.ts';
@@ -9,28 +10,32 @@ import { mediumOf } from './plugins/empty-dir.ts';
 const shown = (files: ReadonlyMap<string, { data: Uint8Array; mode: number }>): Record<string, string> =>
   Object.fromEntries([...files].map(([path, f]) => [path, `${f.mode.toString(8)} ${Buffer.from(f.data).toString()}`]));
 
+const budget = new FileBudgets().begin('u', 'v');
+const valuesOf = (of: Pod, allocatable = {}): DownwardValues =>
+  new DownwardValues(of, { podIPs: [], hostIPs: [] }, allocatable);
+
 const all = { items: undefined, defaultMode: 0o644, optional: false };
 
 test('keys of config maps and secrets become files', () => {
   const configMap = { metadata: { name: 'c' }, data: { a: 'é' }, binaryData: { b: 'AAEC' } };
-  assert.deepEqual(shown(configMapFiles(configMap, all)), { a: '644 é', b: '644 \u0000\u0001\u0002' });
+  assert.deepEqual(shown(configMapFiles(configMap, all, budget)), { a: '644 é', b: '644 \u0000\u0001\u0002' });
   const items = [
     { key: 'a', path: 'x/y', mode: 0o400 },
     { key: 'b', path: 'b' },
   ];
-  assert.deepEqual(shown(configMapFiles(configMap, { ...all, items })), {
+  assert.deepEqual(shown(configMapFiles(configMap, { ...all, items }, budget)), {
     'x/y': '400 é',
     b: '644 \u0000\u0001\u0002',
   });
   const missing = { ...all, items: [{ key: 'zz', path: 'p' }] };
-  assert.throws(() => configMapFiles(configMap, missing), {
+  assert.throws(() => configMapFiles(configMap, missing, budget), {
     message: 'configmap references non-existent config key: zz',
   });
-  assert.deepEqual(shown(configMapFiles(configMap, { ...missing, optional: true })), {});
-  assert.deepEqual(shown(configMapFiles(undefined, { ...all, optional: true })), {});
+  assert.deepEqual(shown(configMapFiles(configMap, { ...missing, optional: true }, budget)), {});
+  assert.deepEqual(shown(configMapFiles(undefined, { ...all, optional: true }, budget)), {});
   const secret = { metadata: { name: 's' }, data: { k: 'dg==' } };
-  assert.deepEqual(shown(secretFiles(secret, all)), { k: '644 v' });
-  assert.throws(() => secretFiles(secret, missing), { message: 'references non-existent secret key: zz' });
+  assert.deepEqual(shown(secretFiles(secret, all, budget)), { k: '644 v' });
+  assert.throws(() => secretFiles(secret, missing, budget), { message: 'references non-existent secret key: zz' });
 });
 
 const pod = (spec: Partial<Pod['spec']>): Pod => ({
@@ -44,22 +49,21 @@ test('downward files say what variables would', () => {
     { path: 'mem', resourceFieldRef: { containerName: 'c', resource: 'limits.memory', divisor: '1Mi' } },
     { path: 'cpu', resourceFieldRef: { containerName: 'c', resource: 'limits.cpu' } },
   ];
-  const files = downwardFiles(pod({}), items, 0o644, { podIPs: [], hostIPs: [] }, { cpu: '4' });
+  const files = downwardFiles(valuesOf(pod({}), { cpu: '4' }), items, 0o644, budget);
   assert.deepEqual(shown(files), { labels: '400 a="1"\nb="2"', mem: '644 10', cpu: '644 4' });
 });
 
 test('keys of a secret given as text, and downward files that refer to nothing', () => {
   const secret = { metadata: { name: 's' }, stringData: { k: 'v' } };
-  assert.deepEqual(Object.keys(shown(secretFiles(secret, all))), ['k']);
-  const facts = { podIPs: [], hostIPs: [] };
+  assert.deepEqual(Object.keys(shown(secretFiles(secret, all, budget))), ['k']);
   const items = [
     { path: 'nothing' },
     { path: 'cpu', resourceFieldRef: { containerName: 'c', resource: 'limits.cpu' } },
   ];
   const own = pod({ containers: [{ name: 'c', resources: { limits: { cpu: '2' } } }] });
-  assert.deepEqual(Object.keys(shown(downwardFiles(own, items, 0o644, facts, {}))), ['cpu']);
+  assert.deepEqual(Object.keys(shown(downwardFiles(valuesOf(own), items, 0o644, budget))), ['cpu']);
   assert.throws(() =>
-    downwardFiles(own, [{ path: 'x', resourceFieldRef: { resource: 'limits.cpu' } }], 0o644, facts, {}),
+    downwardFiles(valuesOf(own), [{ path: 'x', resourceFieldRef: { resource: 'limits.cpu' } }], 0o644, budget),
   );
 });
 
@@ -82,13 +86,22 @@ test('credentials belong to the one user of the pod, or to its group', () => {
     ),
     7,
   );
-  assert.deepEqual(credentialFile(pod({}), 't', 0o644), { data: Buffer.from('t'), mode: 0o644 });
-  assert.equal(credentialFile(pod({ securityContext: { fsGroup: 1 } }), 't', 0o644).mode, 0o600);
-  assert.deepEqual(credentialFile(pod({ securityContext: { runAsUser: 5 } }), 't', 0o644), {
+  assert.deepEqual(credentialFile(pod({}), { path: 'p', data: 't' }, 0o644, budget), {
     data: Buffer.from('t'),
-    mode: 0o600,
-    uid: 5,
+    mode: 0o644,
   });
+  assert.equal(
+    credentialFile(pod({ securityContext: { fsGroup: 1 } }), { path: 'p', data: 't' }, 0o644, budget).mode,
+    0o600,
+  );
+  assert.deepEqual(
+    credentialFile(pod({ securityContext: { runAsUser: 5 } }), { path: 'p', data: 't' }, 0o644, budget),
+    {
+      data: Buffer.from('t'),
+      mode: 0o600,
+      uid: 5,
+    },
+  );
 });
 
 test('group ownership adds what the group needs', () => {

@@ -29,6 +29,9 @@ it('a cgroup with a name that is not UTF-8 is removed', async () => {
 it('its processes are found, its name is none of a pod or container', async () => {
   writeFileSync(join(dir, 'plain', 'cgroup.procs'), '11\n12\n');
   writeFileSync(odd('below', 'cgroup.procs'), '13\n');
-  assert.deepEqual((await pidsBelow(dir)).toSorted((a, b) => a - b), [11, 12, 13]);
+  assert.deepEqual(
+    (await pidsBelow(dir)).toSorted((a, b) => a - b),
+    [11, 12, 13],
+  );
   assert.deepEqual(await childDirs(dir), ['plain']);
 });

@@ -1,9 +1,9 @@
 // configMap: the keys of a config map as files.
-import { namespaceOf, type Pod, type Volume } from '../../core/pod.ts';
+import { namespaceOf, type Volume } from '../../core/pod.ts';
 import { configMapFiles, DEFAULT_MODE } from '../payload.ts';
 import type { ObjectReference } from '../plugin.ts';
 import { getUnlessOptional, type ObjectSource } from './sources.ts';
-import type { Content, ContentSource } from './written-volume.ts';
+import type { Content, ContentRequest, ContentSource } from './written-volume.ts';
 
 export class ConfigMapContent implements ContentSource {
   readonly name = 'kubernetes.io/configmap';
@@ -14,11 +14,11 @@ export class ConfigMapContent implements ContentSource {
     this.#objects = objects;
   }
 
-  async collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content> {
+  async collect({ pod, volume, progress, budget }: ContentRequest, signal: AbortSignal): Promise<Content> {
     const { name = '', items, defaultMode = DEFAULT_MODE, optional = false } = volume.configMap ?? {};
     progress(`waiting for configmap "${name}"`);
     const object = await getUnlessOptional(this.#objects.configMap(namespaceOf(pod), name, signal), optional);
-    return { files: configMapFiles(object, { items, defaultMode, optional }) };
+    return { files: configMapFiles(object, { items, defaultMode, optional }, budget) };
   }
 
   references(volume: Volume): readonly ObjectReference[] {

@@ -1,9 +1,8 @@
 // downwardAPI: facts about the pod and its resources as files.
-import type { Pod, Volume } from '../../core/pod.ts';
-import { DEFAULT_MODE, downwardFiles } from '../payload.ts';
+import { DEFAULT_MODE, downwardFiles, DownwardValues } from '../payload.ts';
 import type { ObjectReference } from '../plugin.ts';
 import type { PodFactSource } from './sources.ts';
-import type { Content, ContentSource } from './written-volume.ts';
+import type { Content, ContentRequest, ContentSource } from './written-volume.ts';
 
 export class DownwardApiContent implements ContentSource {
   readonly name = 'kubernetes.io/downward-api';
@@ -14,10 +13,11 @@ export class DownwardApiContent implements ContentSource {
     this.#facts = facts;
   }
 
-  async collect(pod: Pod, volume: Volume): Promise<Content> {
+  async collect({ pod, volume, budget }: ContentRequest): Promise<Content> {
     await Promise.resolve();
     const { items = [], defaultMode = DEFAULT_MODE } = volume.downwardAPI ?? {};
-    return { files: downwardFiles(pod, items, defaultMode, this.#facts.factsOf(pod), this.#facts.allocatable()) };
+    const values = new DownwardValues(pod, this.#facts.factsOf(pod), this.#facts.allocatable());
+    return { files: downwardFiles(values, items, defaultMode, budget) };
   }
 
   references(): readonly ObjectReference[] {

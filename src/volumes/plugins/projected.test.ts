@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClusterTrustBundle } from '../../core/node.ts';
-import type { Pod, ProjectedSource } from '../../core/pod.ts';
+import type { Pod, ProjectedSource, Volume } from '../../core/pod.ts';
 import { KubeletError } from '../../lib/errors.ts';
+import { FileBudgets } from '../file-budget.ts';
 import { ProjectedContent, type ProjectedDeps } from './projected.ts';
 import { TrustBundles } from './trust-bundles.ts';
 
@@ -26,9 +27,16 @@ const deps: ProjectedDeps = {
   },
 };
 
+const requestOf = (volume: Volume) => ({
+  pod,
+  volume,
+  progress: () => undefined,
+  budget: new FileBudgets().begin('u', volume.name),
+});
+
 async function collect(sources: ProjectedSource[], over: Partial<ProjectedDeps> = {}) {
   const volume = { name: 'v', projected: { sources } };
-  const content = await new ProjectedContent({ ...deps, ...over }).collect(pod, volume, () => undefined, signal);
+  const content = await new ProjectedContent({ ...deps, ...over }).collect(requestOf(volume), signal);
   const files = Object.fromEntries([...content.files].map(([path, file]) => [path, Buffer.from(file.data).toString()]));
   return { files, refreshAtMs: content.refreshAtMs };
 }
@@ -54,12 +62,9 @@ test('all that is wrong is said, each once', async () => {
   const { tokens: _, ...standalone } = deps;
   const token = { serviceAccountToken: { path: 't' } };
   const volume = { name: 'v', projected: { sources: [token] } };
-  await assert.rejects(
-    new ProjectedContent(standalone).collect(pod, volume, () => undefined, signal),
-    {
-      message: 'service account tokens need an API server',
-    },
-  );
+  await assert.rejects(new ProjectedContent(standalone).collect(requestOf(volume), signal), {
+    message: 'service account tokens need an API server',
+  });
   await assert.rejects(collect([{ clusterTrustBundle: { name: 'b', path: 'ca' } }]), {
     message: 'ClusterTrustBundle projection is not supported in static kubelet mode',
   });

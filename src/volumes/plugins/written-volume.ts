@@ -2,6 +2,7 @@
 // and keeps up to date. The plugins differ in where the files come from.
 import { uidOf, type Pod, type Volume } from '../../core/pod.ts';
 import type { AtomicWriter, Payload } from '../atomic-writer.ts';
+import type { FileBudget, FileBudgets } from '../file-budget.ts';
 import type { GroupOwner } from '../group-owner.ts';
 import type { MountedVolume, ObjectReference, VolumeOnDisk, VolumePlugin, VolumeRequest } from '../plugin.ts';
 import { makeNestedMountPoints } from '../nested-mounts.ts';
@@ -9,17 +10,27 @@ import { memorySize, type EmptyDirBacking, type Medium } from './empty-dir-backi
 
 export type Content = { readonly files: Payload; readonly refreshAtMs?: number };
 
+export type ContentRequest = {
+  readonly pod: Pod;
+  readonly volume: Volume;
+  readonly progress: (doing: string) => void;
+  /** Pays for each file before it is made. */
+  readonly budget: FileBudget;
+};
+
 export interface ContentSource {
   readonly name: string;
   /** Secrets and what may hold them never touch a disk. */
   readonly medium: 'disk' | 'memory';
-  collect(pod: Pod, volume: Volume, progress: (doing: string) => void, signal: AbortSignal): Promise<Content>;
+  collect(request: ContentRequest, signal: AbortSignal): Promise<Content>;
   references(volume: Volume): readonly ObjectReference[];
 }
 
 export type WrittenVolumeDeps = {
   readonly backing: EmptyDirBacking;
   readonly writer: AtomicWriter;
+  /** Shared by all kinds of such volumes. */
+  readonly budgets: FileBudgets;
   readonly owner: Pick<GroupOwner, 'give'>;
   readonly allocatableMemory: () => number;
 };
@@ -45,7 +56,7 @@ export class WrittenVolumePlugin implements VolumePlugin {
   async setUp(volumeRequest: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
     const { pod, volume, specName, progress } = volumeRequest;
     // First the content, then the disk: a volume whose object is missing leaves nothing behind.
-    const content = await this.#source.collect(pod, volume, progress, signal);
+    const content = await this.#collect(volumeRequest, signal);
     signal.throwIfAborted();
     const { backing, writer, owner } = this.#deps;
     const request = {
@@ -75,7 +86,14 @@ export class WrittenVolumePlugin implements VolumePlugin {
     };
   }
 
+  async #collect({ pod, volume, specName, progress }: VolumeRequest, signal: AbortSignal): Promise<Content> {
+    const budget = this.#deps.budgets.begin(uidOf(pod), specName);
+    budget.take(0, 'the directory');
+    return this.#source.collect({ pod, volume, progress, budget }, signal);
+  }
+
   tearDown({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    this.#deps.budgets.release(uid, specName);
     const request = { uid, plugin: this.name, specName, markerName: markerOf(specName), small: true };
     return this.#deps.backing.tearDown(request, signal);
   }
