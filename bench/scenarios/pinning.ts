@@ -153,7 +153,9 @@ async function startCards(dir: string, pods: readonly Pod[]): Promise<Cards> {
   );
   const registrations = registry.counter('registrations', 'registrations', ['resource_name']);
   const life = new AbortController();
-  const running = new DeviceRegistration({ plugins, log, registrations }, { directory }).run(life.signal);
+  const running = new DeviceRegistration({ clock: systemClock, plugins, log, registrations }, { directory }).run(
+    life.signal,
+  );
   const cards = Array.from({ length: CARDS }, (_, i) => `card${i}@${i % NODES}`);
   const plugin = spawn(process.execPath, ['--no-warnings', PLUGIN, directory, RESOURCE, ...cards], {
     stdio: 'inherit',

@@ -56,10 +56,7 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
       pods: {
         alive: deps.alive,
         sourcesReady: deps.sourcesReady,
-        isRunning: (uid) => {
-          const seen = deps.observed.get(uid);
-          return seen !== undefined && hasRunningContainers(seen);
-        },
+        isRunning: (uid) => isRunning(deps.observed.get(uid)),
       },
       numaNodes: () => deps.machine.nodes.map((node) => node.id),
       onHealthChange: deps.wake,
@@ -74,6 +71,7 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
   );
   const registration = new DeviceRegistration(
     {
+      clock,
       plugins,
       log,
       label: (path) => labelForPlugins(path, log),
@@ -95,6 +93,8 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
     parts: [registration, closing(plugins, manager)],
   };
 }
+
+const isRunning = (seen: PodSnapshot | undefined): boolean => seen !== undefined && hasRunningContainers(seen);
 
 const closing = (plugins: Plugins, manager: DeviceManager): Runnable => ({
   name: 'device-plugins',

@@ -80,7 +80,12 @@ class Node {
     );
     this.hook = new DeviceHook(this.manager);
     this.registration = new DeviceRegistration(
-      { plugins: this.#plugins, log: silentLogger, registrations: registry.counter('r', 'r', ['resource_name']) },
+      {
+        clock: systemClock,
+        plugins: this.#plugins,
+        log: silentLogger,
+        registrations: registry.counter('r', 'r', ['resource_name']),
+      },
       { directory: this.directory },
     );
     await this.manager.load();

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, watch } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { DeviceRegistration } from './registration.ts';
 
@@ -23,6 +25,7 @@ test('a plugin that sees its socket go never finds the one of the kubelet before
   const labelled: string[] = [];
   const registration = new DeviceRegistration(
     {
+      clock: systemClock,
       plugins: { connect: () => Promise.resolve(), disconnect: () => undefined },
       log: silentLogger,
       label: async (path) => void labelled.push(path),
@@ -49,6 +52,35 @@ test('a plugin that sees its socket go never finds the one of the kubelet before
   stop.abort();
   await running;
   assert.deepEqual(readdirSync(directory), [], 'nothing is left of it');
+});
+
+test('plugins can register once the directory can be used', async (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'registration-'));
+  const directory = join(root, 'device-plugins');
+  writeFileSync(directory, '');
+  const clock = new ManualClock();
+  const registration = new DeviceRegistration(
+    {
+      clock,
+      plugins: { connect: () => Promise.resolve(), disconnect: () => undefined },
+      log: silentLogger,
+      registrations: new Registry().counter('registrations', 'of plugins', ['resource_name']),
+    },
+    { directory },
+  );
+  const stop = new AbortController();
+  const running = registration.run(stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await running;
+    rmSync(root, { recursive: true, force: true });
+  });
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(registration.failing() ?? '', /no device plugins can register: EEXIST/);
+  rmSync(directory);
+  await clock.advance(1000);
+  while (registration.failing() !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(await knock(join(directory, 'kubelet.sock')), 'connected');
 });
 
 const listen = (path: string): Promise<Server> =>

@@ -4,11 +4,13 @@ import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { isExtendedResource } from '../core/resource-names.ts';
 import { aborted } from '../lib/abort.ts';
-import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errnoOf, isUnwritable, KubeletError, messageOf } from '../lib/errors.ts';
 import { GrpcServer } from '../lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Counter } from '../lib/metrics.ts';
+import { retryUntilDone } from '../lib/retry.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { Registration, type RegisterRequest } from './gen/device-plugin.ts';
 
@@ -23,6 +25,7 @@ export type DeviceRegistrationDeps = {
     connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void>;
     disconnect(resource: string, socketPath: string): void;
   };
+  readonly clock: Clock;
   readonly log: Logger;
   /** Lets plugins in containers reach what is in the directory. */
   readonly label?: (directory: string) => Promise<void>;
@@ -37,20 +40,30 @@ export class DeviceRegistration implements Runnable {
   readonly name = 'device-plugin-registration';
   readonly #deps: DeviceRegistrationDeps;
   readonly #directory: string;
-  #failure: string | undefined;
+  #failure: unknown;
 
   constructor(deps: DeviceRegistrationDeps, options: { readonly directory: string }) {
     this.#deps = deps;
     this.#directory = options.directory;
   }
 
-  /** For /healthz: why no plugin can register. */
+  /** For /healthz: why no plugin can register. A disk without room is no reason to restart the kubelet. */
   failing(): string | undefined {
-    if (this.#failure === undefined) return undefined;
-    return `device registration error: device plugin registration gRPC server failed and no device plugins can register: ${this.#failure}`;
+    if (this.#failure === undefined || isUnwritable(this.#failure)) return undefined;
+    return `device registration error: device plugin registration gRPC server failed and no device plugins can register: ${messageOf(this.#failure)}`;
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const message = 'device plugins cannot register, trying again';
+    const at = { message, path: this.#directory };
+    const server = await retryUntilDone(this.#deps, at, () => this.#open(), signal);
+    if (server === undefined) return;
+    await aborted(signal);
+    await server.close();
+    await rm(join(this.#directory, SOCKET), { force: true });
+  }
+
+  async #open(): Promise<GrpcServer> {
     const server = new GrpcServer({ maxRequestBytes: MAX_REQUEST_BYTES });
     server.unary(Registration.register, (request, gone) => this.#register(request, gone));
     const path = join(this.#directory, SOCKET);
@@ -60,13 +73,12 @@ export class DeviceRegistration implements Runnable {
       await server.listen(`${path}.new`);
       await rename(`${path}.new`, path);
     } catch (err) {
-      // The rest of the node works without; the health check tells.
-      this.#failure = messageOf(err);
-      this.#deps.log.error('device plugins cannot register', { directory: this.#directory, err });
+      this.#failure = err;
+      await server.close();
+      throw err;
     }
-    await aborted(signal);
-    await server.close();
-    await rm(path, { force: true });
+    this.#failure = undefined;
+    return server;
   }
 
   /**

@@ -1,6 +1,6 @@
 // Claims, their checkpoint and the health of devices where fields are absent or of the wrong kind.
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -167,6 +167,29 @@ describe('the health of devices', () => {
     assert.equal(shortened('a'.repeat(1025)), `${'a'.repeat(1021)}...`);
     assert.equal(shortened(`a${'ä'.repeat(512)}`), `a${'ä'.repeat(510)}...`);
     assert.equal(shortened('ä'.repeat(513)), `${'ä'.repeat(510)}...`);
+  });
+});
+
+describe('the first state of claims', () => {
+  it('is written later where the disk takes nothing at the start', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'kts-claims-'));
+    const checkpoint = join(dir, 'folder', 'dra_manager_state');
+    const clock = new ManualClock();
+    const manager = new DraManager(
+      { clock, log: silentLogger, pods: { sourcesReady: () => false } } as unknown as DraManagerDeps,
+      { checkpoint, extendedResources: true, podGroups: true, healthMessages: true },
+    );
+    await manager.load();
+    const stop = new AbortController();
+    const running = manager.run(stop.signal);
+    await mkdir(join(dir, 'folder'));
+    await clock.advance(60_000);
+    const written = async (): Promise<string> => readFile(checkpoint, 'utf8').catch(() => '');
+    while ((await written()) === '') await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(parseClaims(await written()), []);
+    stop.abort();
+    await running;
+    await rm(dir, { recursive: true });
   });
 });
 

@@ -67,6 +67,8 @@ export class DraManager implements Runnable {
   readonly #cache = new ClaimCache();
   /** Claims that are being prepared or unprepared. */
   readonly #busy = new Map<string, Promise<void>>();
+  /** The last save has failed, or is under way. */
+  #isUnwritten = false;
 
   constructor(deps: DraManagerDeps, options: DraManagerOptions) {
     this.#deps = deps;
@@ -79,7 +81,7 @@ export class DraManager implements Runnable {
     try {
       const text = await this.#file.read();
       for (const entry of text === undefined ? [] : parseClaims(text)) this.#cache.add(entry);
-      if (text === undefined) await this.#file.save();
+      if (text !== undefined) return;
     } catch (err) {
       throw new KubeletError(
         'invalid',
@@ -87,7 +89,12 @@ export class DraManager implements Runnable {
         { cause: err },
       );
     }
+    // The first, empty state: pods without claims run without it.
+    await this.#save('first state').catch(this.#logUnwritten);
   }
+
+  readonly #logUnwritten = (err: unknown): void =>
+    this.#deps.log.error('state of claims was not written, trying again later', { path: this.#file.path, err });
 
   run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
@@ -270,6 +277,7 @@ export class DraManager implements Runnable {
   /** Claims of pods that went without a word: deleted by force, or while the kubelet was down. */
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { pods, log } = this.#deps;
+    if (this.#isUnwritten) await this.#save('checkpoint ResourceClaim state').catch(this.#logUnwritten);
     if (!pods.sourcesReady()) return;
     for (const { namespace, name, pods: users } of this.#cache.all())
       for (const uid of users) {
@@ -290,8 +298,10 @@ export class DraManager implements Runnable {
   }
 
   async #save(what: string): Promise<void> {
+    this.#isUnwritten = true;
     try {
       await this.#file.save();
+      this.#isUnwritten = false;
     } catch (err) {
       throw new KubeletError('internal', `${what}: ${messageOf(err)}`, { cause: err });
     }

@@ -223,7 +223,7 @@ export class ImagePuller {
     const credentials = await this.#credentials(ensuring, signal);
     const shown = credentials.find((c) => grants(access, [c]));
     if (shown === undefined) return check('mustAuthenticate');
-    if (mayRecord(access)) await this.#remember(() => records.allow(imageRef, written, accessOf(shown)));
+    if (mayRecord(access)) await records.allow(imageRef, written, accessOf(shown));
     return check('credentialRecordFound');
   }
 
@@ -320,11 +320,11 @@ export class ImagePuller {
         ({ image } = await images.imageStatus({ image: { ...ensuring.spec, image: imageRef } }, signal));
       } finally {
         // Some runtimes answer a pull with a digest; a present image is always known by its id.
-        await this.#remember(() => records.succeeded(asked, image?.id ?? imageRef, written, accessOf(used)));
+        await records.succeeded(asked, image?.id ?? imageRef, written, accessOf(used));
       }
       return { imageRef, image };
     } catch (err) {
-      await this.#remember(() => records.failed(asked));
+      await records.failed(asked);
       throw err;
     }
   }
@@ -359,15 +359,6 @@ export class ImagePuller {
     this.#backoff.failed(uid, name, now, `${reason}: ${message}`);
     const until = this.#backoff.waiting(uid, name, now)?.untilMs ?? now;
     return new ImageError(reason, message, clock.now() + Math.min(until - now, FAILURE_SHOWN_MS), cause);
-  }
-
-  /** A record that cannot be written costs a later pull its shortcut, not this pod its image. */
-  async #remember(write: () => Promise<void>): Promise<void> {
-    try {
-      await write();
-    } catch (err) {
-      this.#deps.log.error('image pull record cannot be written', { err });
-    }
   }
 
   #event(request: ImageRequest, type: EventType, reason: string, message: string): void {

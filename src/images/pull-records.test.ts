@@ -108,3 +108,75 @@ describe('a pull record on disk', () => {
     assert.deepEqual(readdirSync(pulling), []);
   });
 });
+
+describe('pull records on a disk that takes nothing', () => {
+  const ACCESS = { kubernetesSecrets: [SECRET] };
+  const newRoot = (): { root: string; store: string; pulled: string; pulling: string } => {
+    const root = mkdtempSync(join(tmpdir(), 'kts-records-'));
+    made.push(root);
+    const store = join(root, 'image_manager');
+    return { root, store, pulled: join(store, 'pulled'), pulling: join(store, 'pulling') };
+  };
+  const opened = async (root: string, resolve: (image: string) => string | undefined = () => undefined) => {
+    const logged: string[] = [];
+    const log = { ...silentLogger, error: (_: string, fields?: object) => void logged.push(JSON.stringify(fields)) };
+    const records = new PullRecords({ clock: systemClock, log }, root);
+    await records.load(async (image) => resolve(image));
+    return { records, logged };
+  };
+
+  it('an intent of a pull that ended well is a record in memory, and stays on disk until that is written', async () => {
+    const { root, pulled, pulling } = newRoot();
+    await (await opened(root)).records.begin('reg.io/a:1');
+    rmSync(pulled, { recursive: true });
+    writeFileSync(pulled, 'no directory');
+    const { records, logged } = await opened(root, () => 'sha256:a');
+    assert.ok(logged.some((line) => line.includes(pulled)));
+    assert.deepEqual(records.recordOf('sha256:a')?.credentialMapping, {});
+    assert.deepEqual([records.intents, readdirSync(pulling).length], [1, 1]);
+    await records.prune(new Set(['sha256:a']), 0);
+    assert.deepEqual([records.intents, readdirSync(pulling).length], [1, 1], 'there is still no place for it');
+    rmSync(pulled);
+    await records.prune(new Set(['sha256:a']), 0);
+    assert.deepEqual([records.intents, readdirSync(pulling), readdirSync(pulled).length], [0, [], 1]);
+  });
+
+  it('a pull ends well without its record on disk, is known with its credentials, and leaves no intent when all is gone', async () => {
+    const { root, pulled, pulling } = newRoot();
+    const { records } = await opened(root);
+    rmSync(pulled, { recursive: true });
+    writeFileSync(pulled, 'no directory');
+    for (let i = 0; i < 3; i++) {
+      await records.begin('reg.io/a:1');
+      await records.succeeded('reg.io/a:1', 'sha256:a', 'reg.io/a', ACCESS);
+    }
+    await records.begin('reg.io/a:1');
+    await records.failed('reg.io/a:1');
+    assert.equal(records.recordOf('sha256:a')?.credentialMapping['reg.io/a']?.kubernetesSecrets?.length, 1);
+    assert.deepEqual([records.intents, readdirSync(pulling).length], [1, 1]);
+    rmSync(pulled);
+    await records.prune(new Set(), Infinity);
+    assert.deepEqual([records.intents, records.records, readdirSync(pulling)], [0, 0, []]);
+  });
+
+  it('are made with their directories once there is room', async () => {
+    const { root, store, pulled, pulling } = newRoot();
+    writeFileSync(store, 'no directory');
+    const { records } = await opened(root);
+    await assert.rejects(records.begin('reg.io/a:1'), /image_manager\/pulling\/sha256-\w+ was not written/);
+    assert.equal(records.intents, 0);
+    rmSync(store);
+    await records.begin('reg.io/a:1');
+    await records.succeeded('reg.io/a:1', 'sha256:a', 'reg.io/a', ACCESS);
+    assert.deepEqual([readdirSync(pulled).length, readdirSync(pulling)], [1, []]);
+  });
+
+  it('that cannot be listed make every image one that may have been pulled', async () => {
+    const { root, pulled } = newRoot();
+    await opened(root);
+    rmSync(pulled, { recursive: true });
+    writeFileSync(pulled, 'no directory');
+    const { records } = await opened(root);
+    assert.ok(records.ours('reg.io/other:1', 'sha256:other'));
+  });
+});

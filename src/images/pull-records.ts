@@ -2,11 +2,11 @@
 // a pull runs, a record when it ended well. The files are those of the Go kubelet.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { apiTime } from '../core/time.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errnoOf, KubeletError } from '../lib/errors.ts';
+import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import { mergeAccess, type AccessMap, type ImageAccess } from './access.ts';
 
@@ -16,6 +16,7 @@ export type PulledRecord = {
   readonly credentialMapping: AccessMap;
 };
 
+const DIRECTORY_MODE = 0o700;
 const API_VERSION = 'kubelet.config.k8s.io/v1beta1';
 /** Stamps have whole seconds. */
 const STAMP_MS = 1000;
@@ -23,6 +24,12 @@ const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
 
 const fileName = (key: string): string => `sha256-${createHash('sha256').update(key).digest('hex')}`;
 
+/**
+ * INVARIANTS:
+ * - Records in memory count, whether or not their files could be written.
+ * - The intent of a pull stays on disk until the record of its image is there: a kubelet that starts meanwhile knows of the pull.
+ * - Only `begin` rejects: nothing is pulled without an intent on disk.
+ */
 export class PullRecords {
   readonly #deps: { readonly clock: Clock; readonly log: Logger };
   readonly #pulling: string;
@@ -31,8 +38,14 @@ export class PullRecords {
   /** Images an earlier kubelet was pulling and that are not there yet. */
   readonly #interrupted = new Set<string>();
   readonly #records = new Map<string, PulledRecord>();
+  /** Image refs whose record is not on disk as it is in memory. */
+  readonly #unwritten = new Set<string>();
+  /** Images whose pull has ended while its record is unwritten, with their refs: their intents stay on disk. */
+  readonly #unrecorded = new Map<string, string>();
   /** Files that cannot be understood, with their directory: a kubelet pulled their image, with whose credentials is not known. */
   readonly #unreadable = new Map<string, string>();
+  /** A directory cannot be read: any image may have been pulled by a kubelet. */
+  #isUnknown = false;
 
   constructor(deps: { readonly clock: Clock; readonly log: Logger }, rootDir: string) {
     this.#deps = deps;
@@ -41,7 +54,7 @@ export class PullRecords {
   }
 
   get intents(): number {
-    return new Set([...this.#intents.keys(), ...this.#interrupted]).size;
+    return new Set([...this.#intents.keys(), ...this.#interrupted, ...this.#unrecorded.keys()]).size;
   }
 
   get records(): number {
@@ -53,7 +66,8 @@ export class PullRecords {
    * with nobody's credentials, so that whoever wants it next has to show some. `resolve` asks the runtime for an image.
    */
   async load(resolve: (image: string) => Promise<string | undefined>): Promise<void> {
-    for (const dir of [this.#pulling, this.#pulled]) await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const dir of [this.#pulling, this.#pulled])
+      await this.#tried(dir, () => mkdir(dir, { recursive: true, mode: DIRECTORY_MODE }));
     for (const record of await this.#readAll(this.#pulled, pulledOf)) this.#records.set(record.imageRef, record);
     for (const image of await this.#readAll(this.#pulling, intentOf)) {
       const imageRef = await resolve(image);
@@ -61,8 +75,8 @@ export class PullRecords {
         this.#interrupted.add(image);
         continue;
       }
-      if (!this.#records.has(imageRef)) await this.#write(imageRef, {});
-      await this.#removeIntent(image);
+      if (!this.#records.has(imageRef)) await this.#put(imageRef, {});
+      await this.#settle(image, imageRef);
     }
   }
 
@@ -72,53 +86,63 @@ export class PullRecords {
 
   /** Whether this kubelet pulled it, or is about to. */
   ours(image: string, imageRef: string): boolean {
-    if (this.#records.has(imageRef) || this.#intents.has(image) || this.#interrupted.has(image)) return true;
+    if (this.#isUnknown || this.#records.has(imageRef)) return true;
+    if (this.#intents.has(image) || this.#interrupted.has(image)) return true;
     return this.#unreadable.size > 0 && [image, imageRef].some((key) => this.#unreadable.has(fileName(key)));
   }
 
+  /** Rejects when the intent cannot be written. */
   async begin(image: string): Promise<void> {
     const running = this.#intents.get(image) ?? 0;
     this.#intents.set(image, running + 1);
     if (running > 0) return;
-    const intent = { kind: 'ImagePullIntent', apiVersion: API_VERSION, image };
+    const path = join(this.#pulling, fileName(image));
     try {
-      await writeFileAtomic(join(this.#pulling, fileName(image)), JSON.stringify(intent), 0o600);
+      await writeRecord(path, { kind: 'ImagePullIntent', apiVersion: API_VERSION, image });
     } catch (err) {
       this.#ended(image);
-      throw err;
+      throw new KubeletError('unavailable', `${path} was not written: ${messageOf(err)}`, { cause: err });
     }
   }
 
   async failed(image: string): Promise<void> {
-    if (this.#ended(image)) await this.#removeIntent(image);
+    if (this.#ended(image) && !this.#unrecorded.has(image)) await this.#removeIntent(image);
   }
 
-  /** The record first: if it cannot be written the intent stays, and the image counts as ours all the same. */
   async succeeded(image: string, imageRef: string, repository: string, access: ImageAccess): Promise<void> {
     await this.allow(imageRef, repository, access);
-    if (this.#ended(image)) await this.#removeIntent(image);
+    if (this.#ended(image)) await this.#settle(image, imageRef);
   }
 
   async allow(imageRef: string, repository: string, access: ImageAccess): Promise<void> {
     const known = this.#records.get(imageRef)?.credentialMapping ?? {};
     const merged = mergeAccess(known[repository], access);
     if (JSON.stringify(merged) === JSON.stringify(known[repository])) return;
-    await this.#write(imageRef, { ...known, [repository]: merged });
+    await this.#put(imageRef, { ...known, [repository]: merged });
   }
 
-  /** Forgets images that are gone, unless their record is younger than the list of images. */
+  /** Drops images that are gone, unless their record is younger than the list of images, and writes what is unwritten. */
   async prune(presentRefs: ReadonlySet<string>, listedAtMs: number): Promise<void> {
-    for (const { imageRef, lastUpdatedTime } of this.#records.values()) {
-      if (presentRefs.has(imageRef) || Date.parse(lastUpdatedTime) + STAMP_MS > listedAtMs) continue;
-      await rm(join(this.#pulled, fileName(imageRef)), { force: true });
-      this.#records.delete(imageRef);
-    }
+    for (const record of this.#records.values())
+      if (!presentRefs.has(record.imageRef) && Date.parse(record.lastUpdatedTime) + STAMP_MS <= listedAtMs)
+        await this.#drop(record);
     const present = new Set([...presentRefs].map(fileName));
-    for (const [name, dir] of this.#unreadable) {
-      if (dir !== this.#pulled || present.has(name)) continue;
-      await rm(join(dir, name), { force: true });
-      this.#unreadable.delete(name);
-    }
+    for (const [name, dir] of this.#unreadable)
+      if (dir === this.#pulled && !present.has(name) && (await this.#remove(join(dir, name))))
+        this.#unreadable.delete(name);
+    const unwritten = [...this.#unwritten];
+    for (const imageRef of unwritten) await this.#store(imageRef);
+    for (const [image, imageRef] of this.#unrecorded)
+      if (!this.#intents.has(image)) await this.#settle(image, imageRef);
+  }
+
+  async #drop(record: PulledRecord): Promise<void> {
+    const { imageRef } = record;
+    if (!(await this.#remove(join(this.#pulled, fileName(imageRef))))) return;
+    // The image was pulled again meanwhile: its new file may have gone.
+    if (this.#records.get(imageRef) !== record) return this.#store(imageRef);
+    this.#records.delete(imageRef);
+    this.#unwritten.delete(imageRef);
   }
 
   /** True when this was the last pull of the image under way. */
@@ -129,24 +153,65 @@ export class PullRecords {
     return running === 1;
   }
 
+  /** The intent goes once the record is on disk, or the image and its record are gone. */
+  async #settle(image: string, imageRef: string): Promise<void> {
+    if (this.#unwritten.has(imageRef)) this.#unrecorded.set(image, imageRef);
+    else await this.#removeIntent(image);
+  }
+
   async #removeIntent(image: string): Promise<void> {
     this.#interrupted.delete(image);
-    await rm(join(this.#pulling, fileName(image)), { force: true });
+    if (!(await this.#remove(join(this.#pulling, fileName(image))))) return;
+    this.#unrecorded.delete(image);
     this.#unreadable.delete(fileName(image));
   }
 
-  async #write(imageRef: string, credentialMapping: AccessMap): Promise<void> {
-    const record = { lastUpdatedTime: apiTime(this.#deps.clock.now()), imageRef, credentialMapping };
-    const file = { kind: 'ImagePulledRecord', apiVersion: API_VERSION, ...record };
-    await writeFileAtomic(join(this.#pulled, fileName(imageRef)), JSON.stringify(file), 0o600);
-    this.#records.set(imageRef, record);
+  async #put(imageRef: string, credentialMapping: AccessMap): Promise<void> {
+    this.#records.set(imageRef, {
+      lastUpdatedTime: apiTime(this.#deps.clock.now()),
+      imageRef,
+      credentialMapping,
+    });
+    await this.#store(imageRef);
+  }
+
+  /** Writes until the file is what memory has: records change while they are written. */
+  async #store(imageRef: string): Promise<void> {
+    this.#unwritten.add(imageRef);
+    const path = join(this.#pulled, fileName(imageRef));
+    const isStored = await this.#tried(path, async () => {
+      let written: PulledRecord | undefined;
+      for (;;) {
+        const record = this.#records.get(imageRef);
+        if (record === undefined || record === written) return;
+        await writeRecord(path, { kind: 'ImagePulledRecord', apiVersion: API_VERSION, ...record });
+        written = record;
+      }
+    });
+    if (!isStored) return;
+    this.#unwritten.delete(imageRef);
     this.#unreadable.delete(fileName(imageRef));
+  }
+
+  #remove(path: string): Promise<boolean> {
+    return this.#tried(path, () => rm(path, { force: true }));
+  }
+
+  /** False, and a message, when it failed. */
+  async #tried(path: string, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (err) {
+      this.#deps.log.error('image pull records cannot be changed, trying again later', { path, err });
+      return false;
+    }
   }
 
   /** The image of a file that cannot be read is no preloaded one: credentials are asked for again. */
   async #readAll<T>(dir: string, parse: (content: unknown, name: string) => T): Promise<T[]> {
     const found: T[] = [];
-    for (const name of await readdir(dir)) {
+    for (const name of await this.#namesIn(dir)) {
       if (!FILE_NAME.test(name)) continue;
       try {
         found.push(parse(JSON.parse(await readFile(join(dir, name), 'utf8')), name));
@@ -157,6 +222,26 @@ export class PullRecords {
     }
     return found;
   }
+
+  async #namesIn(dir: string): Promise<readonly string[]> {
+    try {
+      return await readdir(dir);
+    } catch (err) {
+      if (errnoOf(err) === 'ENOENT') return [];
+      this.#isUnknown = true;
+      this.#deps.log.error('image pull records cannot be read, credentials are asked for every image', {
+        path: dir,
+        err,
+      });
+      return [];
+    }
+  }
+}
+
+/** The directory may not be there yet: a full disk had no room for it. */
+async function writeRecord(path: string, content: object): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+  await writeFileAtomic(path, JSON.stringify(content), 0o600);
 }
 
 function pulledOf(content: unknown, name: string): PulledRecord {

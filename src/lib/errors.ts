@@ -50,3 +50,8 @@ export const messageOf = (err: unknown): string => (err instanceof Error ? err.m
 /** The errno code (`ENOENT`, …) of a Node system error, if it is one. */
 export const errnoOf = (err: unknown): string | undefined =>
   err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;
+
+const UNWRITABLE = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);
+
+/** A file system without room, or one that is read-only. */
+export const isUnwritable = (err: unknown): boolean => UNWRITABLE.has(errnoOf(err) ?? '');

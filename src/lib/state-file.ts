@@ -7,20 +7,20 @@ import { errnoOf } from './errors.ts';
 const MODE = 0o600;
 
 export class StateFile {
-  readonly #path: string;
+  readonly path: string;
   readonly #content: () => string;
   #current: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
 
   constructor(path: string, content: () => string) {
-    this.#path = path;
+    this.path = path;
     this.#content = content;
   }
 
   /** Undefined when there is none. */
   async read(): Promise<string | undefined> {
     try {
-      return await readFile(this.#path, 'utf8');
+      return await readFile(this.path, 'utf8');
     } catch (err) {
       if (errnoOf(err) === 'ENOENT') return undefined;
       throw err;
@@ -32,7 +32,7 @@ export class StateFile {
     if (this.#waiting !== undefined) return this.#waiting;
     const write = (): Promise<void> => {
       this.#waiting = undefined;
-      return writeFileAtomic(this.#path, this.#content(), MODE);
+      return writeFileAtomic(this.path, this.#content(), MODE);
     };
     this.#waiting = this.#current.then(write, write);
     this.#current = this.#waiting;

@@ -142,4 +142,21 @@ describe('the token', () => {
       await rm(dir, { recursive: true });
     }
   });
+
+  it('is good before its file can be written, and is kept once it can', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'kts-token-'));
+    try {
+      const folder = join(dir, 'page');
+      await writeFile(folder, '');
+      const { token, keep } = await openToken(folder);
+      await assert.rejects(keep?.() ?? Promise.resolve(), { code: 'EEXIST' });
+      await rm(folder);
+      await keep?.();
+      const again = await openToken(folder);
+      assert.equal(again.keep, undefined);
+      assert.equal(again.token.isToken(token.secret), true);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
+  });
 });

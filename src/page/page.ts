@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { aborted } from '../lib/abort.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { retryUntilDone, type RetryDeps } from '../lib/retry.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Guard } from '../server/guard.ts';
 import type { Endpoint } from '../server/router.ts';
@@ -11,7 +12,7 @@ import { Assets } from './assets.ts';
 import { LiveViews } from './live.ts';
 import type { PagePorts } from './ports.ts';
 import { PAGE_HEADERS, pageRoutes } from './routes.ts';
-import { openToken } from './token.ts';
+import { openToken, type OpenedToken } from './token.ts';
 import { PageViews } from './views.ts';
 
 export type PageOptions = {
@@ -74,8 +75,9 @@ export class NodePage {
   async ownPorts({ streams, guard }: OwnPortDeps): Promise<readonly OwnPort[]> {
     const { rootDir, address, port, write, nodeName } = this.#o;
     if (port === 0) return [];
-    const { log } = this.#ports;
-    const { token, file, isNew } = await openToken(join(rootDir, 'node-page'));
+    const { clock, log } = this.#ports;
+    const opened = await openToken(join(rootDir, 'node-page'));
+    const { token, file, isNew } = opened;
     const views = new PageViews(this.#ports, { write });
     const pages = pageRoutes({
       ports: this.#ports,
@@ -97,7 +99,7 @@ export class NodePage {
     ]);
     return [
       {
-        optional: (part) => optional(part, log),
+        optional: (part) => keepingToken(optional(part, log), { clock, log }, opened),
         tls: (tls) => (isLoopback ? {} : { tls }),
         deps: {
           endpoint: write ? { ...pages, routes: [...pages.routes, ...execRoutes(streams)] } : pages,
@@ -118,6 +120,18 @@ const execRoutes = ({ routes }: Endpoint): Endpoint['routes'] =>
   routes
     .filter((route) => route.path === '/exec/{namespace}/{pod}/{container}')
     .map((route) => ({ ...route, path: `/page${route.path}` }));
+
+type Keeping = Pick<OpenedToken, 'file' | 'keep'>;
+
+/** The page is served before its token is in its file, which a full disk may not take for a while. */
+const keepingToken = (part: Runnable, deps: RetryDeps, { file, keep }: Keeping): Runnable => ({
+  name: part.name,
+  run: async (signal) => {
+    const message = 'token of the node page was not written, trying again';
+    const kept = keep === undefined ? undefined : retryUntilDone(deps, { message, path: file }, keep, signal);
+    await Promise.all([part.run(signal), kept]);
+  },
+});
 
 const optional = (part: Runnable, log: Logger): Runnable => ({
   name: part.name,

@@ -4,7 +4,6 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
-import { errnoOf } from '../lib/errors.ts';
 
 const TOKEN_BYTES = 24;
 const TOKEN = /^[A-Za-z0-9_-]{32,}$/;
@@ -40,18 +39,27 @@ export class PageToken {
 const same = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-export type OpenedToken = { readonly token: PageToken; readonly file: string; readonly isNew: boolean };
+export type OpenedToken = {
+  readonly token: PageToken;
+  readonly file: string;
+  readonly isNew: boolean;
+  /** Writes the token to its file. Absent when the file has it. */
+  readonly keep?: () => Promise<void>;
+};
 
+/** A token whose file is missing, damaged or unreadable is made anew. Never rejects: the node does without the file. */
 export async function openToken(directory: string): Promise<OpenedToken> {
   const file = join(directory, 'token');
-  const found = await readFile(file, 'utf8').catch((err: unknown) => {
-    if (errnoOf(err) === 'ENOENT') return '';
-    throw err;
-  });
-  const known = found.trim();
+  const known = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (TOKEN.test(known)) return { token: new PageToken(known), file, isNew: false };
-  const made = randomBytes(TOKEN_BYTES).toString('base64url');
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFileAtomic(file, `${made}\n`, 0o600);
-  return { token: new PageToken(made), file, isNew: true };
+  const secret = randomBytes(TOKEN_BYTES).toString('base64url');
+  const keep = async (): Promise<void> => {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFileAtomic(file, `${secret}\n`, 0o600);
+  };
+  const made = { token: new PageToken(secret), file, isNew: true };
+  return keep().then(
+    () => made,
+    () => ({ ...made, keep }),
+  );
 }

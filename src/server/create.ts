@@ -64,7 +64,7 @@ export async function createServer(env: Environment, deps: ServerDeps): Promise<
   const pages = (await deps.page.ownPorts({ streams, guard })).map((own) =>
     own.optional(new Listener(own.deps, { ...own.options, ...own.tls(tls) })),
   );
-  const always = [main, ...parts, ...local, ...pages, nodeSocket(endpoint, log, env.flags.rootDir)];
+  const always = [main, ...parts, ...local, ...pages, nodeSocket(endpoint, { clock, log }, env.flags.rootDir)];
   if (config.readOnlyPort <= 0) return always;
   const readOnly = new Listener(
     { endpoint: readOnlyEndpoint(shared), log, observe: metrics.observer('readonly') },

@@ -26,14 +26,15 @@ export type LocalApisDeps = Pick<PodResourcesDeps, 'active' | 'all' | 'assigned'
 };
 
 export function createLocalApis(
-  { clock, flags, gates, registry }: Pick<Environment, 'clock' | 'flags' | 'gates' | 'registry'>,
+  { clock, flags, gates, log, registry }: Pick<Environment, 'clock' | 'flags' | 'gates' | 'log' | 'registry'>,
   { active, all, assigned, feed }: LocalApisDeps,
 ): readonly Runnable[] {
+  const deps = { clock, log: log.child({ component: 'server' }) };
   const listsActiveOnly = gates.enabled('KubeletPodResourcesListUseActivePods');
   const resources = new PodResourcesServer(
-    { clock, registry, active, all, assigned, listsActiveOnly },
+    { ...deps, registry, active, all, assigned, listsActiveOnly },
     join(flags.rootDir, 'pod-resources', 'kubelet.sock'),
   );
   if (feed === undefined) return [resources];
-  return [resources, new PodsApiServer({ clock, feed }, join(flags.rootDir, 'pods-api', 'pods-api.sock'))];
+  return [resources, new PodsApiServer({ ...deps, feed }, join(flags.rootDir, 'pods-api', 'pods-api.sock'))];
 }

@@ -4,7 +4,9 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { nodeSocket, readOnly } from './node-socket.ts';
 import { exactly, joined } from './router.ts';
 import { reply } from './replies.ts';
@@ -54,7 +56,7 @@ describe('the socket of the command line', () => {
     mkdirSync(join(root, 'node'), { mode: 0o755 });
     writeFileSync(socketPath, '');
     const stop = new AbortController();
-    const running = nodeSocket(endpoint, silentLogger, root).run(stop.signal);
+    const running = nodeSocket(endpoint, { clock: systemClock, log: silentLogger }, root).run(stop.signal);
     await opened();
     assert.equal(statSync(join(root, 'node')).mode & 0o777, 0o700);
     assert.ok(statSync(socketPath).isSocket());
@@ -67,11 +69,18 @@ describe('the socket of the command line', () => {
     assert.equal(existsSync(socketPath), false);
   });
 
-  it('costs nothing else where it cannot be opened', async () => {
+  it('is opened once what stands in its way is gone', async () => {
+    const clock = new ManualClock();
     const stop = new AbortController();
-    const long = join(root, 'x'.repeat(120));
-    const running = nodeSocket(endpoint, silentLogger, long).run(stop.signal);
-    await new Promise(setImmediate);
+    const folder = join(root, 'node');
+    rmSync(folder, { recursive: true, force: true });
+    writeFileSync(folder, '');
+    const running = nodeSocket(endpoint, { clock, log: silentLogger }, root).run(stop.signal);
+    while (clock.pending === 0) await new Promise(setImmediate);
+    rmSync(folder);
+    await clock.advance(1000);
+    await opened();
+    assert.equal(await ask('GET', '/read'), 200);
     stop.abort();
     await running;
   });

@@ -1,26 +1,21 @@
-// The socket that the command line of this machine uses: what the main port shows, read-only, for root alone. A socket
-// that cannot be opened costs the node nothing else.
+// The socket that the command line of this machine uses: what the main port shows, read-only, for root alone. The node does
+// without a socket that cannot be opened; opening is tried again until it succeeds.
 import { join } from 'node:path';
-import { aborted } from '../lib/abort.ts';
-import { messageOf } from '../lib/errors.ts';
-import type { Logger } from '../lib/logger.ts';
+import { retryUntilDone, type RetryDeps } from '../lib/retry.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { Listener } from './listener.ts';
 import type { Endpoint } from './router.ts';
 
 const socketBelow = (rootDir: string): string => join(rootDir, 'node', 'kubelet.sock');
 
-export const nodeSocket = (endpoint: Endpoint, log: Logger, rootDir: string): Runnable => ({
+export const nodeSocket = (endpoint: Endpoint, { clock, log }: RetryDeps, rootDir: string): Runnable => ({
   name: 'node-socket',
   run: async (signal) => {
     const socketPath = socketBelow(rootDir);
     const options = { name: 'node-socket', socketPath, address: '', port: 0 };
-    try {
-      await new Listener({ endpoint: readOnly(endpoint), log }, options).run(signal);
-    } catch (err) {
-      log.warn('the socket of the command line could not be opened', { socketPath, err: messageOf(err) });
-      await aborted(signal);
-    }
+    const listen = (): Promise<void> => new Listener({ endpoint: readOnly(endpoint), log }, options).run(signal);
+    const message = 'the socket of the command line could not be opened, trying again';
+    await retryUntilDone({ clock, log }, { message, path: socketPath }, listen, signal);
   },
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -8,6 +8,8 @@ import type { Pod } from '../core/pod.ts';
 import { systemClock } from '../lib/clock.ts';
 import { GrpcChannel } from '../lib/grpc/channel.ts';
 import { GrpcCode } from '../lib/grpc/status.ts';
+import { silentLogger } from '../lib/logger.ts';
+import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
 import { PodResourcesLister } from './gen/pod-resources.ts';
 import { PodResourcesServer, type Assigned } from './pod-resources.ts';
@@ -66,7 +68,7 @@ describe('pod resources API', () => {
 
   before(async () => {
     const pods = { active: () => [pod('one')], all: () => [pod('one'), pod('ended')] };
-    const deps = { clock: systemClock, registry, ...pods, listsActiveOnly: true, assigned };
+    const deps = { clock: systemClock, log: silentLogger, registry, ...pods, listsActiveOnly: true, assigned };
     running = new PodResourcesServer(deps, socketPath).run(stop.signal);
     await until('it listens', () => existsSync(socketPath));
   });
@@ -147,7 +149,14 @@ describe('pod resources API', () => {
   it('lists every pod where the gate says so', async () => {
     const path = join(dir, 'every.sock');
     const pods = { active: () => [pod('one')], all: () => [pod('one'), pod('ended')] };
-    const deps = { clock: systemClock, registry: new Registry(), ...pods, listsActiveOnly: false, assigned };
+    const deps = {
+      clock: systemClock,
+      log: silentLogger,
+      registry: new Registry(),
+      ...pods,
+      listsActiveOnly: false,
+      assigned,
+    };
     const life = new AbortController();
     const every = new PodResourcesServer(deps, path).run(life.signal);
     await until('it listens', () => existsSync(path));
@@ -162,6 +171,26 @@ describe('pod resources API', () => {
     other.close();
     life.abort();
     await every;
+  });
+
+  it('is served once what stands in its way is gone', async () => {
+    const path = join(dir, 'later', 'kubelet.sock');
+    mkdirSync(path, { recursive: true });
+    const clock = new ManualClock();
+    const pods = { active: () => [pod('one')], all: () => [], listsActiveOnly: true };
+    const deps = { clock, log: silentLogger, registry: new Registry(), ...pods, assigned };
+    const life = new AbortController();
+    const later = new PodResourcesServer(deps, path).run(life.signal);
+    await until('it waits', () => clock.pending > 0);
+    rmdirSync(path);
+    await clock.advance(1000);
+    await until('it listens', () => existsSync(path));
+    const other = new GrpcChannel(systemClock, { target: { socketPath: path } });
+    const { podResources } = await other.unary(PodResourcesLister.list, {}, call);
+    assert.equal(podResources.length, 1);
+    other.close();
+    life.abort();
+    await later;
   });
 
   it('counts requests and errors', () => {

@@ -1,14 +1,12 @@
 // The pod resources API on its unix socket: which pods use which devices, processors and memory. Agents on the node read
 // it; a limit keeps a busy one from using up the kubelet.
-import { chmod, mkdir, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { PodUid } from '../core/ids.ts';
 import { isSidecar, uidOf, type Container, type Pod } from '../core/pod.ts';
-import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rpc } from '../lib/grpc/rpc.ts';
-import { GrpcServer } from '../lib/grpc/server.ts';
+import type { GrpcServer } from '../lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
+import type { Logger } from '../lib/logger.ts';
 import type { Counter, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
@@ -21,6 +19,7 @@ import {
   type PodResources,
   type TopologyInfo,
 } from './gen/pod-resources.ts';
+import { serveLocalSocket } from './local-socket.ts';
 
 /** A device, or one of its places when it is near several NUMA nodes. */
 type DevicePlace = { readonly resource: string; readonly id: string; readonly node?: number };
@@ -59,6 +58,7 @@ type AssignedClaim = {
 
 export type PodResourcesDeps = {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly registry: Registry;
   /** Pods that run or may run, in no order. */
   readonly active: () => readonly Pod[];
@@ -71,7 +71,6 @@ export type PodResourcesDeps = {
 
 const PER_SECOND = 100;
 const BURST = 10;
-const DIRECTORY_MODE = 0o750;
 const SOCKET_MODE = 0o660;
 /** The older service has the same List, with fewer fields and only main containers. */
 const OLD_LIST = { ...PodResourcesLister.list, path: '/v1alpha1.PodResourcesLister/List' };
@@ -92,16 +91,9 @@ export class PodResourcesServer implements Runnable {
     this.#counters = new PodResourcesCounters(deps.registry);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    const server = new GrpcServer();
-    this.#register(server);
-    await mkdir(dirname(this.#path), { recursive: true, mode: DIRECTORY_MODE });
-    await rm(this.#path, { force: true });
-    await server.listen(this.#path);
-    await chmod(this.#path, SOCKET_MODE);
-    await aborted(signal);
-    await server.close();
-    await rm(this.#path, { force: true });
+  run(signal: AbortSignal): Promise<void> {
+    const register = (server: GrpcServer): void => this.#register(server);
+    return serveLocalSocket(this.#deps, { path: this.#path, mode: SOCKET_MODE, register }, signal);
   }
 
   #register(server: GrpcServer): void {

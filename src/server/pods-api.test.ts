@@ -8,6 +8,7 @@ import { until } from '../../test/harness/until.ts';
 import { podUid, type PodUid } from '../core/ids.ts';
 import { uidOf, type Pod, type PodStatus } from '../core/pod.ts';
 import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { GrpcChannel } from '../lib/grpc/channel.ts';
 import { GrpcCode } from '../lib/grpc/status.ts';
 import { Registry } from '../lib/metrics.ts';
@@ -208,7 +209,9 @@ describe('pods API', () => {
   before(async () => {
     stores.set(podOf('b'), { phase: 'Running' });
     stores.set(podOf('a'), { phase: 'Pending' });
-    running = new PodsApiServer({ clock: systemClock, feed: stores.feed }, socketPath).run(life.signal);
+    running = new PodsApiServer({ clock: systemClock, log: silentLogger, feed: stores.feed }, socketPath).run(
+      life.signal,
+    );
     await until('it listens', () => existsSync(socketPath));
   });
   after(async () => {

@@ -1,40 +1,47 @@
 // The pods API on its unix socket (gate `PodsAPI`): the pods of this node as the kubelet sees them, for agents that must
 // not depend on the API server.
-import { mkdir, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { podUid } from '../core/ids.ts';
 import { aborted } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rpc } from '../lib/grpc/rpc.ts';
-import { GrpcServer } from '../lib/grpc/server.ts';
+import type { GrpcServer } from '../lib/grpc/server.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
+import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { EventType, Pods, type WatchPodsEvent } from './gen/pods-api.ts';
+import { serveLocalSocket } from './local-socket.ts';
 import { encodePod } from './pod-wire.ts';
 import type { PodsFeed, Watcher } from './pods-feed.ts';
 
 const PER_SECOND = 100;
 const BURST = 10;
-const DIRECTORY_MODE = 0o750;
 /** What may wait for one watcher: about a hundred large pods. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
 
+export type PodsApiDeps = { readonly clock: Clock; readonly log: Logger; readonly feed: PodsFeed };
+
 export class PodsApiServer implements Runnable {
   readonly name = 'pods-api';
+  readonly #deps: PodsApiDeps;
   readonly #feed: PodsFeed;
   readonly #path: string;
   readonly #limit: TokenBucket;
 
-  constructor(deps: { readonly clock: Clock; readonly feed: PodsFeed }, path: string) {
+  constructor(deps: PodsApiDeps, path: string) {
+    this.#deps = deps;
     this.#feed = deps.feed;
     this.#path = path;
     this.#limit = new TokenBucket(deps.clock, PER_SECOND, BURST);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    const server = new GrpcServer();
+  run(signal: AbortSignal): Promise<void> {
+    const register = (server: GrpcServer): void => this.#register(server);
+    return serveLocalSocket(this.#deps, { path: this.#path, register }, signal);
+  }
+
+  #register(server: GrpcServer): void {
     this.#limited(server, Pods.listPods, () => ({ pods: this.#feed.list().map(encodePod) }));
     this.#limited(server, Pods.getPod, ({ podUID }) => {
       const pod = this.#feed.get(podUid(podUID));
@@ -42,12 +49,6 @@ export class PodsApiServer implements Runnable {
       return { pod: encodePod(pod) };
     });
     server.serverStream(Pods.watchPods, (_request, gone, send) => this.#watch(gone, send));
-    await mkdir(dirname(this.#path), { recursive: true, mode: DIRECTORY_MODE });
-    await rm(this.#path, { force: true });
-    await server.listen(this.#path);
-    await aborted(signal);
-    await server.close();
-    await rm(this.#path, { force: true });
   }
 
   #limited<Req, Res>(server: GrpcServer, rpc: Rpc<Req, Res>, answer: (request: Req) => Res): void {

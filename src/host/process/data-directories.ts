@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { KubeletError, messageOf } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/logger.ts';
 
 export type DataDirectories = {
   readonly root: string;
@@ -22,18 +23,33 @@ const dataDirectories = (root: string): DataDirectories => ({
   checkpoints: join(root, 'checkpoints'),
 });
 
-/** Makes what is missing. Directories that exist keep their mode. */
+/**
+ * Makes what is missing. Directories that exist keep their mode. Without the root directory and `pods` there is no kubelet; the
+ * others may be missing on a full or read-only disk: parts that need one make it later.
+ */
 export function ensureDataDirectories(
   root: string,
   podLogsDir: string,
+  log: Logger,
   containerLogs = CONTAINER_LOGS,
 ): DataDirectories {
   const dirs = dataDirectories(root);
-  for (const path of [dirs.root, dirs.pods, dirs.plugins, dirs.pluginsRegistry, dirs.podResources]) make(path, 0o750);
-  make(dirs.checkpoints, 0o700);
-  // What containers print is not for every user of the machine.
-  make(podLogsDir, 0o750);
-  make(containerLogs, 0o755);
+  for (const path of [dirs.root, dirs.pods]) make(path, 0o750);
+  const optional: readonly (readonly [path: string, mode: number])[] = [
+    [dirs.plugins, 0o750],
+    [dirs.pluginsRegistry, 0o750],
+    [dirs.podResources, 0o750],
+    [dirs.checkpoints, 0o700],
+    // What containers print is not for every user of the machine.
+    [podLogsDir, 0o750],
+    [containerLogs, 0o755],
+  ];
+  for (const [path, mode] of optional)
+    try {
+      make(path, mode);
+    } catch (err) {
+      log.error('directory is missing', { path, err });
+    }
   return dirs;
 }
 

@@ -32,7 +32,7 @@ export function prepareHost(
   applyKernelSettings({ protect: settings.protectKernelDefaults, onlyReport }, log);
   applyOpenFileLimit(settings.maxOpenFiles, log);
   applyOomScoreAdj(settings.oomScoreAdj, log);
-  const { pods } = ensureDataDirectories(flags.rootDir, settings.podLogsDir);
+  const { pods } = ensureDataDirectories(flags.rootDir, settings.podLogsDir, log);
   shareRootDir(flags.rootDir, log);
   spreadPods([pods, settings.podLogsDir], log);
 }

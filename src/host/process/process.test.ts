@@ -187,18 +187,28 @@ test('data directories have their modes whatever the umask', () => {
   const before = process.umask(0o077);
   try {
     const root = join(dir, 'root');
-    const dirs = ensureDataDirectories(root, join(dir, 'pod-logs'), join(dir, 'container-logs'));
+    const dirs = ensureDataDirectories(root, join(dir, 'pod-logs'), silentLogger, join(dir, 'container-logs'));
     for (const path of [root, dirs.pods, dirs.plugins, dirs.pluginsRegistry, dirs.podResources])
       assert.equal(statSync(path).mode & 0o777, 0o750, path);
     assert.equal(statSync(dirs.checkpoints).mode & 0o777, 0o700);
     assert.equal(statSync(join(dir, 'pod-logs')).mode & 0o777, 0o750);
     assert.equal(statSync(join(dir, 'container-logs')).mode & 0o777, 0o755);
-    ensureDataDirectories(root, join(dir, 'pod-logs'), join(dir, 'container-logs'));
+    ensureDataDirectories(root, join(dir, 'pod-logs'), silentLogger, join(dir, 'container-logs'));
   } finally {
     process.umask(before);
   }
   writeFileSync(join(dir, 'file'), '');
-  assert.throws(() => ensureDataDirectories(join(dir, 'file'), dir, dir), /error creating directory/);
+  assert.throws(() => ensureDataDirectories(join(dir, 'file'), dir, silentLogger, dir), /error creating directory/);
+});
+
+test('a directory that pods can run without is logged where it cannot be made', () => {
+  const { log, lines } = recorder();
+  const root = join(dir, 'partly');
+  mkdirSync(root);
+  writeFileSync(join(root, 'plugins'), '');
+  const dirs = ensureDataDirectories(root, join(dir, 'pod-logs'), log, join(dir, 'container-logs'));
+  assert.ok(statSync(dirs.podResources).isDirectory());
+  assert.deepEqual(lines.length, 1);
 });
 
 test('an oom score that cannot be set is only logged', () => {

@@ -38,6 +38,8 @@ export type FrozenNodeOptions = {
   readonly config?: string;
   readonly flags?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** Port of /healthz on this machine; none where it is absent. */
+  readonly healthzPort?: number;
 };
 
 export class FrozenNode {
@@ -70,7 +72,7 @@ export class FrozenNode {
   }
 
   async start(): Promise<void> {
-    const { dir, api, config = '', flags = [], env = {}, rootDir = join(dir, 'kubelet') } = this.#o;
+    const { dir, api, config = '' } = this.#o;
     mkdirSync(this.manifests, { recursive: true });
     this.cri.state.addImage(BUSYBOX_IMAGE);
     await this.cri.start();
@@ -79,18 +81,32 @@ export class FrozenNode {
     await new Promise<void>((resolve) => this.#probed.listen(0, '127.0.0.1', resolve));
     const cgroups = await openCgroups(systemClock, 'cgroupfs');
     await cgroups.create(this.#cgroupPath(), {}, never);
-    const kubeconfig = join(dir, 'kubeconfig');
     const text = api.nodeKubeconfig(this.name).replaceAll(`:${api.port}`, `:${this.wire.port}`);
-    writeFileSync(kubeconfig, text, { mode: 0o600 });
+    writeFileSync(join(dir, 'kubeconfig'), text, { mode: 0o600 });
     writeFileSync(join(dir, 'meminfo'), MEMINFO);
     writeFileSync(join(dir, 'config.yaml'), `${await this.#config()}${config}\n`);
+    const child = this.run();
+    await until(
+      `${this.name} is ready`,
+      async () => {
+        if (child.exitCode !== null) throw new Error(`the kubelet ended: ${this.log().slice(-2000)}`);
+        const node = await this.#o.client.get(NODES, { name: this.name }, never);
+        return node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
+      },
+      60_000,
+    );
+  }
+
+  /** Starts the kubelet, again if one ran before and has exited. */
+  run(): ChildProcess {
+    const { dir, flags = [], env = {}, rootDir = join(dir, 'kubelet') } = this.#o;
     const log = openSync(join(dir, 'kubelet.log'), 'a');
     // Only this kubelet sees the other /proc/meminfo.
     const script = 'mount --bind "$0" /proc/meminfo && exec "$@"';
     const program = [
       KUBELET,
       `--config=${join(dir, 'config.yaml')}`,
-      `--kubeconfig=${kubeconfig}`,
+      `--kubeconfig=${join(dir, 'kubeconfig')}`,
       `--root-dir=${rootDir}`,
       `--cert-dir=${join(dir, 'pki')}`,
       `--hostname-override=${this.name}`,
@@ -108,15 +124,7 @@ export class FrozenNode {
     closeSync(log);
     this.#child = child;
     this.#exited = new Promise((resolve) => child.once('exit', () => resolve()));
-    await until(
-      `${this.name} is ready`,
-      async () => {
-        if (child.exitCode !== null) throw new Error(`the kubelet ended: ${this.log().slice(-2000)}`);
-        const node = await this.#o.client.get(NODES, { name: this.name }, never);
-        return node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
-      },
-      60_000,
-    );
+    return child;
   }
 
   async #config(): Promise<string> {
@@ -133,7 +141,7 @@ podLogsDir: ${this.#o.dir}/pod-logs
 volumePluginDir: ${this.#o.dir}/volume-plugins
 address: 127.0.0.1
 port: ${await freePort()}
-healthzPort: 0
+healthzPort: ${this.#o.healthzPort ?? 0}
 clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
 makeIPTablesUtilChains: false
