@@ -57,8 +57,8 @@ describe('CertificateManager', () => {
     assert.match(registry.render(), /^kubelet_certificate_manager_server_rotation_seconds_bucket\{le="86400"\} 1$/m);
     assert.match(registry.render(), /^kubelet_certificate_manager_server_rotation_seconds_bucket\{le="14400"\} 0$/m);
     assert.ok(clock.now() >= START + 8 * HOUR && clock.now() < START + 9.2 * HOUR);
-    assert.equal((await readdir(dir)).length, 3);
     await t.stop();
+    assert.equal((await readdir(dir)).length, 3);
     const again = openManager(dir, () => clientTemplate('n1'), clock);
     await again.manager.load();
     assert.ok(again.manager.valid !== undefined, 'found again after a restart');
