@@ -17,7 +17,7 @@ import { after, test } from 'node:test';
 import { aborted } from './lib/abort.ts';
 import type { KubeletOptions } from './kubelet.ts';
 import { main, type LoadKubelet, type Signals } from './main.ts';
-import { newSelfSigned } from './security/serving-certificate.ts';
+import { newSelfSigned } from './security/self-signed-serving.ts';
 import { removeNodeFolder } from '../test/harness/node-folder.ts';
 import { freePort } from '../test/harness/ports.ts';
 import { until } from '../test/harness/until.ts';

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { issueCertificate, selfSignedAuthority, subjectOf } from '../lib/x509/certificate.ts';
 import { newKeyPair } from '../lib/x509/keys.ts';
 import { covers, rotationDeadline } from './certificate-manager.ts';
-import { newSelfSigned } from './serving-certificate.ts';
+import { newSelfSigned } from './self-signed-serving.ts';
 import { decisionOf } from './signing-request.ts';
 
 const START = Date.UTC(2026, 5, 1);

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { lstat, mkdtemp, readFile, readdir, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -19,7 +17,8 @@ import { certificateMetrics } from './certificate-metrics.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { bootstrapClient, clientTemplate } from './client-bootstrap.ts';
 import { CertificateCredentials, SigningCredentials } from './client-identity.ts';
-import { newSelfSigned, selfSignedServing, ServingFiles, servingTemplate } from './serving-certificate.ts';
+import { newSelfSigned } from './self-signed-serving.ts';
+import { ServingFiles, servingTemplate } from './serving-certificate.ts';
 import { HOUR, openManager, Signer, START, steps } from './signer.fixture.ts';
 import type { CertificateTemplate } from './signing-request.ts';
 
@@ -312,39 +311,6 @@ describe('bootstrap', () => {
 });
 
 describe('serving certificate', () => {
-  it('self-signed: made once, usable, with the modes upstream has', async () => {
-    const dir = await fresh();
-    const files = await selfSignedServing(systemClock, dir, 'localhost');
-    const read = async (): Promise<{ cert: string; key: string }> => ({
-      cert: await readFile(files.cert, 'utf8'),
-      key: await readFile(files.key, 'utf8'),
-    });
-    const pair = await read();
-    assert.deepEqual(await selfSignedServing(systemClock, dir, 'localhost'), files);
-    assert.deepEqual(await read(), pair);
-    assert.equal((await stat(join(dir, 'kubelet.crt'))).mode & 0o777, 0o644);
-    assert.equal((await stat(join(dir, 'kubelet.key'))).mode & 0o777, 0o600);
-    assert.match(pair.key, /BEGIN RSA PRIVATE KEY/);
-    const server = https.createServer(pair, (_req, res) => res.end('hello')).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    const body = await new Promise((resolve, reject) => {
-      const ca = pair.cert.slice(pair.cert.lastIndexOf('-----BEGIN'));
-      https
-        .get({ port, host: '127.0.0.1', servername: 'localhost', ca, agent: false }, (res) =>
-          res.on('data', (d: Buffer) => resolve(String(d))),
-        )
-        .on('error', reject);
-    });
-    assert.equal(body, 'hello');
-    server.close();
-    await rm(join(dir, 'kubelet.key'));
-    await assert.rejects(
-      selfSignedServing(systemClock, dir, 'x'),
-      /kubelet\.key, certificate and key must be supplied as a pair/,
-    );
-  });
-
   it('files are re-read when they change, a bad pair is not taken', async () => {
     const dir = await fresh();
     const paths = { cert: join(dir, 'c'), key: join(dir, 'k') };
@@ -356,6 +322,8 @@ describe('serving certificate', () => {
     const changes: string[] = [];
     const files = new ServingFiles({ clock, log, onChange: (pair) => changes.push(pair.cert) }, paths);
     await assert.rejects(files.load());
+    await write({ cert: '', key: 'x' });
+    await assert.rejects(files.load(), /certificate .*\/c with the key .*\/k cannot be used: no certificate and key/);
     const [one, two] = await Promise.all([newSelfSigned('a', START), newSelfSigned('b', START)]);
     await write(one);
     const first = await files.load();

@@ -13,7 +13,7 @@ import { ManualClock } from '../lib/manual-clock.ts';
 import { selfSignedAuthority } from '../lib/x509/certificate.ts';
 import { newKeyPair } from '../lib/x509/keys.ts';
 import { budgetOf, connectCluster } from './connect-cluster.ts';
-import { newSelfSigned } from './serving-certificate.ts';
+import { newSelfSigned } from './self-signed-serving.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'connect-'));
 after(() => rmSync(dir, { recursive: true }));

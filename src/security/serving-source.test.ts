@@ -8,7 +8,7 @@ import { RecordingClient } from '../kube/recording-client.ts';
 import { systemClock } from '../lib/clock.ts';
 import { silentLogger as log } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
-import { newSelfSigned } from './serving-certificate.ts';
+import { newSelfSigned } from './self-signed-serving.ts';
 import { openServing } from './serving-source.ts';
 
 const START = Date.UTC(2026, 5, 1);

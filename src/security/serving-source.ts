@@ -7,8 +7,9 @@ import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { CertificateManager } from './certificate-manager.ts';
-import { CertificateStore } from './certificate-store.ts';
-import { ServingFiles, selfSignedServing, servingTemplate, type ServingPair } from './serving-certificate.ts';
+import { CertificateStore, type CertificateFiles } from './certificate-store.ts';
+import { selfSignedServing, SelfSignedWriter } from './self-signed-serving.ts';
+import { ServingFiles, servingTemplate, type ServingPair } from './serving-certificate.ts';
 import { SERVING_SIGNER, type SigningClient } from './signing-request.ts';
 
 export type ServingDeps = {
@@ -43,17 +44,29 @@ export interface ServingSource {
 }
 
 export async function openServing(deps: ServingDeps, o: ServingOptions): Promise<ServingSource> {
-  const { clock, log, onChange } = deps;
   if (o.bootstrap) return await clusterSigned(deps, o);
   if ((o.certFile === '') !== (o.keyFile === '')) {
-    log.error('there is no serving certificate: tlsCertFile and tlsPrivateKeyFile must be given together');
+    deps.log.error('there is no serving certificate: tlsCertFile and tlsPrivateKeyFile must be given together');
     return { current: () => undefined, parts: [] };
   }
-  const paths =
-    o.certFile === '' ? await selfSignedServing(clock, o.certDir, o.nodeName) : { cert: o.certFile, key: o.keyFile };
+  if (o.certFile === '') return await selfSigned(deps, o);
+  return await fromFiles(deps, o, { cert: o.certFile, key: o.keyFile });
+}
+
+async function fromFiles(
+  { clock, log, onChange }: ServingDeps,
+  { reload }: ServingOptions,
+  paths: CertificateFiles,
+): Promise<ServingSource> {
   const files = new ServingFiles({ clock, log, onChange }, paths);
   await files.load();
-  return { current: () => files.current, parts: o.reload ? [files] : [] };
+  return { current: () => files.current, parts: reload ? [files] : [] };
+}
+
+async function selfSigned(deps: ServingDeps, o: ServingOptions): Promise<ServingSource> {
+  const { files, unwritten } = await selfSignedServing(deps, o.certDir, o.nodeName);
+  if (unwritten === undefined) return await fromFiles(deps, o, files);
+  return { current: () => unwritten, parts: [new SelfSignedWriter(deps, files, unwritten)] };
 }
 
 async function clusterSigned(deps: ServingDeps, o: ServingOptions): Promise<ServingSource> {
