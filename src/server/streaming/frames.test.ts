@@ -5,17 +5,9 @@ import fc from 'fast-check';
 import { statusOf } from './exec-status.ts';
 import { dataHead, FrameType, HeaderWriter, SpdyDecoder, SpdyError, type SpdyEvent } from './spdy-frames.ts';
 import { WebSocketConnection } from './websocket.ts';
+import { masked } from './websocket.fixture.ts';
 import { FrameDecoder, frameOf, Opcode, WebSocketError, type FrameEvent } from './websocket-frames.ts';
 import { randomRuns } from '../../../test/harness/random-runs.ts';
-
-function masked(opcode: number, payload: Buffer, fin = true): Buffer {
-  const head = frameOf(opcode, payload).subarray(0, payload.length < 126 ? 2 : payload.length < 65536 ? 4 : 10);
-  const first = Buffer.from(head);
-  first[0] = (fin ? 0x80 : 0) | opcode;
-  first[1] = 0x80 | (first[1] ?? 0);
-  const mask = Buffer.from([1, 2, 3, 4]);
-  return Buffer.concat([first, mask, Buffer.from(payload.map((b, i) => b ^ (mask[i & 3] ?? 0)))]);
-}
 
 /** The same bytes cut in pieces of any size. */
 const pieces = (bytes: Buffer, sizes: readonly number[]): Buffer[] => {
@@ -95,25 +87,63 @@ describe('WebSocket frames', () => {
     );
   });
 
-  const broken: readonly (readonly [string, Buffer])[] = [
-    ['no mask', frameOf(Opcode.binary, Buffer.from('x'))],
-    ['reserved bits', Buffer.from([0xc2, 0x80])],
-    ['unknown opcode', Buffer.from([0x83, 0x80])],
-    ['unknown control opcode', Buffer.from([0x8b, 0x80])],
-    ['continuation of nothing', Buffer.from([0x80, 0x80])],
-    ['long ping', Buffer.from([0x89, 0xfe])],
-    ['ping in parts', Buffer.from([0x09, 0x80])],
-    ['length beyond numbers', Buffer.from('82ffffffffffffffffff00000000', 'hex')],
-    ['message within a message', Buffer.concat([masked(2, Buffer.from('a'), false), masked(2, Buffer.from('b'))])],
-    ['close with half a code', masked(Opcode.close, Buffer.from([3]))],
+  const closing = (code: number, reason = ''): Buffer =>
+    masked(Opcode.close, Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason, 'hex')]));
+  const PROTOCOL = 1002;
+  const NO_UTF8 = 1007;
+  const broken: readonly (readonly [string, Buffer, number])[] = [
+    ['no mask', frameOf(Opcode.binary, Buffer.from('x')), PROTOCOL],
+    ['reserved bits', Buffer.from([0xc2, 0x80]), PROTOCOL],
+    ['unknown opcode', Buffer.from([0x83, 0x80]), PROTOCOL],
+    ['unknown control opcode', Buffer.from([0x8b, 0x80]), PROTOCOL],
+    ['continuation of nothing', Buffer.from([0x80, 0x80]), PROTOCOL],
+    ['long ping', Buffer.from([0x89, 0xfe]), PROTOCOL],
+    ['ping in parts', Buffer.from([0x09, 0x80]), PROTOCOL],
+    ['length beyond numbers', Buffer.from('82ffffffffffffffffff00000000', 'hex'), PROTOCOL],
+    [
+      'message within a message',
+      Buffer.concat([masked(2, Buffer.from('a'), false), masked(2, Buffer.from('b'))]),
+      PROTOCOL,
+    ],
+    ['close with half a code', masked(Opcode.close, Buffer.from([3])), PROTOCOL],
+    ...[0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65_535].map(
+      (code) => [`close with the code ${code}`, closing(code), PROTOCOL] as const,
+    ),
+    ['close with a reason that is not UTF-8', closing(1000, 'ff'), NO_UTF8],
+    ['close with a reason that ends in a letter', closing(1000, 'c3'), NO_UTF8],
+    ['text that is not UTF-8', masked(Opcode.text, Buffer.from([0, 255, 254])), NO_UTF8],
+    ['text that ends in a letter', masked(Opcode.text, Buffer.from([65, 0xc3])), NO_UTF8],
+    [
+      'text that is not UTF-8 in its second part',
+      Buffer.concat([masked(Opcode.text, Buffer.from([0xc3]), false), masked(Opcode.continuation, Buffer.from('x'))]),
+      NO_UTF8,
+    ],
   ];
-  for (const [what, wire] of broken)
+  for (const [what, wire, code] of broken)
     it(`${what} is an error of the protocol`, () => {
       assert.throws(
         () => [...new FrameDecoder().push(wire)],
-        (err) => err instanceof WebSocketError && err.code === 1002,
+        (err) => err instanceof WebSocketError && err.code === code,
       );
     });
+
+  it('every other code of a close is taken, with a reason', () => {
+    for (const code of [1000, 1001, 1002, 1003, 1007, 1011, 1014, 3000, 4000, 4999])
+      assert.deepEqual([...new FrameDecoder().push(closing(code, 'c3bc'))], [{ kind: 'close', code }]);
+  });
+
+  it('text may be cut within a letter, binary data is no text', () => {
+    const wire = Buffer.concat([
+      masked(Opcode.text, Buffer.from([0xc3]), false),
+      masked(Opcode.continuation, Buffer.from([0xbc])),
+      masked(Opcode.binary, Buffer.from([0xff])),
+    ]);
+    const got: Buffer[] = [];
+    const decoder = new FrameDecoder();
+    for (const byte of wire)
+      for (const event of decoder.push(Buffer.from([byte]))) if (event.kind === 'data') got.push(event.payload);
+    assert.deepEqual(Buffer.concat(got), Buffer.from([0xc3, 0xbc, 0xff]));
+  });
 
   it('random bytes give frames or that error, 10,000 times', () => {
     fc.assert(

@@ -1,6 +1,7 @@
 // WebSocket frames (RFC 6455) as the server side reads and writes them. Payloads are handed on as they arrive, so a huge
 // message costs no memory. Pure.
 import { createHash } from 'node:crypto';
+import { messageOf } from '../../lib/errors.ts';
 
 export const Opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -21,7 +22,9 @@ export class WebSocketError extends Error {
 }
 
 const PROTOCOL_ERROR = 1002;
-const NO_STATUS = 1005;
+const NO_UTF8 = 1007;
+/** What a close frame without a code means; it is never sent. */
+export const NO_STATUS = 1005;
 const MAX_CONTROL_BYTES = 125;
 const fail = (message: string): never => {
   throw new WebSocketError(PROTOCOL_ERROR, message);
@@ -35,6 +38,8 @@ export class FrameDecoder {
   /** Inside a message of several frames. */
   #inMessage = false;
   #started = false;
+  /** Checks the message where it is text. */
+  #text: TextDecoder | undefined;
 
   *push(chunk: Buffer): Generator<FrameEvent, void, undefined> {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
@@ -85,6 +90,8 @@ export class FrameDecoder {
     const start = !this.#started;
     const end = complete && head.fin;
     this.#started = !end;
+    if (start) this.#text = head.opcode === Opcode.text ? strictUtf8() : undefined;
+    if (this.#text !== undefined) checkUtf8(this.#text, payload, end);
     if (complete) this.#inMessage = !head.fin;
     return { kind: 'data', payload, start, end };
   }
@@ -106,11 +113,33 @@ function unmasked(raw: Buffer, mask: Buffer, offset: number): Buffer {
   return out;
 }
 
+const strictUtf8 = (): TextDecoder => new TextDecoder('utf-8', { fatal: true });
+
+function checkUtf8(decoder: TextDecoder, bytes: Buffer, isLast: boolean): void {
+  try {
+    decoder.decode(bytes, { stream: !isLast });
+  } catch (err) {
+    throw new WebSocketError(NO_UTF8, `text that is not UTF-8: ${messageOf(err)}`);
+  }
+}
+
+/** Those that RFC 6455 and its registry define, and those that are free for applications; 1004 to 1006 are never sent. */
+const isCloseCode = (code: number): boolean =>
+  (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
+
+function closeEvent(payload: Buffer): FrameEvent {
+  if (payload.length === 0) return { kind: 'close', code: NO_STATUS };
+  if (payload.length === 1) fail('close frame with half a code');
+  const code = payload.readUInt16BE(0);
+  if (!isCloseCode(code)) fail(`close frame with the code ${code}`);
+  checkUtf8(strictUtf8(), payload.subarray(2), true);
+  return { kind: 'close', code };
+}
+
 function controlEvent(opcode: number, payload: Buffer): FrameEvent {
   if (opcode === Opcode.ping) return { kind: 'ping', payload };
   if (opcode === Opcode.pong) return { kind: 'pong', payload };
-  if (payload.length === 1) fail('close frame with half a code');
-  return { kind: 'close', code: payload.length === 0 ? NO_STATUS : payload.readUInt16BE(0) };
+  return closeEvent(payload);
 }
 
 /** One whole frame, unmasked, as a server sends it. `parts` are its payload. */

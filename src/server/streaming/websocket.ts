@@ -8,6 +8,7 @@ import {
   closeFrame,
   FrameDecoder,
   frameOf,
+  NO_STATUS,
   Opcode,
   WebSocketError,
   type FrameEvent,
@@ -110,7 +111,8 @@ export class WebSocketConnection {
     if (event.kind === 'data') this.#handlers.piece(event);
     else if (event.kind === 'ping') this.#pong(event.payload);
     else if (event.kind === 'close') {
-      this.close(NORMAL);
+      // The answer repeats the code.
+      this.close(event.code === NO_STATUS ? NORMAL : event.code);
       this.#handlers.closed();
     }
   }
