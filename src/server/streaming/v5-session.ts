@@ -42,11 +42,13 @@ class V5Session {
   #runtime: SpdyClient | undefined;
   #stdin: SpdyStream | undefined;
   #resize: SpdyStream | undefined;
-  /** Of the message being read: its channel, and what came of it where it must be read whole. */
-  #channel = -1;
+  /** Of the message being read: its channel, once its first byte is there, and what came of it where it must be read whole. */
+  #channel: number | undefined;
   #small: Buffer[] = [];
   #smallBytes = 0;
-  #said = '';
+  /** What the runtime says of the command's end. */
+  readonly #said: Buffer[] = [];
+  #saidBytes = 0;
   /** Streams that must end before the status is told. */
   #open = 0;
   #broken = false;
@@ -109,7 +111,7 @@ class V5Session {
     runtime.open(
       { streamtype: 'error' },
       {
-        data: (payload) => void (this.#said += payload.toString().slice(0, MAX_STATUS_BYTES - this.#said.length)),
+        data: (payload) => this.#say(payload.subarray(0, MAX_STATUS_BYTES - this.#saidBytes)),
         end: ended,
       },
     );
@@ -117,6 +119,11 @@ class V5Session {
     if (stdout) output('stdout', Channel.stdout);
     if (stderr) output('stderr', Channel.stderr);
     if (tty) this.#resize = runtime.open({ streamtype: 'resize' }, {});
+  }
+
+  #say(payload: Buffer): void {
+    this.#said.push(payload);
+    this.#saidBytes += payload.length;
   }
 
   #toClient(channel: number, payload: Buffer): void {
@@ -129,22 +136,23 @@ class V5Session {
   #streamEnded(broken: boolean): void {
     this.#broken ||= broken;
     if (--this.#open > 0) return;
-    this.#finish(
-      this.#broken && this.#said === ''
-        ? internalError('the connection to the runtime was lost')
-        : statusOf(this.#said),
-    );
+    // A letter may have come in two pieces.
+    const said = Buffer.concat(this.#said).toString();
+    const isLost = this.#broken && said === '';
+    this.#finish(isLost ? internalError('the connection to the runtime was lost') : statusOf(said));
   }
 
   #piece({ payload, start, end }: MessagePiece): void {
     this.#idle.touch();
     let rest = payload;
     if (start) {
-      if (payload.length === 0) return;
-      this.#channel = payload[0] ?? -1;
-      rest = payload.subarray(1);
+      this.#channel = undefined;
       this.#small = [];
       this.#smallBytes = 0;
+    }
+    if (this.#channel === undefined) {
+      this.#channel = payload[0];
+      rest = payload.subarray(1);
     }
     if (this.#channel === Channel.stdin) this.#toRuntime(rest);
     else if (this.#channel === Channel.resize || this.#channel === Channel.close) this.#gather(rest, end);
