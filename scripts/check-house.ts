@@ -124,6 +124,27 @@ const OWNED: readonly Owned[] = [
     ],
     instead: 'the call that does not block',
   },
+  {
+    // A name that a container can write to may be a pipe, a device or a link by the time it is opened.
+    calls:
+      /\bO_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)\b|(?<![.\w])open(?:Sync)?\([^;]*?'(?:r\+|[wa]x?\+?)'|(?<!\.)\b(?:writeFile|appendFile|truncate|copyFile|cp)(?:Sync)?\b(?=[^;]*'node:fs)|\bcreateWriteStream\b(?=[^;]*'node:fs)/g,
+    owners: [
+      'src/host/files/', // through the directory's descriptor
+      'src/lib/atomic-file.ts', // a name that is new
+      'src/host/cgroups/', // the kernel's own files
+      'src/host/process/',
+      'src/host/mounts/child.ts',
+      'src/host/quota/project-quota.ts', // in /etc
+      'src/shutdown/logind.ts',
+      'src/page/timeline.ts', // in directories that only the kubelet writes to
+      'src/volumes/block/device-map.ts',
+      'src/volumes/plugins/attached-disk.ts',
+      'src/volumes/plugins/empty-dir-backing.ts',
+      'src/volumes/subpath.ts',
+      'src/devcluster/', // programs of their own
+    ],
+    instead: '`OpenDir.createFile` or `writeFileAtomic`',
+  },
 ];
 for (const [file, text] of texts) {
   const name = shown(file);

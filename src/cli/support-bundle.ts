@@ -1,8 +1,9 @@
 // `kubelet node support-bundle`: one archive for whoever is to help. What the kubelet cannot give is left out and named.
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { KubeEvent } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
+import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
 import { tar, type TarEntry } from '../lib/tar.ts';
@@ -98,6 +99,6 @@ export async function writeBundle(deps: BundleDeps, options: BundleOptions, sign
     mode: 0o600,
     data: Buffer.from(text),
   }));
-  await writeFile(file, gzipSync(tar(entries)), { mode: 0o600 });
+  await writeFileAtomic(file, gzipSync(tar(entries)), 0o600);
   return { file, contents: [...files.keys()], missing };
 }

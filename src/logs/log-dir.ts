@@ -1,16 +1,13 @@
 // The directory of a container's log, held open. Pods with a writable hostPath there can put links in the place of files
 // and of directories: operations go through the descriptor, and neither `<pod>` nor `<container>` of
 // `<root>/<pod>/<container>/0.log` may be a link.
-import { constants } from 'node:fs';
 import { link, open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { EntryName } from '../host/files/entry-name.ts';
-import { isLarge, OpenDir } from '../host/files/open-dir.ts';
+import { isLarge, NEW, OpenDir } from '../host/files/open-dir.ts';
 import { openRegular } from '../host/files/open-regular.ts';
 import { removeTree } from '../host/files/remove-tree.ts';
 import { KubeletError } from '../lib/errors.ts';
-
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
 /** Names are given as paths, of which only the last element counts. */
 export class LogDir {
@@ -51,7 +48,7 @@ export class LogDir {
   /** A new file; what was there under the name is removed, not written to. */
   async create(path: string, mode: number): Promise<FileHandle> {
     await this.#dir.unlink(basename(path));
-    return open(this.#dir.at(basename(path)), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    return open(this.#dir.at(basename(path)), NEW, mode);
   }
 
   async rename(from: string, to: string): Promise<void> {

@@ -15,6 +15,9 @@ export const O_PATH = 0o10000000;
 /** Holding a directory needs no permission to read it, which root may not have on a network filesystem. */
 const HOLD = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
+/** Nothing that is there is opened. */
+export const NEW = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NONBLOCK;
+
 const READ_AT_ONCE = 1024;
 /** Of a file that is overwritten. */
 const MAX_KEPT = 1024 * 1024;
@@ -158,7 +161,7 @@ export class OpenDir {
   async createFile(name: string, data: Uint8Array, mode: number, uid?: number): Promise<void> {
     const calls = this.#calls;
     const whole = uid === undefined && survivesUmask(mode);
-    const fd = await calls.open(this.at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, whole ? mode : 0o600);
+    const fd = await calls.open(this.at(name), NEW, whole ? mode : 0o600);
     try {
       if (data.length > 0) await calls.writeFile(fd, data);
       if (uid !== undefined) await calls.fchown(fd, uid, (await calls.fstat(fd)).gid);

@@ -1,11 +1,12 @@
 // Questions about paths that users name. On a machine where every filesystem is local they are answered in process;
 // where one may be waiting for a dead server, by a child process that a deadline ends.
-import { constants } from 'node:fs';
-import { mkdir, open, realpath, stat } from 'node:fs/promises';
+import { mkdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { formatDurationMs } from '../../core/duration.ts';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
+import { OpenDir } from '../files/open-dir.ts';
 import { runChild, type ChildResult } from './child.ts';
 import type { Mounter } from './mounter.ts';
 
@@ -18,7 +19,7 @@ export interface HostFiles {
   resolve(path: string, signal: AbortSignal): Promise<string>;
   /** Makes the directory and its parents, 0755. */
   makeDirectory(path: string, signal: AbortSignal): Promise<void>;
-  /** Makes an empty file, 0644; its directory must exist. */
+  /** Makes an empty file, 0644; its directory must exist. What is there by then, whatever it is, is left alone. */
   makeFile(path: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -32,6 +33,18 @@ const KINDS: Readonly<Record<number, FileKind>> = {
 };
 
 const kindOfMode = (mode: number): FileKind => KINDS[mode & S_IFMT] ?? 'other';
+
+/** A container may have the directory: the name is never opened, which a pipe in its place would make wait for ever. */
+async function makeNewFile(path: string): Promise<void> {
+  const directory = await OpenDir.follow(dirname(path));
+  try {
+    await directory.createFile(basename(path), Buffer.alloc(0), 0o644);
+  } catch (err) {
+    if (errnoOf(err) !== 'EEXIST') throw err;
+  } finally {
+    await directory.close();
+  }
+}
 
 export class SafeHostFiles implements HostFiles {
   readonly #clock: Clock;
@@ -80,10 +93,8 @@ export class SafeHostFiles implements HostFiles {
   }
 
   async makeFile(path: string, signal: AbortSignal): Promise<void> {
-    if (await this.#allLocal(signal)) {
-      const file = await open(path, constants.O_WRONLY | constants.O_CREAT, 0o644);
-      await file.close();
-    } else await this.#must(path, 'touch', ['--', path], signal);
+    if (await this.#allLocal(signal)) await makeNewFile(path);
+    else await this.#must(path, 'touch', ['--', path], signal);
   }
 
   async #allLocal(signal: AbortSignal): Promise<boolean> {

@@ -45,3 +45,22 @@ test('the same checks as in a pod', async () => {
   for (const [source, kind, error] of rows)
     await assert.rejects(plugin(kind).setUp(claimed(source, false), signal), error);
 });
+
+test('a file that was missing is made, and looked at again', async () => {
+  for (const [kinds, error] of [
+    [['missing', 'file'], undefined],
+    [['missing', 'other'], /hostPath type check failed: \/srv\/f is not a file/],
+    [['missing', 'missing'], /hostPath type check failed: \/srv\/f is not a file/],
+  ] as const) {
+    const [left, made] = [[...kinds], [] as string[]];
+    const files = new HostPathPlugin({
+      kindOf: async () => left.shift() ?? assert.fail('asked once too often'),
+      resolve: (path) => Promise.resolve(path),
+      makeDirectory: () => Promise.reject(new Error('nothing is to be made')),
+      makeFile: async (path) => void made.push(path),
+    });
+    const setUp = files.setUp(claimed({ path: '/srv/f', type: 'FileOrCreate' }, false), signal);
+    await (error === undefined ? setUp : assert.rejects(setUp, error));
+    assert.deepEqual([left, made], [[], ['/srv/f']]);
+  }
+});

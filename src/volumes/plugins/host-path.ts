@@ -53,11 +53,13 @@ export class HostPathPlugin implements VolumePlugin {
     progress(`checking that ${path} is ${WORDS[wanted.kind] ?? wanted.kind}`);
     const kind = await this.#files.kindOf(path, signal);
     if (kind === wanted.kind) return;
-    if (kind !== 'missing' || !wanted.create) {
-      throw new KubeletError('invalid', `hostPath type check failed: ${path} is not ${WORDS[wanted.kind] ?? ''}`);
+    if (kind === 'missing' && wanted.create) {
+      if (wanted.kind === 'directory') return this.#files.makeDirectory(path, signal);
+      await this.#files.makeFile(path, signal);
+      // Something else may have taken the name meanwhile.
+      if ((await this.#files.kindOf(path, signal)) === wanted.kind) return;
     }
-    if (wanted.kind === 'directory') await this.#files.makeDirectory(path, signal);
-    else await this.#files.makeFile(path, signal);
+    throw new KubeletError('invalid', `hostPath type check failed: ${path} is not ${WORDS[wanted.kind] ?? ''}`);
   }
 }
 
