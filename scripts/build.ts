@@ -34,6 +34,7 @@ const PARTS = {
   'subpath-child': source('volumes/subpath-child.ts'),
   'ownership-child': source('volumes/ownership-child.ts'),
   'quota-child': source('host/quota/quota-child.ts'),
+  'held-device-child': source('host/block/held-device-child.ts'),
 };
 
 /** The page's files that need no build. */
@@ -140,6 +141,7 @@ const ENTRY = `
 if (process.argv[2] === 'subpath-child') void import('./src/volumes/subpath-child.ts');
 else if (process.argv[2] === 'ownership-child') void import('./src/volumes/ownership-child.ts');
 else if (process.argv[2] === 'quota-child') void import('./src/host/quota/quota-child.ts');
+else if (process.argv[2] === 'held-device-child') void import('./src/host/block/held-device-child.ts');
 else void import('./src/main.ts');
 `;
 

@@ -50,11 +50,20 @@ export class PodBinds {
 
   /** Removes a pod's bind and its directory. Nothing there is success. */
   async release(place: PodPlace, options: UnmountOptions, signal: AbortSignal): Promise<void> {
+    await this.unbind(place, options, signal);
+    await this.removeDir(place);
+  }
+
+  /** Removes a pod's bind. Its directory stays: by it a later run finds the volume. */
+  async unbind(place: PodPlace, options: UnmountOptions, signal: AbortSignal): Promise<void> {
     const path = this.pathOf(place);
     // A container may have left mounts of its own in the volume.
     for (const mount of (await this.#deps.mounter.table(signal)).beneath(path))
       await this.#deps.mounter.unmount(mount.target, { detachIfDead: true, ...options }, signal);
-    await removeEmptyDir(path);
+  }
+
+  async removeDir(place: PodPlace): Promise<void> {
+    await removeEmptyDir(this.pathOf(place));
   }
 
   /** Whether any pod has a part of what is mounted at `source`. */

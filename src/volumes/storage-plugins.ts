@@ -6,7 +6,7 @@ import { Iscsi, type IscsiOpts } from '../host/block/iscsi.ts';
 import { LoopDevices } from '../host/block/loop-devices.ts';
 import { ScsiDisks, type ScsiDisksOpts } from '../host/block/scsi-disks.ts';
 import { ChildMounts } from '../host/mounts/child-mounts.ts';
-import { ChildCommands, type HostCommands } from '../host/mounts/commands.ts';
+import { ChildCommands, patientCommands, type HostCommands } from '../host/mounts/commands.ts';
 import type { HostFiles } from '../host/mounts/host-files.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -45,8 +45,6 @@ export type StorageHost = ScsiDisksOpts & IscsiOpts;
 
 /** A mount of a server that is slow to answer may take this long; one that fails is tried again. */
 const MOUNT_MS = 110_000;
-/** Making and checking file systems has no limit that would be right for every disk; this one only ends what hangs. */
-const FORMAT_MS = 24 * 3_600_000;
 
 type StorageTools = {
   readonly commands: HostCommands;
@@ -64,7 +62,7 @@ function storageTools({ clock, mounter, commands: given, mounterPath = '' }: Sto
     commands,
     mounting,
     mounts: new ChildMounts({ commands: mounting, mounter }, { mounterPath }),
-    disks: new Disks({ commands, patient: limited(FORMAT_MS) }),
+    disks: new Disks({ commands, patient: given ?? patientCommands }),
     stats: new FilesystemStats({ mounter, commands }),
   };
 }

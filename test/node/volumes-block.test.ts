@@ -3,12 +3,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
-  closeSync,
-  constants,
   existsSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readFileSync,
   readlinkSync,
   symlinkSync,
@@ -28,7 +25,6 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { DeviceMap } from '../../src/volumes/block/device-map.ts';
 import { VolumeLayout } from '../../src/volumes/layout.ts';
 import { PodDirs } from '../../src/volumes/pod-dirs.ts';
-import { until } from '../harness/until.ts';
 import { Bench } from './volumes-setup.ts';
 
 const noLoops = existsSync('/dev/loop-control') ? false : 'this machine has no loop devices';
@@ -191,41 +187,3 @@ test(
     await assert.rejects(map.map(place, join(bench.root, 'a'), bench.signal), /is not a block device$/);
   },
 );
-
-test('a disk that still writes when it was unmounted is waited for', { skip: noLoops }, async () => {
-  const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' }).trim();
-  const [below, above] = ['below', 'above'].map((name) => join(bench.root, `on-${name}`)) as [string, string];
-  for (const path of [below, above]) mkdirSync(path);
-  const lower = disk('lower', 256 << 20);
-  run('mkfs.ext4', '-q', lower);
-  run('mount', lower, below);
-  const file = join(below, 'upper');
-  writeFileSync(file, '');
-  truncateSync(file, 64 << 20);
-  run('mkfs.ext4', '-q', file);
-  const upper = run('losetup', '--direct-io=on', '-f', '--show', file);
-  let looks = 0;
-  try {
-    run('mount', upper, above);
-    // As slow as a disk can be: what is written to it waits.
-    run('fsfreeze', '-f', below);
-    writeFileSync(join(above, 'data'), Buffer.alloc(8 << 20, 'x'));
-    const patient = new HostMounter(
-      { clock: systemClock, written: () => Promise.resolve(`${looks++}`) },
-      { childTimeoutMs: 100 },
-    );
-    const ended = patient.unmount(above, { detachIfDead: true }, bench.signal);
-    const freed = ended.then(() => closeSync(openSync(upper, constants.O_RDONLY | constants.O_EXCL)));
-    await Promise.race([freed, until('it was looked at often', () => looks > 5)]);
-    run('fsfreeze', '-u', below);
-    await freed;
-  } finally {
-    try {
-      run('fsfreeze', '-u', below);
-    } catch {
-      // It is not frozen any more.
-    }
-    run('losetup', '-d', upper);
-    await mounter.unmount(below, {}, bench.signal);
-  }
-});

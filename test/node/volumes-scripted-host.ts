@@ -105,11 +105,12 @@ export class ScriptedHost implements HostCommands {
   }
 
   /** A disk of this machine, reachable under its own name in the scripted /dev. */
-  disk(): string {
-    const file = join(this.#root, `disk-${this.#disks.length}`);
+  disk(directory = this.#root): string {
+    const file = join(directory, `disk-${this.#disks.length}`);
     writeFileSync(file, '');
     truncateSync(file, 16 << 20);
-    const device = execFileSync('losetup', ['-f', '--show', file], { encoding: 'utf8' }).trim();
+    const how = directory === this.#root ? [] : ['--direct-io=on'];
+    const device = execFileSync('losetup', [...how, '-f', '--show', file], { encoding: 'utf8' }).trim();
     this.#disks.push(device);
     symlinkSync(device, join(this.dev, basename(device)));
     return basename(device);

@@ -51,6 +51,7 @@ describe('packages', { skip }, () => {
     for (const path of [
       'usr/lib/kubelet-ts/dist/kubelet.mjs',
       'usr/lib/kubelet-ts/dist/kubelet.mjs.map',
+      'usr/lib/kubelet-ts/dist/held-device-child.mjs',
       'usr/lib/kubelet-ts/dist/subpath-child.mjs',
       'usr/lib/kubelet-ts/dist/page-app.js',
       'usr/lib/kubelet-ts/dist/page-boot.js',

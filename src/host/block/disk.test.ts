@@ -172,10 +172,54 @@ describe('format and mount', () => {
     await reached.promise;
     first.abort(new KubeletError('deadline', 'too long'));
     await assert.rejects(mounting, { message: 'too long' });
-    const second = disks.formatAndMount(disk, never);
+    const joined = Promise.withResolvers<void>();
+    const second = disks.formatAndMount({ ...disk, progress: () => joined.resolve() }, never);
+    await joined.promise;
     formatted.resolve(ok);
     await second;
     assert.deepEqual(commands.ran, [PROBE, 'mkfs.ext4 -F -m0 /dev/d', 'mount -t ext4 -o defaults /dev/d /t']);
+  });
+
+  const reachedBy = (answers: Record<string, ChildResult | Promise<ChildResult>>, step: string) => {
+    const reached = Promise.withResolvers<void>();
+    const progress = (doing: string): void => void (doing.startsWith(step) && reached.resolve());
+    const disk = { device: '/dev/d', target: '/t', fsType: '', options: [], progress };
+    return { ...open(answers), disk, reached: reached.promise };
+  };
+
+  it('a device is idle when the command under way has ended; what nobody wants any more is not mounted', async () => {
+    const checked = Promise.withResolvers<ChildResult>();
+    const { commands, disks, disk, reached } = reachedBy({ blkid: ext4, fsck: checked.promise }, 'checking');
+    const deleted = new AbortController();
+    const mounting = disks.formatAndMount(disk, deleted.signal);
+    await reached;
+    deleted.abort(new KubeletError('cancelled', 'deleted'));
+    await assert.rejects(mounting, { message: 'deleted' });
+    await disks.idle('/other', never);
+    let isIdle = false;
+    const idle = disks.idle('/t', never).then(() => (isIdle = true));
+    await assert.rejects(disks.idle('/t', deleted.signal), { message: 'deleted' });
+    assert.equal(isIdle, false);
+    checked.resolve(ok);
+    await idle;
+    assert.deepEqual(commands.ran, [PROBE, 'fsck -a /dev/d']);
+    await disks.idle('/t', never);
+  });
+
+  it('a mount that takes long is not ended with its attempt, and the next attempt joins it', async () => {
+    const mounted = Promise.withResolvers<ChildResult>();
+    const { commands, disks, disk, reached } = reachedBy({ blkid: ext4, mount: mounted.promise }, 'mounting');
+    const first = new AbortController();
+    const mounting = disks.formatAndMount(disk, first.signal);
+    await reached;
+    first.abort(new KubeletError('deadline', 'too long'));
+    await assert.rejects(mounting, { message: 'too long' });
+    const joined = Promise.withResolvers<void>();
+    const second = disks.formatAndMount({ ...disk, progress: () => joined.resolve() }, never);
+    await joined.promise;
+    mounted.resolve(ok);
+    await Promise.all([second, disks.idle('/t', never)]);
+    assert.deepEqual(commands.ran, [PROBE, 'fsck -a /dev/d', 'mount -t ext4 -o defaults /dev/d /t']);
   });
 });
 

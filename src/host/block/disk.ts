@@ -1,11 +1,12 @@
 // A file system on a block device: found, made on an empty device, checked, mounted, grown. Every tool is a child process.
-// Making and checking a file system may take longer than one attempt to mount: the next attempt joins the one under way,
-// because one that was killed halfway would begin again each time and never end.
+// Making, checking and mounting a file system (its journal is replayed) may take longer than one attempt: the next attempt
+// joins the work under way. `idle` waits for it before a device is taken away.
 import { abortable } from '../../lib/abort.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import type { ChildResult } from '../mounts/child.ts';
 import { mountFailure } from '../mounts/child-mounts.ts';
 import type { HostCommands } from '../mounts/commands.ts';
+import { deviceNumber } from './device-facts.ts';
 
 const DEFAULT_TYPE = 'ext4';
 const NOTHING_FOUND = 2;
@@ -29,14 +30,23 @@ export type DiskMount = {
 export type DiskDeps = {
   /** Ends commands that take too long. */
   readonly commands: HostCommands;
-  /** Lets commands take as long as they need: for mkfs and fsck. */
+  /** Lets commands take as long as they need: for those that write to a disk. */
   readonly patient: HostCommands;
+};
+
+/** The file system of one volume is made or checked, and mounted. */
+type Work = {
+  readonly how: string;
+  readonly target: string;
+  /** Those that still wait for it. */
+  callers: number;
+  done: Promise<void>;
 };
 
 export class Disks {
   readonly #deps: DiskDeps;
-  /** By device. */
-  readonly #underWay = new Map<string, { readonly how: string; readonly done: Promise<DiskContent> }>();
+  /** By device number: a name like `/dev/sdb` is given to another disk when this one is gone. */
+  readonly #underWay = new Map<string, Work>();
 
   constructor(deps: DiskDeps) {
     this.#deps = deps;
@@ -50,20 +60,38 @@ export class Disks {
     return parseContent(output);
   }
 
-  /** Makes a file system on an empty device, checks an old one, and mounts it. */
+  /**
+   * Makes a file system on an empty device, checks an old one, and mounts it. A caller waits no longer than its signal says.
+   * The command under way goes on, and the next caller joins it.
+   */
   async formatAndMount(disk: DiskMount, signal: AbortSignal): Promise<void> {
-    const { device, target, options } = disk;
     const fsType = disk.fsType === '' ? DEFAULT_TYPE : disk.fsType;
     // It becomes part of the name of a program.
     if (!/^\w[\w.-]*$/.test(fsType))
       throw new KubeletError('invalid', `${JSON.stringify(fsType)} is not a type of file system`);
-    const content = await this.#prepared(disk, fsType, signal);
-    disk.progress?.(`mounting ${device}`);
-    const args = ['-t', fsType, '-o', [...new Set([...options, 'defaults'])].join(','), device, target];
-    const result = await this.#deps.commands.run('mount', args, signal);
-    if (result.code === 0) return;
-    const mismatch = content.is === 'filesystem' && content.type !== fsType;
-    throw mountFailure(args, result, { filesystemMismatch: mismatch });
+    const args = ['-t', fsType, '-o', [...new Set([...disk.options, 'defaults'])].join(',')];
+    const how = [...args, disk.target].join(' ');
+    const device = (await deviceNumber(disk.device)) ?? disk.device;
+    let work = this.#underWay.get(device);
+    while (work !== undefined && work.how !== how) {
+      disk.progress?.(`waiting for other work on ${disk.device} to end`);
+      await abortable(signal, ended(work.done));
+      work = this.#underWay.get(device);
+    }
+    if (work === undefined)
+      work = this.#begin(device, how, disk, (own) => this.#prepareAndMount(disk, fsType, args, own));
+    else disk.progress?.(`waiting for the file system on ${disk.device} to be made ready`);
+    work.callers++;
+    try {
+      await abortable(signal, work.done);
+    } finally {
+      work.callers--;
+    }
+  }
+
+  /** Resolves when no command works on the device of a volume, by the place it is mounted at. */
+  async idle(target: string, signal: AbortSignal): Promise<void> {
+    for (const work of this.#underWay.values()) if (work.target === target) await abortable(signal, ended(work.done));
   }
 
   /** Lets the file system on a device use all of a device that became bigger. */
@@ -81,25 +109,25 @@ export class Disks {
     if (result.code !== 0) throw failure(tool[0], tool[1], result);
   }
 
-  /** The caller waits no longer than its signal says; the work goes on, and the next caller joins it. */
-  async #prepared(disk: DiskMount, fsType: string, signal: AbortSignal): Promise<DiskContent> {
-    const readOnly = disk.options.includes('ro');
-    const how = `${fsType} ${readOnly}`;
-    for (;;) {
-      const running = this.#underWay.get(disk.device);
-      if (running === undefined) break;
-      disk.progress?.(`waiting for the file system on ${disk.device} to be made ready`);
-      if (running.how === how) return abortable(signal, running.done);
-      // For another volume on the same device: whatever came of it, look at the device afterwards.
-      await abortable(
-        signal,
-        running.done.catch(() => undefined),
-      );
-    }
-    const done = this.#prepare(disk, fsType, readOnly).finally(() => this.#underWay.delete(disk.device));
-    done.catch(() => undefined); // Whoever still waits for it is told.
-    this.#underWay.set(disk.device, { how, done });
-    return abortable(signal, done);
+  #begin(device: string, how: string, { target }: DiskMount, run: (work: Work) => Promise<void>): Work {
+    const work: Work = { how, target, callers: 0, done: Promise.resolve() };
+    this.#underWay.set(device, work);
+    work.done = run(work).finally(() => this.#underWay.delete(device));
+    work.done.catch(() => undefined); // Each caller that still waits gets the error.
+    return work;
+  }
+
+  /** No command is ended halfway: it would begin again each time, and nobody knows when a killed one leaves the disk alone. */
+  async #prepareAndMount(disk: DiskMount, fsType: string, options: readonly string[], work: Work): Promise<void> {
+    const { device, target, progress } = disk;
+    const content = await this.#prepare(disk, fsType, disk.options.includes('ro'));
+    if (work.callers === 0) throw new KubeletError('cancelled', `${device} is not wanted at ${target} any more`);
+    progress?.(`mounting ${device}`);
+    const args = [...options, device, target];
+    const result = await this.#deps.patient.run('mount', args, new AbortController().signal);
+    if (result.code === 0) return;
+    const mismatch = content.is === 'filesystem' && content.type !== fsType;
+    throw mountFailure(args, result, { filesystemMismatch: mismatch });
   }
 
   /** What was on the device before. */
@@ -146,6 +174,8 @@ export class Disks {
     );
   }
 }
+
+const ended = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
 
 function parseContent(output: string): DiskContent {
   const values = new Map(output.split('\n').map((line) => line.trim().split('=', 2) as [string, string]));

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import type { HostCommands } from '../mounts/commands.ts';
+import { isDeviceHeld } from './held-device.ts';
 
 export type ScsiDisksOpts = { readonly sysDir?: string; readonly devDir?: string };
 
@@ -93,10 +94,15 @@ export class ScsiDisks {
     return this.#write(join(this.#sys, 'class/scsi_host', host, 'scan'), what, signal);
   }
 
-  /** Takes a disk away from the kernel. One that is gone is success. */
+  /** Takes a disk away from the kernel. One that is gone is success; one that something holds is a `conflict`. */
   async remove(disk: string, signal: AbortSignal): Promise<void> {
     const file = join(this.#sys, 'block', disk, 'device/delete');
     if ((await namesIn(join(this.#sys, 'block', disk, 'device'))).length === 0) return;
+    if (await isDeviceHeld(this.#commands, this.deviceOf(disk), signal))
+      throw new KubeletError(
+        'conflict',
+        `${this.deviceOf(disk)} is not removed: a file system on it is not written out yet, or a program holds it`,
+      );
     await this.#write(file, '1', signal);
   }
 

@@ -14,6 +14,9 @@ export interface HostCommands {
   run(command: string, args: readonly string[], signal: AbortSignal): Promise<ChildResult>;
 }
 
+/** Runs commands that have no time limit of their own. */
+export const patientCommands: HostCommands = { run: runChild };
+
 export class ChildCommands implements HostCommands {
   readonly #clock: Clock;
   readonly #timeoutMs: number;

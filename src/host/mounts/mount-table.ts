@@ -29,6 +29,10 @@ const LOCAL_TYPES = new Set(
 
 const isLocalType = (fsType: string): boolean => LOCAL_TYPES.has(fsType);
 
+/** Whether a filesystem waits for disks of this machine and for nothing else: it has one, or its type is the kernel's own. */
+export const isOfKernel = ({ device, fsType }: Pick<MountEntry, 'device' | 'fsType'>): boolean =>
+  !device.startsWith('0:') || isLocalType(fsType);
+
 const isAtOrBeneath = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 

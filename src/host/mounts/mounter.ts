@@ -1,14 +1,16 @@
 // What volumes may do to the mount table. In-memory filesystems and bind mounts of open descriptors are mounted in
 // process (tens of microseconds), and one of several mounts of a local filesystem is unmounted there: only the last one writes
-// anything out. Whatever may wait for a disk or a peer is a child process that a deadline ends.
+// anything out. Whatever may wait for a disk or a peer is a child process. A deadline ends one that waits for a peer. The
+// unmount of a disk has no deadline: the kernel takes the mount out of the table at once and writes to the disk until the
+// child ends.
 import { realpath } from 'node:fs/promises';
-import { withDeadline } from '../../lib/abort.ts';
+import { abortable, withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild } from './child.ts';
+import { EarlierUnmounts } from './earlier-unmounts.ts';
 import { describeHolders, holdersOf } from './holders.ts';
-import { readMountTable, seenFrom, type MountEntry, type MountTable } from './mount-table.ts';
-import { diskWritten, whileWritingOut, type WrittenSoFar } from './write-out.ts';
+import { isOfKernel, readMountTable, seenFrom, type MountEntry, type MountTable } from './mount-table.ts';
 import { mountSync, unmountSync } from '../libc.ts';
 
 const MS_BIND = 4096;
@@ -29,7 +31,9 @@ export type TmpfsOptions = { readonly sizeBytes?: number };
 export type UnmountOptions = {
   /** The mount is known to be small and in memory: unmounting it takes no time worth a child process. */
   readonly inMemory?: boolean;
-  /** Should the filesystem not answer, detach it and let the kernel clean up when it can. */
+  /** A file system on a disk is or was mounted there: also wait for an unmount that an earlier run began. */
+  readonly ofDisk?: boolean;
+  /** Should the filesystem not answer, detach it and let the kernel clean up when it can. Never done to a disk. */
   readonly detachIfDead?: boolean;
   /** Should the server not answer, first try to make the kernel give up on it (NFS). */
   readonly forceIfDead?: boolean;
@@ -41,23 +45,21 @@ export type MounterOpts = {
   readonly rootDir?: string;
 };
 
-export type MounterDeps = {
-  readonly clock: Clock;
-  /** A stand-in for tests. */
-  readonly written?: WrittenSoFar;
-};
+export type MounterDeps = { readonly clock: Clock };
 
 export class HostMounter implements Mounter {
   readonly #clock: Clock;
-  readonly #written: WrittenSoFar;
   readonly #childTimeoutMs: number;
   readonly #rootDir: string | undefined;
+  readonly #earlier: EarlierUnmounts;
+  /** Unmounts of disks under way, by target. Each goes on when its caller stops waiting; the next caller joins it. */
+  readonly #unmounting = new Map<string, Promise<void>>();
   #realRoot: string | undefined;
   #noswap = true;
 
   constructor(deps: MounterDeps, opts: MounterOpts = {}) {
     this.#clock = deps.clock;
-    this.#written = deps.written ?? ((mount) => diskWritten(mount));
+    this.#earlier = new EarlierUnmounts(deps.clock);
     this.#childTimeoutMs = opts.childTimeoutMs ?? 60_000;
     this.#rootDir = opts.rootDir;
   }
@@ -97,13 +99,22 @@ export class HostMounter implements Mounter {
     // A mount may be stacked on another; a handful of rounds is more than any sane node has.
     for (let round = 0; round < 8; round++) {
       try {
+        const underWay = this.#unmounting.get(target);
+        if (underWay !== undefined) {
+          await abortable(signal, underWay);
+          continue;
+        }
         const table = options.inMemory === true ? undefined : await this.table(signal);
         const entry = table?.at(target);
-        if (table !== undefined && entry === undefined) return;
+        if (table !== undefined && entry === undefined)
+          return options.ofDisk === true ? await this.#earlier.ended(target, signal) : undefined;
         if (entry === undefined || table?.isMountedElsewhere(entry) === true)
           await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
+        else if (isOfKernel(entry)) await this.#unmountDisk(target, signal);
         else await this.#unmountByChild(entry, options, signal);
       } catch (err) {
+        // An unmount of a disk may go on.
+        signal.throwIfAborted();
         // Nothing is mounted there, or nothing is there at all.
         if (isFault(err, 'invalid', 'notFound')) return;
         await this.#explain(target, err, signal);
@@ -122,11 +133,17 @@ export class HostMounter implements Mounter {
     throw new KubeletError('conflict', `${err.message}: ${who}`, { cause: err });
   }
 
-  async #unmountByChild(mount: MountEntry, options: UnmountOptions, signal: AbortSignal): Promise<void> {
-    const { target } = mount;
-    const deps = { clock: this.#clock, table: (own: AbortSignal) => this.table(own), written: this.#written };
+  /** Ends when the child has ended, however long the disk takes: until then the kernel may write to it. */
+  #unmountDisk(target: string, signal: AbortSignal): Promise<void> {
+    const underWay = umount([], target, new AbortController().signal).finally(() => this.#unmounting.delete(target));
+    underWay.catch(() => undefined); // Each caller that still waits gets the error.
+    this.#unmounting.set(target, underWay);
+    return abortable(signal, underWay);
+  }
+
+  async #unmountByChild({ target }: MountEntry, options: UnmountOptions, signal: AbortSignal): Promise<void> {
     try {
-      await whileWritingOut(deps, mount, this.#childTimeoutMs, signal, (own) => umount([], target, own));
+      await this.#umount([], target, signal);
     } catch (err) {
       if (signal.aborted) throw err;
       // Busy with somebody who waits for the server: it is as dead as one that does not let itself be unmounted.

@@ -36,7 +36,7 @@ export type FlexPluginDeps = {
   readonly layout: VolumeLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
   readonly mounts: Pick<ChildMounts, 'bind'>;
-  readonly disks: Pick<Disks, 'formatAndMount' | 'grow'>;
+  readonly disks: Pick<Disks, 'formatAndMount' | 'grow' | 'idle'>;
   readonly owner: Pick<GroupOwner, 'give'>;
   readonly stats: FilesystemStats;
   readonly objects: Pick<ObjectSource, 'secret'>;
@@ -103,6 +103,7 @@ export class FlexPlugin implements VolumePlugin {
     const { uid, specName, releaseDevice = directly } = volume;
     if (!(await this.#isThere(this.#globalMount(specName)))) return this.#unmount(uid, specName, signal);
     await this.#deps.turns.run(this.#keyOf(specName), signal, async () => {
+      await this.#deps.disks.idle(this.#globalMount(specName), signal);
       await this.#unmount(uid, specName, signal);
       if (!(await this.#hasUsers(specName))) await releaseDevice(() => this.#unmountDevice(specName, signal));
     });
@@ -223,7 +224,7 @@ export class FlexPlugin implements VolumePlugin {
     if ((await mounter.table(signal)).at(target) !== undefined) {
       const done = await drivers.call(this.name, 'unmountdevice', [target], signal);
       if (done === undefined) await this.#unmountAll(target, signal);
-    }
+    } else await mounter.unmount(target, { ofDisk: true }, signal);
     await removeEmptyDir(target);
     devices.delete(this.#keyOf(specName));
   }

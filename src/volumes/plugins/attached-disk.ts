@@ -64,7 +64,7 @@ export interface DiskAttacher<Config> {
 export type AttachedDiskDeps = {
   readonly layout: VolumeLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
-  readonly disks: Pick<Disks, 'formatAndMount'>;
+  readonly disks: Pick<Disks, 'formatAndMount' | 'idle'>;
   readonly deviceMap: Pick<DeviceMap, 'map' | 'unmap' | 'users' | 'removeGlobalMap'>;
   readonly binds: PodBinds;
   readonly stats: FilesystemStats;
@@ -143,6 +143,8 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     if (note === undefined || identity === undefined) return this.#releaseUnnoted(volume, releaseDevice, signal);
     await this.#turns.run(identity.turn, signal, async () => {
       const isBlock = volume.volumeMode === 'Block';
+      // What an aborted attempt began still writes to the device.
+      await this.#deps.disks.idle(this.#globalMount(identity), signal);
       const isLast = isBlock
         ? await this.#unmap(volume, identity, signal)
         : await this.#unmount(volume, identity, signal);
@@ -199,7 +201,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
 
   async #unmountShared({ specName }: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<void> {
     const target = this.#globalMount(identity);
-    await this.#deps.mounter.unmount(target, { detachIfDead: true }, signal);
+    await this.#deps.mounter.unmount(target, { ofDisk: true }, signal);
     await this.#removeState(target, identity.config, specName);
     await removeEmptyDir(target);
     await removeEmptyParents(dirname(target), this.#dir());
@@ -214,7 +216,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
       own === undefined ? undefined : table.beneath(this.#dir()).find(({ device }) => device === own.device);
     await this.#release(volume, signal);
     if (shared === undefined || (await binds.isUsed(shared.target, signal))) return;
-    await releaseDevice(() => mounter.unmount(shared.target, { detachIfDead: true }, signal));
+    await releaseDevice(() => mounter.unmount(shared.target, { ofDisk: true }, signal));
   }
 
   #release({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {

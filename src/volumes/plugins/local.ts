@@ -31,7 +31,7 @@ export type LocalDeps = {
   readonly layout: VolumeLayout;
   readonly mounter: Pick<Mounter, 'table' | 'unmount'>;
   readonly files: Pick<HostFiles, 'kindOf' | 'resolve'>;
-  readonly disks: Pick<Disks, 'formatAndMount' | 'grow'>;
+  readonly disks: Pick<Disks, 'formatAndMount' | 'grow' | 'idle'>;
   readonly deviceMap: Pick<DeviceMap, 'map' | 'unmap' | 'users' | 'removeGlobalMap'>;
   readonly binds: PodBinds;
   readonly stats: FilesystemStats;
@@ -127,16 +127,23 @@ export class LocalPlugin implements VolumePlugin {
   }
 
   async #unmount({ uid, specName, releaseDevice = directly }: VolumeToTearDown, signal: AbortSignal): Promise<void> {
-    const { binds, mounter } = this.#deps;
-    await binds.release({ uid, plugin: this.name, specName }, {}, signal);
+    const { binds, disks } = this.#deps;
     const target = this.#globalMount(specName);
-    if (await binds.isUsed(target, signal)) return;
-    // A directory is bound into each pod and nowhere else.
-    if ((await mounter.table(signal)).at(target) === undefined) return removeEmptyDir(target);
-    await releaseDevice(async () => {
-      await mounter.unmount(target, {}, signal);
+    const place = { uid, plugin: this.name, specName };
+    await disks.idle(target, signal);
+    await binds.unbind(place, {}, signal);
+    if (!(await binds.isUsed(target, signal))) await this.#unmountShared(target, releaseDevice, signal);
+    await binds.removeDir(place);
+  }
+
+  async #unmountShared(target: string, releaseDevice: typeof directly, signal: AbortSignal): Promise<void> {
+    const { mounter } = this.#deps;
+    const unmountDisk = async (): Promise<void> => {
+      await mounter.unmount(target, { ofDisk: true }, signal);
       await removeEmptyDir(target);
-    });
+    };
+    // A directory is bound into each pod and nowhere else.
+    await ((await mounter.table(signal)).at(target) === undefined ? unmountDisk() : releaseDevice(unmountDisk));
   }
 
   async #map(request: VolumeRequest, { path }: LocalSource, signal: AbortSignal): Promise<MountedVolume> {
