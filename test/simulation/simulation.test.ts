@@ -4,45 +4,24 @@
 //   SIMULATION_PLANTED=1  every planted bug, each within five minutes
 // runs: spare time
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { PLANTED } from './planted.ts';
 import { argsOf, REGRESSIONS } from './regressions.ts';
+import { again, digestOf, limitOf, liveThroughFreshSeeds, MINUTE, run, simulate, violated } from './process.ts';
 import { shrink } from './shrink.ts';
 import { PARTS } from './workload/actions.ts';
 
 const HERE = import.meta.dirname;
-const MINUTE = 60_000;
 const ASKED = process.env['SIMULATION_SECONDS'];
 const SECONDS = Number(ASKED ?? 60);
-const SEED = Number(process.env['SIMULATION_SEED'] ?? Date.now() % 1_000_000);
 const ALL_PLANTED = process.env['SIMULATION_PLANTED'] !== undefined;
 /** Found within simulated minutes; the others take hours of it. Two more are found in tests of what is made of a failure. */
 const SOON = new Set(['time-travel']);
 
 /** What a fresh seed is run with: every part where somebody asks for it, else those with which hundreds found nothing. */
 const PARTS_WITH = ASKED === undefined ? 'stale,csi,devices' : PARTS.join();
-const FRESH = ['--until=15m', '--pods=6', '--life=3m', '--fault-every=2m', `--with=${PARTS_WITH}`];
-
-type Ended = { readonly code: number; readonly text: string };
-
-const MACHINE = ['--disable-warning=ExperimentalWarning', '--import', join(HERE, 'register.ts'), join(HERE, 'main.ts')];
-
-function run(timeout: number, command: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, command, { timeout, maxBuffer: 2 ** 26 }, (err, stdout, stderr) => {
-      resolve({ code: err === null ? 0 : Number(err.code ?? 99), text: `${stdout}${stderr}`.trim() });
-    });
-  });
-}
-
-const simulate = (timeout: number, ...args: readonly string[]): Promise<Ended> => run(timeout, [...MACHINE, ...args]);
-
-const again = (args: readonly string[]): string => `again: npm run simulate -- ${args.join(' ')} --trace`;
-const digestOf = ({ text }: Ended): string => /digest (\w+)/.exec(text)?.[1] ?? 'none';
-const violated = ({ text }: Ended): string => /VIOLATED at [^:]*: ([^:]+):/.exec(text)?.[1] ?? 'nothing';
 
 describe('a simulated node', { concurrency: false }, () => {
   it('lives through faults with every part of the world, twice the same', async (t) => {
@@ -119,17 +98,10 @@ describe('a simulated node', { concurrency: false }, () => {
     assert.ok(PLANTED['lost-wake-up']?.found.includes(violated(again)), again.text);
   });
 
-  const limitMs = MINUTE + 20_000 * SECONDS;
   it(
     'lives through faults of fresh seeds',
-    { skip: SECONDS === 0 && 'SIMULATION_SECONDS', timeout: limitMs },
-    async (t) => {
-      const outcome = await simulate(limitMs, `--seed=${SEED}`, `--seconds=${SECONDS}`, ...FRESH);
-      t.diagnostic(outcome.text);
-      const failed = /^seed (\d+):.*\n {2}VIOLATED/m.exec(outcome.text)?.[1] ?? SEED;
-      assert.equal(outcome.code, 0, `${outcome.text}\n${again([`--seed=${failed}`, ...FRESH])}`);
-      assert.match(outcome.text, /^seed /);
-    },
+    { skip: SECONDS === 0 && 'SIMULATION_SECONDS', timeout: limitOf(SECONDS) },
+    (t) => liveThroughFreshSeeds(t, SECONDS, PARTS_WITH),
   );
 });
 
