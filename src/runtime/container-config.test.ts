@@ -345,6 +345,10 @@ describe('mounts', () => {
       () => subPathOf({ name: 'v', mountPath: '/', subPathExpr: '$(X)/x' }, () => '..'),
       /must not contain '\.\.'/,
     );
+    assert.throws(
+      () => subPathOf({ name: 'v', mountPath: '/', subPathExpr: '$(X)$(X)' }, () => 'a/'.repeat(1_500)),
+      /longer than 4095 bytes/,
+    );
   });
 });
 

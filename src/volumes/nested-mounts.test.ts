@@ -98,6 +98,13 @@ test('are made in the volume before it is shown, and left alone by later writes'
   assert.equal(await readFile(join(path, 'second'), 'utf8'), 'x');
 });
 
+test('a mount path is as long as the kernel takes, and no longer', async (t) => {
+  const setUp = await volumeFor(t, podOf(mountsOf(['v', '/v'], ['w', `/v${'/a'.repeat(2_000)}`])), () => ['key']);
+  assert.ok((await stat(join(await setUp(), '/a'.repeat(1_900)))).isDirectory());
+  const tooLong = podOf(mountsOf(['v', '/v'], ['w', `/v${'/a'.repeat(2_100)}`]));
+  assert.throws(() => nestedMountPoints(tooLong, 'v'), { kind: 'invalid', message: /longer than 4095 bytes/ });
+});
+
 const hides: readonly [what: string, mountPath: string, keys: readonly string[]][] = [
   ['beside its own', '/etc/app/rules/extra', ['rules/own', 'other']],
   ['in place of a directory', '/etc/app/rules', ['rules/own', 'other']],

@@ -3,6 +3,7 @@
 import { posix } from 'node:path';
 import { containersOf, type Container, type Pod, type VolumeMount } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { checkPathLength } from '../host/files/beneath.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 
 const MODE = 0o755;
@@ -17,6 +18,7 @@ export function nestedMountPoints(pod: Pod, volume: string): readonly string[] {
 const cleaned = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
 
 function nestedIn({ volumeMounts = [] }: Container, volume: string): string[] {
+  for (const { mountPath } of volumeMounts) checkPathLength(mountPath);
   const all = volumeMounts.map((mount) => cleaned(mount.mountPath)).sort();
   const nested: string[] = [];
   for (const mount of volumeMounts) {
@@ -46,7 +48,7 @@ export async function makeNestedMountPoints(
   const missing = nestedMountPoints(pod, volume).filter((point) => !isOwn(point));
   if (missing.length > 0)
     await OpenDir.using(root, async (dir) => {
-      for (const point of missing) await makeDirs(dir, point.split('/'));
+      for (const point of missing) await makeDirs(dir, point);
     });
   return new Set(missing.map((point) => point.split('/', 1)[0] ?? ''));
 }
@@ -62,13 +64,18 @@ function isFileMountedAt(pod: Pod, volume: string, point: string): boolean {
   });
 }
 
-async function makeDirs(dir: OpenDir, [first, ...rest]: readonly string[]): Promise<void> {
-  // A link is one of the volume's files, or was until the write that follows.
-  if (first === undefined || (await dir.readlink(first)) !== undefined) return;
-  const next = await dir.ensureDir(first, MODE);
+/** Holds one directory at a time, however long the path is. */
+async function makeDirs(root: OpenDir, path: string): Promise<void> {
+  let dir = root;
   try {
-    await makeDirs(next, rest);
+    for (const name of path.split('/')) {
+      // A link is one of the volume's files, or was until the write that follows.
+      if ((await dir.readlink(name)) !== undefined) return;
+      const next = await dir.ensureDir(name, MODE);
+      if (dir !== root) dir.closeNow();
+      dir = next;
+    }
   } finally {
-    await next.close();
+    if (dir !== root) dir.closeNow();
   }
 }

@@ -10,7 +10,7 @@ import { withDeadline } from '../lib/abort.ts';
 import { partCommand } from '../lib/built.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
-import { makeBeneath } from '../host/files/beneath.ts';
+import { checkPathLength, makeBeneath } from '../host/files/beneath.ts';
 import { element, type VolumeLayout } from './layout.ts';
 import type { PinnedFile } from '../host/files/open-dir.ts';
 import { ensureDir } from './pod-dirs.ts';
@@ -53,6 +53,7 @@ export class SubPaths {
   /** Binds the part of the volume and returns where. Safe to repeat: a mount that is still right stays. */
   async prepare(request: SubPathRequest, signal: AbortSignal): Promise<string> {
     const { subPath } = request;
+    checkPathLength(subPath);
     if (subPath.startsWith('/')) {
       throw new KubeletError('invalid', `error SubPath \`${subPath}\` must not be an absolute path`);
     }

@@ -1,11 +1,17 @@
-// Finds a path inside a volume whose content a container may be changing at this moment. The walk holds every directory
-// on the way open and takes one element at a time, without following links: a link is read and its target walked by the
-// same rules, `..` steps back along the held directories, and stepping above the volume or a link to an absolute path
-// ends the walk. A rename at any moment changes which file is found, never whether it is in the volume.
+// Finds a path inside a volume whose content a container may be changing at this moment. The walk takes one
+// element at a time, without following links: a link is read and its target walked by the same rules, `..` steps back along
+// the directories on the way, and stepping above the volume or a link to an absolute path ends the walk. It holds the last
+// of the directories open. A rename at any moment changes which file is found, never whether it is in the volume.
+import type { Stats } from 'node:fs';
+import { PATH_MAX } from '../../core/bounds.ts';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { OpenDir, type PinnedFile } from './open-dir.ts';
 
 const MAX_LINKS = 40;
+const MAX_PATH = PATH_MAX - 1;
+/** As many as a path of that length can have, those behind links included. */
+const MAX_ELEMENTS = PATH_MAX / 2;
+const MAX_OPEN = 64;
 
 const escape = (path: string): KubeletError =>
   new KubeletError('denied', `subpath ${JSON.stringify(path)} not within volume path`);
@@ -21,27 +27,30 @@ export const makeBeneath = (root: string, path: string): Promise<PinnedFile> => 
 export const findBeneath = (root: string, path: string): Promise<PinnedFile> => walk(root, path, false);
 
 async function walk(root: string, path: string, makeMissing: boolean): Promise<PinnedFile> {
-  const held: OpenDir[] = [await OpenDir.open(root)];
-  try {
-    return await new Walk(held, path, makeMissing).run();
-  } finally {
-    // The volume's own directory last: while it is open, closing the others waits for nobody.
-    for (const dir of held.splice(1)) dir.closeNow();
-    await held[0]?.close();
-  }
+  checkPathLength(path);
+  return OpenDir.using(root, async (dir) => new Walk(dir, await dir.stat(), path, makeMissing).run());
 }
 
+/** As the kernel has it, of a path that it is given as a whole. */
+export function checkPathLength(path: string): void {
+  if (path.length > MAX_PATH || Buffer.byteLength(path) > MAX_PATH)
+    throw new KubeletError('invalid', `path is longer than ${MAX_PATH} bytes: ${JSON.stringify(path.slice(0, 64))}…`);
+}
+
+/** Closed where many are below it; `..` leads back to it. */
+type Level = { readonly stat: Stats; dir: OpenDir | undefined };
+
 class Walk {
-  readonly #held: OpenDir[];
+  readonly #held: [Level, ...Level[]];
+  readonly #root: OpenDir;
   readonly #path: string;
   readonly #makeMissing: boolean;
   readonly #rest: string[];
   #links = 0;
-  /** Of the volume's own directory. */
-  #mode: number | undefined;
 
-  constructor(held: OpenDir[], path: string, makeMissing: boolean) {
-    this.#held = held;
+  constructor(root: OpenDir, stat: Stats, path: string, makeMissing: boolean) {
+    this.#root = root;
+    this.#held = [{ stat, dir: root }];
     this.#path = path;
     this.#makeMissing = makeMissing;
     if (path.startsWith('/')) throw escape(path);
@@ -50,27 +59,42 @@ class Walk {
   }
 
   async run(): Promise<PinnedFile> {
-    for (;;) {
-      const name = this.#rest.shift();
-      if (name === undefined) return this.#pinHere();
-      if (name === '..') {
-        await this.#stepBack();
-        continue;
+    try {
+      for (;;) {
+        const name = this.#rest.shift();
+        if (name === undefined) return await this.#pinHere();
+        if (name === '..') {
+          await this.#stepBack();
+          continue;
+        }
+        const found = await this.#step(name);
+        if (found !== undefined) return found;
       }
-      const found = await this.#step(name);
-      if (found !== undefined) return found;
+    } finally {
+      // The volume's own directory is open: closing the others waits for nothing.
+      for (const { dir } of this.#held.slice(1)) dir?.closeNow();
     }
   }
 
   get #here(): OpenDir {
-    const dir = this.#held.at(-1);
+    const dir = this.#held.at(-1)?.dir;
     if (dir === undefined) throw escape(this.#path);
     return dir;
   }
 
   async #stepBack(): Promise<void> {
-    if (this.#held.length <= 1) throw escape(this.#path);
-    this.#held.pop()?.closeNow();
+    const above = this.#held.at(-2);
+    if (above === undefined) throw escape(this.#path);
+    above.dir ??= await this.#here.openParentAs(above.stat);
+    this.#held.pop()?.dir?.closeNow();
+  }
+
+  #enter(stat: Stats, dir: OpenDir): void {
+    this.#held.push({ stat, dir });
+    const far = this.#held.at(-1 - MAX_OPEN);
+    if (far === undefined || far.dir === this.#root) return;
+    far.dir?.closeNow();
+    far.dir = undefined;
   }
 
   /** Takes one element. The result is the end of the walk, if this was it. */
@@ -88,7 +112,7 @@ class Walk {
         return pinned;
       }
       // Opened through the pinned descriptor, so that it is the entry just looked at and no other.
-      this.#held.push(await OpenDir.open(`/proc/self/fd/${pinned.fd}/.`));
+      this.#enter(stat, await OpenDir.open(`/proc/self/fd/${pinned.fd}/.`));
       return undefined;
     } finally {
       if (!keep) pinned.closeNow();
@@ -101,17 +125,17 @@ class Walk {
     } catch (err) {
       if (errnoOf(err) !== 'ENOENT' || !this.#makeMissing) throw err;
     }
-    this.#mode ??= ((await this.#held[0]?.stat())?.mode ?? 0o750) & 0o7777;
+    const mode = this.#held[0].stat.mode & 0o7777;
     let whole = true;
     try {
-      whole = await this.#here.make(name, this.#mode);
+      whole = await this.#here.make(name, mode);
     } catch (err) {
       if (errnoOf(err) !== 'EEXIST') throw err;
     }
     const pinned = await this.#here.pin(name);
     try {
       // A container may have put a link there meanwhile, which a chmod would follow.
-      if (!whole && (await pinned.stat()).isDirectory()) await pinned.chmod(this.#mode);
+      if (!whole && (await pinned.stat()).isDirectory()) await pinned.chmod(mode);
       return pinned;
     } catch (err) {
       pinned.closeNow();
@@ -124,6 +148,11 @@ class Walk {
     const target = await this.#here.readlink(name);
     if (target === undefined || target.startsWith('/')) throw escape(this.#path);
     this.#rest.unshift(...elements(target));
+    if (this.#rest.length + this.#held.length > MAX_ELEMENTS)
+      throw new KubeletError(
+        'invalid',
+        `links make more than ${MAX_ELEMENTS} elements of ${JSON.stringify(this.#path)}`,
+      );
   }
 
   /** The path ended in `.`, `..` or nothing: the directory being held is what was meant. */

@@ -224,9 +224,13 @@ export class OpenDir {
     return new PinnedFile(this.#calls, await this.#calls.open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
   }
 
-  /** The directory that this one is in now. */
-  async openParent(): Promise<OpenDir> {
-    return new OpenDir(this.#calls, await this.#calls.open(`${this.#self}/..`, HOLD));
+  /** The directory that this one is in, if it is still the one that `stat` is of. */
+  async openParentAs(stat: Stats): Promise<OpenDir> {
+    const parent = new OpenDir(this.#calls, await this.#calls.open(`${this.#self}/..`, HOLD));
+    const { dev, ino } = await parent.stat();
+    if (dev === stat.dev && ino === stat.ino) return parent;
+    parent.closeNow();
+    throw new KubeletError('conflict', 'a directory was moved while it was walked');
   }
 
   /** Removes a directory that is empty. Most are, or are gone: asking first would cost a call more. */

@@ -2,7 +2,7 @@
 // depth are bounded: the directories further up are closed and found again by `..`, as the same ones or not at all.
 import type { Stats } from 'node:fs';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
-import { showName, type EntryName } from './entry-name.ts';
+import type { EntryName } from './entry-name.ts';
 import { isLarge, type OpenDir } from './open-dir.ts';
 
 export type WalkBounds = {
@@ -142,7 +142,7 @@ class TreeWalk {
 
   async #up(level: Level, dir: OpenDir): Promise<void> {
     const above = this.#levels.at(-2);
-    if (above !== undefined && above.dir === undefined) above.dir = await parentOf(dir, above);
+    if (above !== undefined && above.dir === undefined) above.dir = await dir.openParentAs(above.stat);
     this.#levels.pop();
     this.#close(level);
   }
@@ -157,14 +157,6 @@ class TreeWalk {
     const names = [...this.#levels.slice(1).map((level) => level.name), name];
     return Buffer.concat(names.flatMap((each, i) => [Buffer.from(i === 0 ? '' : '/'), Buffer.from(each)])).toString();
   }
-}
-
-async function parentOf(dir: OpenDir, { name, stat }: Level): Promise<OpenDir> {
-  const parent = await dir.openParent();
-  const { dev, ino } = await parent.stat();
-  if (dev === stat.dev && ino === stat.ino) return parent;
-  parent.closeNow();
-  throw new KubeletError('conflict', `${showName(name)} was moved while it was walked`);
 }
 
 /** Removed, or replaced by something else, since it was listed. */
