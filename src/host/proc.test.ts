@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { closeSync, mkdtempSync, openSync, read, rmSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -136,13 +135,20 @@ test('many descriptors are counted while others have their turn', async (t) => {
 
 test('descriptors are counted also while all file threads are taken', async (t) => {
   const dir = mkdtempSync('/tmp/kts-proc-');
-  const fifo = join(dir, 'nobody-writes');
+  const fifo = join(dir, 'fifo');
   execFileSync('mkfifo', [fifo]);
-  const threads = Array.from({ length: 4 }, () => open(fifo, 'r'));
+  const pipe = openSync(fifo, 'r+');
+  const taken = Array.from(
+    { length: 4 },
+    () =>
+      new Promise((resolve) => {
+        read(pipe, Buffer.alloc(1), 0, 1, null, resolve);
+      }),
+  );
   t.after(async () => {
-    const writer = openSync(fifo, 'r+');
-    for (const thread of threads) await (await thread).close();
-    closeSync(writer);
+    writeSync(pipe, Buffer.alloc(taken.length));
+    await Promise.all(taken);
+    closeSync(pipe);
     rmSync(dir, { recursive: true });
   });
   assert.ok((await descriptorsOf([process.pid], new AbortController().signal)).files > 3);
