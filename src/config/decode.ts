@@ -148,7 +148,7 @@ class Walk {
   }
 
   #wrong(path: string, wanted: string, raw: Json): undefined {
-    this.errors.push({ path, message: `${path}: expected ${wanted}, got ${describe(raw)}` });
+    this.errors.push({ path, message: `${path}: expected ${wanted}, got ${describe(raw, path)}` });
     return undefined;
   }
 }
@@ -158,10 +158,14 @@ export function define(target: object, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-function describe(raw: Json): string {
+/** Fields whose values are credentials. */
+const SECRET_FIELDS = /^staticPodURL(Header)?\b/;
+
+function describe(raw: Json, path: string): string {
   if (raw === null) return 'nothing';
   if (isList(raw)) return 'a list';
   if (isObject(raw)) return 'a map';
+  if (SECRET_FIELDS.test(path)) return `a ${typeof raw}`;
   if (typeof raw === 'string') return `the string ${JSON.stringify(raw.length > 60 ? `${raw.slice(0, 60)}…` : raw)}`;
   return `${typeof raw === 'number' ? 'the number' : 'the boolean'} ${raw}`;
 }

@@ -91,7 +91,8 @@ class Reader {
     const yaml = this.#yaml;
     if (yaml.isAlias(node)) {
       const target = node.resolve(this.#doc);
-      if (target === undefined) throw new KubeletError('invalid', `${this.#path}: unresolved alias "${node.source}"`);
+      // Not quoted: a token may begin with an asterisk.
+      if (target === undefined) throw new KubeletError('invalid', `${this.#path}: ${at}: unresolved alias`);
       return this.#read(target, at, depth + 1);
     }
     if (yaml.isMap(node)) return this.#map(node.items, at, depth);

@@ -5,6 +5,7 @@ import type { Secret } from '../core/node.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
+import { parseSecretJson } from '../lib/secret-text.ts';
 import { Keyring, type CredentialSource, type RegistryLogin } from './keyring.ts';
 
 type Logins = readonly (readonly [registry: string, login: RegistryLogin])[];
@@ -13,9 +14,8 @@ type Logins = readonly (readonly [registry: string, login: RegistryLogin])[];
 export function parseDockerConfig(text: string, format: 'json' | 'cfg'): Logins {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseSecretJson(text);
   } catch {
-    // The parser's message would quote the text, and the text is a secret.
     throw new KubeletError('invalid', 'registry credentials are not valid JSON');
   }
   const table = format === 'json' ? fieldOf(parsed, 'auths') : parsed;

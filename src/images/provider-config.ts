@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { parse } from 'yaml';
 import { tryParseDuration } from '../core/duration.ts';
 import { qualifiedName } from '../core/names.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
+import { parseSecretYaml } from '../lib/secret-text.ts';
 
 export type TokenAttributes = {
   readonly serviceAccountTokenAudience: string;
@@ -69,7 +69,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
 function readFileText(text: string, file: string): ProviderConfig[] {
   let document: unknown;
   try {
-    document = parse(text);
+    document = parseSecretYaml(text);
   } catch (err) {
     throw invalid(`${file}: ${messageOf(err)}`);
   }

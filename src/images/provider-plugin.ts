@@ -8,6 +8,7 @@ import { tryParseDuration } from '../core/duration.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { parseSecretJson } from '../lib/secret-text.ts';
 import type { Counter, Histogram } from '../lib/metrics.ts';
 import { patternMatches, type RegistryLogin } from './keyring.ts';
 import type { ProviderConfig } from './provider-config.ts';
@@ -205,9 +206,8 @@ function readAnswer(text: string, image: string, config: ProviderConfig): Answer
     new KubeletError('invalid', `credential provider plugin ${config.name}: ${what}`);
   let answer: Readonly<Record<string, unknown>>;
   try {
-    answer = recordOf(JSON.parse(text));
+    answer = recordOf(parseSecretJson(text));
   } catch {
-    // The parser's message would quote the answer.
     throw problem('its answer is not JSON');
   }
   if (answer['kind'] !== 'CredentialProviderResponse') throw problem('its answer is no CredentialProviderResponse');

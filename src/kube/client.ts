@@ -179,10 +179,9 @@ export class KubeClient {
     const body = await this.#exchange(request, verb, signal);
     try {
       return JSON.parse(body.toString('utf8')) as T;
-    } catch (err) {
-      throw new KubeletError('unavailable', `${request.method} ${pathOf(request)}: the answer is not JSON`, {
-        cause: err,
-      });
+    } catch {
+      // No cause: it quotes the answer, which may be a Secret.
+      throw new KubeletError('unavailable', `${request.method} ${pathOf(request)}: the answer is not JSON`);
     }
   }
 

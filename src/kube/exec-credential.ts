@@ -4,6 +4,7 @@ import { pluginEnvironment } from '../lib/child-environment.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { parseSecretJson } from '../lib/secret-text.ts';
 import type { ProgramError } from './exec-metrics.ts';
 import type { ClusterAccess, ExecConfig, TlsIdentity } from './kubeconfig.ts';
 
@@ -65,7 +66,8 @@ const output = (
       called?.(err);
       if (err === null) return resolve(stdout);
       const hint = err.code === 'ENOENT' && exec.installHint !== '' ? `\n${exec.installHint}` : '';
-      reject(new KubeletError('denied', `exec plugin ${exec.command} failed: ${shortly(err)}${hint}`, { cause: err }));
+      // No cause: it quotes the arguments and what the plugin printed.
+      reject(new KubeletError('denied', `exec plugin ${exec.command} failed: ${shortly(err)}${hint}`));
     });
   });
 
@@ -76,9 +78,9 @@ const shortly = (err: Error & { code?: string | number | null }): string =>
 function answerOf(exec: ExecConfig, stdout: string): ExecAnswer {
   let answer: Readonly<Record<string, unknown>>;
   try {
-    answer = recordOf(JSON.parse(stdout));
+    answer = recordOf(parseSecretJson(stdout));
   } catch {
-    throw new KubeletError('invalid', `exec plugin ${exec.command}: its answer is not JSON`); // no cause: it quotes the text
+    throw new KubeletError('invalid', `exec plugin ${exec.command}: its answer is not JSON`);
   }
   if (answer['apiVersion'] !== exec.apiVersion) {
     throw new KubeletError('invalid', `exec plugin ${exec.command}: answer has another apiVersion than asked for`);

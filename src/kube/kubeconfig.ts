@@ -1,8 +1,8 @@
 // Reads a kubeconfig and says how to reach its current cluster. Paths inside are relative to the file's own folder.
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import { parse } from 'yaml';
 import { KubeletError, messageOf } from '../lib/errors.ts';
+import { parseSecretYaml } from '../lib/secret-text.ts';
 
 /** PEM texts. */
 export type TlsIdentity = { readonly cert: string; readonly key: string };
@@ -60,9 +60,9 @@ export async function loadKubeconfig(path: string): Promise<ClusterAccess> {
 export async function resolveKubeconfig(text: string, path: string): Promise<ClusterAccess> {
   let config: Entry;
   try {
-    config = record(parse(text, { maxAliasCount: 20 }));
+    config = record(parseSecretYaml(text));
   } catch (err) {
-    throw new KubeletError('invalid', `kubeconfig ${path}: ${messageOf(err)}`, { cause: err });
+    throw invalid(path, messageOf(err));
   }
   const current = str(config['current-context']);
   if (current === undefined) throw invalid(path, 'no current-context');
@@ -192,7 +192,7 @@ function named(config: Entry, list: string, name: string, key: string, path: str
 const validProxy = (url: string, path: string): string => {
   const scheme = URL.canParse(url) ? new URL(url).protocol : '';
   if (scheme === 'http:' || scheme === 'https:') return url;
-  throw invalid(path, `proxy-url "${url}" must be http or https`);
+  throw invalid(path, 'proxy-url must be a URL of http or https'); // not quoted: it may hold a password
 };
 const invalid = (path: string, why: string): KubeletError => new KubeletError('invalid', `kubeconfig ${path}: ${why}`);
 const str = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
