@@ -2,6 +2,7 @@
 // Each is precise enough to be kept: see `src/assembly/README.md` and CONTRIBUTING.md for the reasons.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { isSlow, regularExpressions } from './regular-expressions.ts';
 
 const root = join(import.meta.dirname, '..');
 const problems: string[] = [];
@@ -156,6 +157,30 @@ for (const [file, text] of texts) {
   }
 }
 
+// ---- regular expressions: one pass over texts of any length; `lib/text.ts` has what cuts without a pattern ----
+
+/** Where a pattern may be tried from every position, because its texts are short. */
+const SHORT_TEXTS: readonly { readonly files: string; readonly why: string }[] = [
+  { files: 'src/host/', why: 'files and records of the kernel' },
+  { files: 'src/oom/', why: 'records of the kernel log' },
+  { files: 'src/why/', why: 'texts cut by cut-facts.ts' },
+  { files: 'src/config/load.ts', why: 'names of configuration fields' },
+  { files: 'src/server/metric-families.ts', why: 'lines of our own metrics' },
+  { files: 'src/page/assets.ts', why: 'our own sources' },
+  { files: 'src/page/front/', why: 'runs in the browser, on texts that the page has cut' },
+  { files: 'src/devcluster/', why: 'programs for development' },
+];
+for (const [file, text] of texts) {
+  const name = shown(file);
+  if (!name.startsWith('src/') || /\.(?:test|fixture)\.ts$/.test(name)) continue;
+  if (SHORT_TEXTS.some(({ files }) => name.startsWith(files))) continue;
+  for (const expression of regularExpressions(text))
+    if (isSlow(expression))
+      problems.push(
+        `${name}: /${expression.source}/ may run to the end from every position; use an anchor or lib/text.ts`,
+      );
+}
+
 // ---- children: each is told what it sees of our environment; `lib/child-environment.ts` has the two choices ----
 
 /** The text between the parenthesis at `from` and its partner. */
@@ -209,5 +234,5 @@ for (const [file, text] of texts)
 for (const problem of [...new Set(problems)].sort()) console.error(problem);
 if (problems.length > 0) process.exit(1);
 console.log(
-  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, tests wait for conditions, words are plain',
+  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, patterns take one pass, tests wait for conditions, words are plain',
 );

@@ -23,3 +23,9 @@ export const probeCommandBudget = (): Budget => new Budget('words of the probe c
 
 /** Files that the kubelet writes into the volumes of one pod. A ConfigMap or Secret has 1 MiB at most. */
 export const POD_FILES_BYTES = 64 * MIB;
+
+/** Of a message, what `why` looks at: as much as an event has. */
+export const EXPLAINED_CHARACTERS = 1024;
+
+/** Of one value of a spec, what the node page shows. */
+export const SHOWN_VALUE_CHARACTERS = 4 * KIB;

@@ -1,5 +1,6 @@
 // Go durations (`1m30s`, `100ms`) as integer nanoseconds, parsed and printed as Go does. Whole parts are exact; a fraction
 // is a double times its unit, truncated, because that is what Go computes.
+import { withoutEnd } from '../lib/text.ts';
 
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1,
@@ -70,6 +71,6 @@ export const formatDurationMs = (ms: number): string => formatDuration(Math.roun
 /** `n / 10^places` without trailing zeros. */
 function decimal(n: bigint, places: number): string {
   const digits = n.toString().padStart(places + 1, '0');
-  const fraction = digits.slice(-places).replace(/0+$/, '');
+  const fraction = withoutEnd(digits.slice(-places), '0');
   return `${digits.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`;
 }

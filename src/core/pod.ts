@@ -486,6 +486,12 @@ const FIELD_OF: Record<ContainerKind, string> = {
 /** The fieldPath of events about a container: `spec.containers{web}`. */
 export const containerFieldPath = (kind: ContainerKind, name: string): string => `spec.${FIELD_OF[kind]}{${name}}`;
 
+/** The name in `spec.containers{name}`, if there is one. */
+export const containerOfFieldPath = (path: string): string | undefined => {
+  const at = path.indexOf('{');
+  return at >= 0 && path.endsWith('}') && path.length > at + 2 ? path.slice(at + 1, -1) : undefined;
+};
+
 export const findContainer = (pod: Pod, name: string): PodContainer | undefined => {
   for (const entry of containersOf(pod)) if (entry.container.name === name) return entry;
   return undefined;

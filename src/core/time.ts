@@ -1,4 +1,5 @@
 // API timestamps: `Time` has whole seconds, `MicroTime` exactly six fractional digits. CRI stamps are bigint nanoseconds.
+import { withoutEnd } from '../lib/text.ts';
 
 /** `.sssZ`, whatever the length of the year. */
 const FRACTION_LENGTH = 5;
@@ -13,8 +14,6 @@ export const nanosToApiTime = (nanos: bigint): string => apiTime(nanosToMs(nanos
 /** RFC 3339 with nanoseconds, trailing zeros dropped as Go's RFC3339Nano does. */
 export function rfc3339Nano(nanos: bigint): string {
   const seconds = new Date(Number(nanos / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
-  const fraction = String(nanos % 1_000_000_000n)
-    .padStart(9, '0')
-    .replace(/0+$/, '');
+  const fraction = withoutEnd(String(nanos % 1_000_000_000n).padStart(9, '0'), '0');
   return `${seconds}${fraction === '' ? '' : `.${fraction}`}Z`;
 }

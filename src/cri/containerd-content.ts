@@ -16,7 +16,7 @@ export type LayerSize = { readonly digest: string; readonly sizeBytes: number };
 /** The CRI keeps all it makes in this containerd namespace. */
 const NAMESPACE = { 'containerd-namespace': 'k8s.io' };
 const DEADLINE_MS = 5000;
-const DIGEST = /[a-z0-9+]+:[0-9a-f]{32,}/;
+const DIGEST = /^[a-z0-9+]+:[0-9a-f]{32,}/;
 const SOURCE = 'containerd.io/distribution.source.';
 const CONFIG = 'containerd.io/gc.ref.content.config';
 const LAYER = 'containerd.io/gc.ref.content.l.';
@@ -34,7 +34,7 @@ export class ContainerdContent {
   async ingests(signal: AbortSignal): Promise<readonly Ingest[]> {
     const { statuses } = await this.#channel.unary(Content.listStatuses, { filters: [] }, options(signal));
     return statuses.flatMap(({ ref, expected, offset, total }) => {
-      const digest = expected !== '' ? expected : DIGEST.exec(ref)?.[0];
+      const digest = expected !== '' ? expected : DIGEST.exec(ref.slice(ref.lastIndexOf('@') + 1))?.[0];
       return digest === undefined ? [] : [{ digest, doneBytes: offset, totalBytes: total }];
     });
   }

@@ -5,6 +5,7 @@ import { podKey, type Pod } from '../core/pod.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { PullView } from './pull-progress.ts';
+import { containerOfFieldPath } from '../core/pod.ts';
 
 export type PullReportDeps = {
   readonly clock: Clock;
@@ -35,7 +36,7 @@ export function reportPull(
 ): () => void {
   const { clock, log, events, onWaiting } = deps;
   const { pod, fieldPath } = subject;
-  const container = /\{(.+)\}$/.exec(fieldPath)?.[1];
+  const container = containerOfFieldPath(fieldPath);
   let ticks = 0;
   let toldPercent = 0;
   const tick = (): void => {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import { parseSecretYaml } from '../lib/secret-text.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 /** PEM texts. */
 export type TlsIdentity = { readonly cert: string; readonly key: string };
@@ -81,7 +82,7 @@ export async function resolveKubeconfig(text: string, path: string): Promise<Clu
   const proxyUrl = str(cluster['proxy-url']);
   const namespace = str(context['namespace']);
   return {
-    server: server.replace(/\/+$/, ''),
+    server: withoutEnd(server, '/'),
     insecure: cluster['insecure-skip-tls-verify'] === true,
     ...(ca === undefined ? {} : { ca }),
     ...(caFile === undefined ? {} : { caFile }),

@@ -16,6 +16,7 @@ import type { ClusterAccess, TlsIdentity } from './kubeconfig.ts';
 import { proxyFor, type Environment } from './proxy.ts';
 import { Reachability, type Lane } from './reachability.ts';
 import type { Recovery } from './recovery.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -198,4 +199,4 @@ const headersOf = (request: HttpRequest, identity: Identity, userAgent: string):
 });
 
 /** The server's address may have a path of its own (a gateway in front of it). */
-const joinPath = (base: URL, target: string): string => `${base.pathname.replace(/\/+$/, '')}${target}`;
+const joinPath = (base: URL, target: string): string => `${withoutEnd(base.pathname, '/')}${target}`;

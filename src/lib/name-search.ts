@@ -5,6 +5,7 @@ import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { errnoOf, messageOf } from './errors.ts';
+import { upTo } from './text.ts';
 
 export type Addresses = readonly LookupAddress[];
 
@@ -51,8 +52,7 @@ export async function searchAddresses(
 export function addressesInHosts(text: string, name: string): Addresses {
   const wanted = withoutDot(name).toLowerCase();
   return text.split('\n').flatMap((line) => {
-    const [address = '', ...names] = line
-      .replace(/#.*$/, '')
+    const [address = '', ...names] = upTo(line, '#')
       .split(/\s+/)
       .filter((field) => field !== '');
     const family = isIP(address);
@@ -66,10 +66,7 @@ export function candidatesOf(name: string, resolvConf: string): readonly string[
   let domains: readonly string[] = [];
   let ndots = DEFAULT_NDOTS;
   for (const line of resolvConf.split('\n')) {
-    const [key, ...rest] = line
-      .replace(/[#;].*$/, '')
-      .trim()
-      .split(/\s+/);
+    const [key, ...rest] = upTo(line, '#', ';').trim().split(/\s+/);
     if (key === 'search' || key === 'domain') domains = rest.map(withoutDot).filter((domain) => domain !== '');
     if (key === 'options')
       for (const [, value] of rest.join(' ').matchAll(/(?:^| )ndots:(\d+)/g))

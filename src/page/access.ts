@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Decision, Guard } from '../server/guard.ts';
 import type { UserInfo } from '../server/user.ts';
 import type { PageToken } from './token.ts';
+import { upTo } from '../lib/text.ts';
 
 export type PageAccessDeps = {
   readonly token: PageToken;
@@ -79,7 +80,7 @@ export function isOwnSite({ headers }: IncomingMessage, path: string): boolean {
 }
 
 export const tokenInLink = (url: string | undefined): string | undefined =>
-  new URLSearchParams(/\?(.*)$/.exec(url ?? '')?.[1] ?? '').get('token') ?? undefined;
+  new URLSearchParams((url ?? '').slice(upTo(url ?? '', '?').length)).get('token') ?? undefined;
 
 const cookieOf = (header: string | undefined): string | undefined =>
   (header ?? '')

@@ -3,7 +3,7 @@ import type { NodeCondition } from '../core/node.ts';
 import type { NowView, SignalView, WhyView } from './model.ts';
 
 const FIXES: readonly (readonly [RegExp, string])[] = [
-  [/network.*not ready|cni/i, 'Install or repair the CNI plugin: its configuration belongs in /etc/cni/net.d.'],
+  [/network.{0,200}not ready|cni/i, 'Install or repair the CNI plugin: its configuration belongs in /etc/cni/net.d.'],
   [
     /runtime is down|not ready|runtime status/i,
     'Look at the runtime: systemctl status containerd; journalctl -u containerd.',

@@ -1,10 +1,10 @@
 // A pod's spec as YAML for people, without what may be a secret: values of variables that sound like one, and copies of the
 // manifest in annotations. Pure.
 import type { Pod } from '../core/pod.ts';
+import { SHOWN_VALUE_CHARACTERS } from '../core/bounds.ts';
+import { cutTo } from '../lib/text.ts';
 
 const SECRET_NAME = /pass|secret|token|credential|private|api_?key|access_?key|auth/i;
-/** `https://user:password@host` */
-const USER_INFO = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi;
 const HIDDEN = '(hidden)';
 const DROPPED = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
 
@@ -15,8 +15,25 @@ export function specText(pod: Pod): string {
   return yamlOf(shown, 0).trimStart();
 }
 
+/** What is cut off is not searched. */
+const shownText = (value: string): string => withoutUserInfo(cutTo(value, SHOWN_VALUE_CHARACTERS));
+
+/** `https://user:password@host`, whatever stands around it. */
+function withoutUserInfo(text: string): string {
+  const userInfo = /[^\s/@]+@/y;
+  let out = '';
+  let from = 0;
+  for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', at + 1)) {
+    userInfo.lastIndex = at + '://'.length;
+    if (!/[a-z0-9+.-]/i.test(text.charAt(at - 1)) || !userInfo.test(text)) continue;
+    out += `${text.slice(from, at)}://${HIDDEN}@`;
+    from = userInfo.lastIndex;
+  }
+  return out + text.slice(from);
+}
+
 function withoutSecrets(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(USER_INFO, `$1${HIDDEN}@`);
+  if (typeof value === 'string') return shownText(value);
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;
   const { name, value: text } = value as { name?: unknown; value?: unknown };

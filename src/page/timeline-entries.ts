@@ -3,6 +3,7 @@ import type { KubeEvent } from '../core/node.ts';
 import { nanosToMs, parseTimeMs } from '../core/time.ts';
 import type { ObservedContainer, PodSnapshot } from '../core/snapshot.ts';
 import type { TimelineEntry, TimelineKind, Tone } from './model.ts';
+import { containerOfFieldPath } from '../core/pod.ts';
 
 export type NewEntry = Omit<TimelineEntry, 'id'>;
 
@@ -42,7 +43,7 @@ export function entryOfEvent(event: KubeEvent, nowMs: number): NewEntry | undefi
   const known = KINDS[reason];
   if (known === undefined && type !== 'Warning') return undefined;
   const [kind, tone] = known ?? (['other', 'warn'] as const);
-  const container = /\{(.+)\}$/.exec(about.fieldPath ?? '')?.[1];
+  const container = containerOfFieldPath(about.fieldPath ?? '');
   return {
     atMs: parseTimeMs(event.lastTimestamp) || nowMs,
     kind,

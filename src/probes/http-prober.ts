@@ -13,6 +13,7 @@ import type { NameLookup } from '../lib/name-lookup.ts';
 import { dialErrorText, hostPort } from './net-errors.ts';
 import { httpsExchange } from './https-exchange.ts';
 import { BrokenAnswer, hostOf, MAX_OUTPUT_BYTES, portOf, type Answer, type Prober } from './prober.ts';
+import { upTo } from '../lib/text.ts';
 
 const LATE_BODY = 'context deadline exceeded (Client.Timeout or context cancellation while reading body)';
 
@@ -52,7 +53,7 @@ function urlOf(action: HttpGetAction, port: number, podIp: string): HttpTarget {
 }
 
 function escapedPath(path: string): string {
-  const plain = path.replace(/#.*$/s, '').replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, percentEncoded);
+  const plain = upTo(path, '#').replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, percentEncoded);
   return plain.startsWith('/') || plain === '' ? plain : `/${plain}`;
 }
 

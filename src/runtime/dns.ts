@@ -1,6 +1,7 @@
 // The resolver configuration of a pod: its policy, its own additions, and what resolvers can take at most.
 import { goQuote } from '../core/downward.ts';
 import { namespaceOf, podRef, type Pod } from '../core/pod.ts';
+import { upTo } from '../lib/text.ts';
 
 export type DnsConfig = {
   readonly servers: readonly string[];
@@ -44,8 +45,7 @@ export function parseResolvConf(text: string): DnsConfig {
   let searches: string[] = [];
   const options = new Map<string, string>();
   for (const line of text.split('\n')) {
-    const [key, ...rest] = line
-      .replace(/[#;].*$/, '')
+    const [key, ...rest] = upTo(line, '#', ';')
       .split(/\s+/)
       .filter((field) => field !== '');
     if (key === 'nameserver' && rest[0] !== undefined) servers.push(rest[0]);

@@ -1,6 +1,7 @@
 // What a pod is called, inside and in DNS.
 import { namespaceOf, type Pod } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 const MAX_LABEL = 63;
 /** The kernel's limit for a host name. */
@@ -8,7 +9,7 @@ const MAX_HOSTNAME = 64;
 
 function truncated(name: string): string {
   if (name.length <= MAX_LABEL) return name;
-  return name.slice(0, MAX_LABEL).replace(/[-.]+$/, '');
+  return withoutEnd(name.slice(0, MAX_LABEL), '-.');
 }
 
 export type PodHostname = { readonly hostname: string; readonly domain: string };

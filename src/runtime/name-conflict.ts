@@ -9,7 +9,7 @@ import { CONTAINER_NAME, POD_UID } from '../core/runtime-labels.ts';
 /** Runtimes have no code for this; containerd and CRI-O both speak of a reserved name. */
 const isNameTaken = (err: unknown): boolean =>
   err instanceof GrpcError &&
-  (err.codeName === 'AlreadyExists' || /\bname\b.*\breserved\b|\breserve\b.*\bname\b/i.test(err.message));
+  (err.codeName === 'AlreadyExists' || (/\bname\b/i.test(err.message) && /\breserved?\b/i.test(err.message)));
 
 type Named = { readonly uid: string; readonly attempt: number };
 

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { UserInfo } from './user.ts';
+import { upTo } from '../lib/text.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -92,7 +93,8 @@ export const withoutEmptySegments = (path: string): string | undefined =>
   path.includes('//') ? path.replaceAll(/\/{2,}/g, '/') : undefined;
 
 /** The query as it was sent, `?` included. */
-export const searchOf = ({ url }: Pick<IncomingMessage, 'url'>): string => /\?.*$/.exec(url ?? '')?.[0] ?? '';
+export const searchOf = ({ url }: Pick<IncomingMessage, 'url'>): string =>
+  (url ?? '').slice(upTo(url ?? '', '?').length);
 
 /** Decodes nothing twice: a broken escape is no match. A slash at the end says nothing, unless the pattern has one. */
 export function match(pattern: string, path: string): Record<string, string> | undefined {

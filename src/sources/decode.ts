@@ -152,9 +152,13 @@ export function locateFields(text: string, index: number, fields: readonly strin
 /** `a.b[0].c[x.y/z]` → `['a', 'b', '0', 'c', 'x.y/z']` */
 export function fieldSegments(field: string): readonly string[] {
   const segments: string[] = [];
-  const part = /\[([^\]]*)\]|([^.[]+)/g;
-  for (let match = part.exec(field); match !== null; match = part.exec(field)) {
-    const segment = match[1] ?? match[2];
+  // Beyond the last `]` none is closed.
+  const lastClose = field.lastIndexOf(']');
+  const part = /\[([^\]]*)\]|([^.[]+)/y;
+  for (let at = 0; at < field.length; at = Math.max(at + 1, part.lastIndex)) {
+    part.lastIndex = at;
+    const match = field[at] === '[' && at > lastClose ? null : part.exec(field);
+    const segment = match?.[1] ?? match?.[2];
     if (segment !== undefined) segments.push(segment);
   }
   return segments;

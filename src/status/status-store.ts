@@ -10,6 +10,7 @@ import { sameData } from '../lib/same-data.ts';
 import { madeUpTermination } from './container-status.ts';
 import { withCurrentExplanation, withExplanation, type Explanation } from './explanation.ts';
 import { isFinalPhase } from '../core/phase.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 export type StoredStatus = {
   readonly pod: Pod;
@@ -262,10 +263,7 @@ function cutState(state: ContainerStatus['state'], limit: number): ContainerStat
   return {
     terminated: {
       ...state.terminated,
-      message: Buffer.from(message)
-        .subarray(0, limit)
-        .toString('utf8')
-        .replace(/\uFFFD+$/, ''),
+      message: withoutEnd(Buffer.from(message).subarray(0, limit).toString('utf8'), '\uFFFD'),
     },
   };
 }

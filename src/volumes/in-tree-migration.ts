@@ -3,6 +3,7 @@
 import type { NodeSelectorRequirement, NodeSelectorTerm, Volume } from '../core/pod.ts';
 import type { CsiVolumeSource, PersistentVolume, PersistentVolumeSpec, SecretReference } from '../core/storage.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
+import { withoutEnd } from '../lib/text.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 /** What a translation may look at beside the source. */
@@ -203,10 +204,7 @@ function migrationOf(holder: Readonly<Record<string, unknown>>): Found | undefin
 /** `aws://zone/vol-1`, `aws:///vol-1` or the id itself. */
 function ebsVolumeId(given: string): string {
   if (!given.startsWith('aws://')) return given;
-  const id = given
-    .slice('aws://'.length)
-    .replace(/^[^/]*\/+/, '')
-    .replace(/\/+$/, '');
+  const id = withoutEnd(given.slice('aws://'.length).replace(/^[^/]*\/+/, ''), '/');
   if (!/^vol-[^/]*$/.test(id))
     throw new KubeletError(
       'invalid',
@@ -257,7 +255,7 @@ function azureFile(source: Source, { name, annotations, namespace }: Translation
     throw new KubeletError('invalid', 'could not find a secret namespace in PersistentVolumeSource or ClaimRef');
   const secret = text(source, 'secretName');
   const share = text(source, 'shareName');
-  const account = /azure-storage-account-(.+)-secret/.exec(secret)?.[1] ?? secret;
+  const account = between(secret, 'azure-storage-account-', '-secret') ?? secret;
   const group = annotations['kubernetes.io/azure-file-resource-group'] ?? '';
   return {
     readOnly: isReadOnly(source),
@@ -265,6 +263,14 @@ function azureFile(source: Source, { name, annotations, namespace }: Translation
     volumeAttributes: { sharename: share },
     nodeStageSecretRef: { name: secret, namespace },
   };
+}
+
+/** What stands between the first `begin` and the last `end`, if that is anything. */
+function between(whole: string, begin: string, end: string): string | undefined {
+  const at = whole.indexOf(begin);
+  const from = at + begin.length;
+  const to = whole.lastIndexOf(end);
+  return at < 0 || to <= from ? undefined : whole.slice(from, to);
 }
 
 function portworxSecrets(annotations: TranslationContext['annotations']): Partial<Translated> {

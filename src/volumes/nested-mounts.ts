@@ -1,7 +1,7 @@
 // Other volumes may be mounted inside one that the kubelet writes. Containers see that one read-only, so nobody but the
 // kubelet can make the directories to mount on.
 import { posix } from 'node:path';
-import { containersOf, type Container, type Pod, type VolumeMount } from '../core/pod.ts';
+import { containersOf, type Container, type Pod } from '../core/pod.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { checkPathLength } from '../host/files/beneath.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
@@ -9,27 +9,59 @@ import { OpenDir } from '../host/files/open-dir.ts';
 const MODE = 0o755;
 
 /** Where volumes are mounted beneath this one, relative to it. What is mounted beneath those is theirs. */
-export function nestedMountPoints(pod: Pod, volume: string): readonly string[] {
-  const found = new Set<string>();
-  for (const { container } of containersOf(pod)) for (const path of nestedIn(container, volume)) found.add(path);
-  return [...found];
+export const nestedMountPoints = (pod: Pod, volume: string): readonly string[] => [...nestedMounts(pod, volume).keys()];
+
+/** With whether it may be a file that some container has there: the part of a volume, or anything of the node. */
+function nestedMounts(pod: Pod, volume: string): ReadonlyMap<string, boolean> {
+  const ofHost = new Set(pod.spec.volumes?.filter((v) => v.hostPath !== undefined).map((v) => v.name));
+  const found = new Map<string, boolean>();
+  for (const { container } of containersOf(pod))
+    for (const [path, mayBeFile] of nestedIn(container, volume, ofHost))
+      found.set(path, mayBeFile || found.get(path) === true);
+  return found;
 }
 
 const cleaned = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
 
-function nestedIn({ volumeMounts = [] }: Container, volume: string): string[] {
+/** Sorts what is beneath a path right behind it. */
+const sortKey = (path: string): string => path.replaceAll('/', '\0');
+
+function* nestedIn(
+  { volumeMounts = [] }: Container,
+  volume: string,
+  ofHost: ReadonlySet<string>,
+): Iterable<readonly [string, boolean]> {
   for (const { mountPath } of volumeMounts) checkPathLength(mountPath);
-  const all = volumeMounts.map((mount) => cleaned(mount.mountPath)).sort();
-  const nested: string[] = [];
-  for (const mount of volumeMounts) {
-    if (mount.name !== volume) continue;
-    const own = cleaned(mount.mountPath);
-    if (own.startsWith('../')) throw new KubeletError('invalid', `invalid container mount point ${own}`);
-    const beneath = all.filter((path) => path.startsWith(`${own}/`));
-    const nearest = beneath.filter((path) => !beneath.some((other) => path.startsWith(`${other}/`)));
-    nested.push(...nearest.map((path) => path.slice(own.length + 1)));
+  const owns = new Set(volumeMounts.filter(({ name }) => name === volume).map((mount) => cleaned(mount.mountPath)));
+  const mayBeFile = new Map<string, boolean>();
+  for (const { name, mountPath, subPath = '', subPathExpr = '' } of volumeMounts) {
+    const path = cleaned(mountPath);
+    const isPart = subPath !== '' || subPathExpr !== '' || ofHost.has(name);
+    mayBeFile.set(path, isPart || mayBeFile.get(path) === true);
   }
-  return nested;
+  const all = [...mayBeFile.keys()].map((path) => ({ path, key: sortKey(path) }));
+  all.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  for (const own of owns) {
+    if (own.startsWith('../')) throw new KubeletError('invalid', `invalid container mount point ${own}`);
+    const prefix = sortKey(`${own}/`);
+    let at = firstFrom(all, prefix);
+    for (let next = all[at]; next?.key.startsWith(prefix) === true; next = all[at]) {
+      yield [next.path.slice(own.length + 1), mayBeFile.get(next.path) === true];
+      // Behind all that is beneath it, which is its own.
+      at = firstFrom(all, `${next.key}\u0001`);
+    }
+  }
+}
+
+/** The index of the first path whose key is not before this one. */
+function firstFrom(sorted: readonly { readonly key: string }[], key: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.key ?? '') < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /**
@@ -44,24 +76,14 @@ export async function makeNestedMountPoints(
   files: ReadonlyMap<string, unknown>,
 ): Promise<ReadonlySet<string>> {
   // A file can be mounted on a file only.
-  const isOwn = (point: string): boolean => files.has(point) && isFileMountedAt(pod, volume, point);
-  const missing = nestedMountPoints(pod, volume).filter((point) => !isOwn(point));
+  const missing = [...nestedMounts(pod, volume)]
+    .filter(([point, mayBeFile]) => !(mayBeFile && files.has(point)))
+    .map(([point]) => point);
   if (missing.length > 0)
     await OpenDir.using(root, async (dir) => {
       for (const point of missing) await makeDirs(dir, point);
     });
   return new Set(missing.map((point) => point.split('/', 1)[0] ?? ''));
-}
-
-/** Whether it may be a file that some container has there: the part of a volume, or anything of the node. */
-function isFileMountedAt(pod: Pod, volume: string, point: string): boolean {
-  const ofHost = new Set(pod.spec.volumes?.filter((v) => v.hostPath !== undefined).map((v) => v.name));
-  const mayBeFile = ({ name, subPath = '', subPathExpr = '' }: VolumeMount): boolean =>
-    subPath !== '' || subPathExpr !== '' || ofHost.has(name);
-  return [...containersOf(pod)].some(({ container: { volumeMounts = [] } }) => {
-    const points = volumeMounts.filter((m) => m.name === volume).map((m) => `${cleaned(m.mountPath)}/${point}`);
-    return volumeMounts.some((mount) => points.includes(cleaned(mount.mountPath)) && mayBeFile(mount));
-  });
 }
 
 /** Holds one directory at a time, however long the path is. */

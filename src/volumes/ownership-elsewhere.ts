@@ -61,7 +61,7 @@ function runOwnershipChild(
     const child = spawn(program, [...args, input], { stdio: ['ignore', 'pipe', 'pipe'], env: toolEnvironment() });
     let reason = '';
     // Lines with the number so far; one that was cut in two only makes the news a little older.
-    child.stdout.on('data', (chunk: Buffer) => onFiles(Number(/(\d+)\n$/.exec(chunk.toString('latin1'))?.[1] ?? 0)));
+    child.stdout.on('data', (chunk: Buffer) => onFiles(lastNumber(chunk.toString('latin1'))));
     child.stderr.on('data', (chunk: Buffer) => void (reason = (reason + chunk.toString('utf8')).slice(0, MAX_REASON)));
     const onAbort = (): void => {
       child.kill('SIGKILL');
@@ -82,3 +82,7 @@ function runOwnershipChild(
     });
   });
 }
+
+/** Of the last line, if it is complete. */
+const lastNumber = (text: string): number =>
+  text.endsWith('\n') ? Number(text.slice(text.lastIndexOf('\n', text.length - 2) + 1)) : 0;

@@ -3,6 +3,7 @@
 import { isSidecar, type ContainerStatus } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import { crashLoop, hasEndedBadly, startFailed } from './containers.ts';
+import { cutFacts } from './cut-facts.ts';
 import { ended } from './ended.ts';
 import type { ContainerRule, PodFacts, Rule, Why } from './facts.ts';
 import { imageFailed, imageUnderWay } from './images.ts';
@@ -19,7 +20,8 @@ import {
 import { stopping } from './stopping.ts';
 import { forSpan, quote, shortly } from './words.ts';
 
-export function why(facts: PodFacts): Why {
+export function why(known: PodFacts): Why {
+  const facts = cutFacts(known);
   for (const rule of RULES) {
     const found = rule(facts);
     if (found !== undefined) return found;

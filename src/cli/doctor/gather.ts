@@ -209,7 +209,7 @@ export async function embeddedCertificate({
   rotateCertificates,
 }: Pick<GatherOptions, 'kubeconfig' | 'rootDir' | 'rotateCertificates'>): Promise<MachineFacts['embedded']> {
   const isRotated =
-    rotateCertificates ?? /^rotateCertificates: *true\b/m.test((await text(join(rootDir, 'config.yaml'))) ?? '');
+    rotateCertificates ?? /^rotateCertificates: {0,8}true\b/m.test((await text(join(rootDir, 'config.yaml'))) ?? '');
   const access = isRotated ? await loadKubeconfig(kubeconfig).catch(() => undefined) : undefined;
   const pem = access?.auth.certData;
   if (pem === undefined) return undefined;

@@ -9,9 +9,15 @@ const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARS = 2048;
 const MAX_HOSTNAME_OVERRIDE = 64;
 
+const withoutLeadingZeros = (ip: string): string =>
+  ip
+    .split('.')
+    .map((part) => part.replace(/^0+(?=\d)/, ''))
+    .join('.');
+
 /** Older objects have addresses with leading zeros in them; those were always taken as decimal. */
 function checkIp(f: Findings, field: string, ip: string): void {
-  if (isIP(ip.replace(/(^|\.)0+(?=\d)/g, '$1')) === 0 || ip.includes('%'))
+  if (isIP(withoutLeadingZeros(ip)) === 0 || ip.includes('%'))
     f.invalid(field, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)');
 }
 

@@ -177,9 +177,22 @@ export const pem = (label: string, bytes: Uint8Array): string =>
 
 /** Every block there is; what stands between them, and headers inside, is passed over. */
 export function pemBlocks(text: string): { readonly label: string; readonly bytes: Buffer }[] {
-  return [...text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^]*?)-----END \1-----/g)].map(
-    ([, label = '', body = '']) => ({ label, bytes: Buffer.from(withoutHeaders(body), 'base64') }),
-  );
+  const blocks: { label: string; bytes: Buffer }[] = [];
+  /** Labels without an end in the rest of the text. */
+  const open = new Set<string>();
+  const begin = /-----BEGIN ([A-Z0-9 ]{1,64})-----\r?\n/g;
+  for (let found = begin.exec(text); found !== null; found = begin.exec(text)) {
+    const [, label = ''] = found;
+    const end = `-----END ${label}-----`;
+    const at = open.has(label) ? -1 : text.indexOf(end, begin.lastIndex);
+    if (at < 0) {
+      open.add(label);
+      continue;
+    }
+    blocks.push({ label, bytes: Buffer.from(withoutHeaders(text.slice(begin.lastIndex, at)), 'base64') });
+    begin.lastIndex = at + end.length;
+  }
+  return blocks;
 }
 
 const withoutHeaders = (body: string): string => (body.includes(':') ? body.replace(/^[^]*?\r?\n\r?\n/, '') : body);

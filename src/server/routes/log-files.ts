@@ -10,6 +10,7 @@ import { moved, pageNotFound, reply } from '../replies.ts';
 import { searchOf, type Endpoint, type Exchange } from '../router.ts';
 import { disabledBelow } from './disabled.ts';
 import { serveNodeLogs } from './node-logs.ts';
+import { withoutEnd } from '../../lib/text.ts';
 
 export type LogFileDeps = {
   /** `/var/log` */
@@ -69,7 +70,7 @@ async function serveFile(
   const { request, response } = exchange;
   let file: FileHandle;
   try {
-    file = await openBelow(root, path.replace(/\/+$/, ''));
+    file = await openBelow(root, withoutEnd(path, '/'));
   } catch (err) {
     if (isFault(err, 'denied')) return reply(response, 403, '403 Forbidden\n', { nosniff: true });
     if (isFault(err, 'notFound')) return missing();
