@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { containerId, podUid } from '../core/ids.ts';
 import type { Container, ContainerStatus, Pod, PodStatus } from '../core/pod.ts';
 import { apiTime } from '../core/time.ts';
@@ -418,3 +420,35 @@ test('a pod whose status makes no sense keeps no other probe from its beat', asy
   );
   await r.close();
 });
+
+/** Lets the collector run: a WeakRef read in this turn holds its target. */
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+}
+
+for (const periodSeconds of [10, 3600, 2 ** 31 - 1])
+  test(`nothing is held of pods that came and went with a period of ${periodSeconds} s`, async () => {
+    const t = rig({ name: 'c' }, () => BAD);
+    // Of an old manager: the first beat is due at once, the next a period later.
+    const gone = Array.from({ length: 50 }, (_, i) => {
+      const probe = { exec: { command: ['x'] }, periodSeconds };
+      const pod: Pod = {
+        metadata: { name: `p${i}`, namespace: 'ns', uid: `gone-${i}` },
+        spec: { containers: [{ name: 'c', readinessProbe: probe, livenessProbe: probe }] },
+      };
+      t.manager.addPod(pod);
+      return new WeakRef(pod);
+    });
+    await t.clock.advance(1);
+    for (let i = 0; i < 50; i++) {
+      for (let n = 0; n < 20; n++) t.manager.trigger(podUid(`gone-${i}`), 'c');
+      t.manager.removePod(podUid(`gone-${i}`));
+    }
+    assert.equal(t.clock.pending, 0, 'no timer is left');
+    await collectGarbage();
+    assert.equal(gone.filter((ref) => ref.deref() !== undefined).length, 0);
+    await t.close();
+  });

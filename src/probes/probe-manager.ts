@@ -1,6 +1,6 @@
 // Keeps every probe of every pod on its beat, with one timer. A worker is one probe of one container; it lives from the
 // pod's first sync to its end, across restarts of the container.
-import { containerId, type ContainerId, type PodUid } from '../core/ids.ts';
+import { containerId, podUid, type ContainerId, type PodUid } from '../core/ids.ts';
 import type { EventRecorder } from '../core/events.ts';
 import {
   containerFieldPath,
@@ -75,7 +75,11 @@ export type ProbeManagerDeps = {
   readonly metrics: ProbeMetrics;
 };
 
+/** What waits for its beat holds no pod. */
+type BeatKey = `${PodUid} ${string}`;
+
 type Worker = {
+  readonly key: BeatKey;
   readonly pod: Pod;
   readonly uid: PodUid;
   readonly container: Container;
@@ -105,7 +109,7 @@ export class ProbeManager implements Runnable {
   readonly name = 'probes';
   readonly results = new ProbeResults();
   readonly #deps: ProbeManagerDeps;
-  readonly #queue: BeatQueue<Worker>;
+  readonly #queue: BeatQueue<BeatKey>;
   readonly #workers = new Map<PodUid, Map<string, Worker>>();
   readonly #running = new Set<Promise<void>>();
   readonly #bornAt: number;
@@ -116,7 +120,7 @@ export class ProbeManager implements Runnable {
     this.#deps = deps;
     this.#bornAt = deps.clock.monotonic();
     this.#startedAtMs = deps.clock.now();
-    this.#queue = new BeatQueue(deps.clock, (worker) => this.#due(worker));
+    this.#queue = new BeatQueue(deps.clock, (key) => this.#dueKey(key));
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -161,9 +165,9 @@ export class ProbeManager implements Runnable {
   trigger(uid: PodUid, container: string): void {
     const worker = this.#workers.get(uid)?.get(keyOf(container, 'readiness'));
     if (worker === undefined || this.#signal === undefined) return;
-    if (this.#queue.has(worker)) {
+    if (this.#queue.has(worker.key)) {
       worker.beat = this.#deps.clock.monotonic();
-      this.#queue.schedule(worker, worker.beat);
+      this.#queue.schedule(worker.key, worker.beat);
     } else worker.askedAgain = true;
   }
 
@@ -218,6 +222,7 @@ export class ProbeManager implements Runnable {
     if (workers.has(key)) return;
     const worker: Worker = {
       ...about,
+      key: `${about.uid} ${key}`,
       periodMs: periodMsOf(about.probe),
       history: new ProbeHistory(),
       abort: undefined,
@@ -238,19 +243,25 @@ export class ProbeManager implements Runnable {
     const now = clock.monotonic();
     const delay = worker.periodMs > now - this.#bornAt ? clock.random() * worker.periodMs : 0;
     worker.beat = now + delay;
-    this.#queue.schedule(worker, worker.beat);
+    this.#queue.schedule(worker.key, worker.beat);
   }
 
   #remove(worker: Worker): void {
     worker.stopped = true;
     worker.abort?.();
-    this.#queue.cancel(worker);
+    this.#queue.cancel(worker.key);
     const { containerId: id } = worker.state;
     if (id !== undefined) this.results.remove(worker.type, id);
     this.#deps.metrics.remove(worker.pod, worker.container.name, worker.type);
     const workers = this.#workers.get(worker.uid);
     workers?.delete(keyOf(worker.container.name, worker.type));
     if (workers?.size === 0) this.#workers.delete(worker.uid);
+  }
+
+  #dueKey(key: BeatKey): void {
+    const space = key.indexOf(' ');
+    const worker = this.#workers.get(podUid(key.slice(0, space)))?.get(key.slice(space + 1));
+    if (worker !== undefined) this.#due(worker);
   }
 
   #due(worker: Worker): void {
@@ -279,7 +290,7 @@ export class ProbeManager implements Runnable {
     worker.askedAgain = false;
     worker.soonMs = undefined;
     worker.beat = next.beat;
-    this.#queue.schedule(worker, next.at);
+    this.#queue.schedule(worker.key, next.at);
   }
 
   async #beat(worker: Worker, signal: AbortSignal): Promise<void> {
