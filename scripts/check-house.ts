@@ -181,7 +181,7 @@ for (const [file, text] of texts) {
       );
 }
 
-// ---- children: each is told what it sees of our environment; `lib/child-environment.ts` has the two choices ----
+// ---- children: each gets an environment and an input on purpose; `lib/child-environment.ts` has the choices ----
 
 /** The text between the parenthesis at `from` and its partner. */
 function inParentheses(code: string, from: number): string {
@@ -197,9 +197,15 @@ for (const [file, text] of texts) {
   if (!name.startsWith('src/') || name.startsWith('src/devcluster/') || /\.(?:test|fixture)\.ts$/.test(name)) continue;
   if (!text.includes('node:child_process')) continue;
   const code = bare(text);
-  for (const match of code.matchAll(/(?<![.\w])(?:spawn|execFile|exec|fork)(?=\()/g))
-    if (!/\benv\b/.test(inParentheses(code, match.index + match[0].length)))
+  for (const match of code.matchAll(/(?<![.\w])(?:spawn|execFile|exec|fork)(?=\()/g)) {
+    const given = inParentheses(code, match.index + match[0].length);
+    if (!/\benv\b/.test(given))
       problems.push(`${name}: \`${match[0]}\` without \`env\` gives its child the whole environment of the agent`);
+    if (!/\bstdio\b/.test(given) && !code.includes('endInput('))
+      problems.push(
+        `${name}: \`${match[0]}\` without \`stdio\` or \`endInput\` gives its child an input that never ends`,
+      );
+  }
 }
 
 // ---- tests wait for conditions; where it is time they wait for, they say what for ----
@@ -234,5 +240,5 @@ for (const [file, text] of texts)
 for (const problem of [...new Set(problems)].sort()) console.error(problem);
 if (problems.length > 0) process.exit(1);
 console.log(
-  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment by accident, patterns take one pass, tests wait for conditions, words are plain',
+  'house: assembly only assembles, exports are used, clocks and blocking calls have owners, children get no environment and no open input by accident, patterns take one pass, tests wait for conditions, words are plain',
 );

@@ -8,15 +8,25 @@ import { systemClock } from '../lib/clock.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { credentialsFor } from './credentials.ts';
 import { runExecPlugin, type ExecAnswer } from './exec-credential.ts';
-import type { ClusterAccess, ExecConfig } from './kubeconfig.ts';
+import type { ClusterAccess, ExecConfig, TlsIdentity } from './kubeconfig.ts';
+import { selfSignedAuthority } from '../lib/x509/certificate.ts';
+import { newKeyPair, privateKeyPem } from '../lib/x509/keys.ts';
 import { until } from '../../test/harness/until.ts';
 
 const V1 = 'client.authentication.k8s.io/v1';
+const HEAD = { kind: 'ExecCredential', apiVersion: V1 };
 const dir = mkdtempSync(join(tmpdir(), 'kts-exec-'));
 after(() => rmSync(dir, { recursive: true, force: true }));
 const command = join(dir, 'plugin');
 writeFileSync(command, `#!/bin/sh\ncat ${dir}/answer\n`);
 chmodSync(command, 0o755);
+
+function newPair(): TlsIdentity {
+  const keys = newKeyPair('ec');
+  const cert = selfSignedAuthority({ commonName: 'n' }, keys, { notBeforeMs: 0, notAfterMs: Date.UTC(2100, 0, 1) });
+  return { cert, key: privateKeyPem(keys.privateKey) };
+}
+const [ONE, TWO] = [newPair(), newPair()];
 
 function ask(answer: unknown): Promise<ExecAnswer> {
   writeFileSync(join(dir, 'answer'), typeof answer === 'string' ? answer : JSON.stringify(answer));
@@ -28,30 +38,49 @@ function ask(answer: unknown): Promise<ExecAnswer> {
 describe('credential plugins of the kubeconfig', () => {
   it('give a token and how long it is good', async () => {
     const status = { token: 't', expirationTimestamp: '2026-01-01T00:00:00Z' };
-    assert.deepEqual(await ask({ apiVersion: V1, status }), { token: 't', expiresAt: Date.UTC(2026, 0, 1) });
-    assert.equal((await ask({ apiVersion: V1, status: { token: 't' } })).expiresAt, Infinity);
-    const certificate = { token: '', clientCertificateData: 'c', clientKeyData: 'k' };
-    assert.deepEqual(await ask({ apiVersion: V1, status: certificate }), {
-      tls: { cert: 'c', key: 'k' },
-      expiresAt: Infinity,
-    });
+    assert.deepEqual(await ask({ ...HEAD, status }), { token: 't', expiresAt: Date.UTC(2026, 0, 1) });
+    assert.equal((await ask({ ...HEAD, status: { token: 't' } })).expiresAt, Infinity);
+    assert.equal((await ask({ ...HEAD, status: { token: 't', expirationTimestamp: null } })).expiresAt, Infinity);
+    const certificate = { token: '', clientCertificateData: ONE.cert, clientKeyData: ONE.key };
+    assert.deepEqual(await ask({ ...HEAD, status: certificate }), { tls: ONE, expiresAt: Infinity });
   });
 
   const rows: readonly (readonly [string, unknown, RegExp])[] = [
     ['no JSON', 'secret-token', /^KubeletError: exec plugin .*: its answer is not JSON$/],
-    ['null', null, /another apiVersion/],
-    ['a list', [], /another apiVersion/],
-    ['a text', '"secret-token"', /another apiVersion/],
-    ['no status', { apiVersion: V1 }, /neither token nor certificate/],
-    ['null as status', { apiVersion: V1, status: null }, /neither token nor certificate/],
-    ['a text as status', { apiVersion: V1, status: 'secret-token' }, /neither token nor certificate/],
-    ['an empty token', { apiVersion: V1, status: { token: '' } }, /neither token nor certificate/],
+    ['null', null, /no ExecCredential/],
+    ['a list', [], /no ExecCredential/],
+    ['a text', '"secret-token"', /no ExecCredential/],
+    ['another kind', { ...HEAD, kind: 'TokenReview', status: { token: 'secret-token' } }, /no ExecCredential/],
+    ['no kind', { apiVersion: V1, status: { token: 'secret-token' } }, /no ExecCredential/],
+    ['another version', { ...HEAD, apiVersion: `${V1}beta1`, status: { token: 'secret-token' } }, /another apiVersion/],
+    ['no status', HEAD, /neither token nor certificate/],
+    ['null as status', { ...HEAD, status: null }, /neither token nor certificate/],
+    ['a text as status', { ...HEAD, status: 'secret-token' }, /neither token nor certificate/],
+    ['an empty token', { ...HEAD, status: { token: '' } }, /neither token nor certificate/],
     [
       'half a certificate',
-      { apiVersion: V1, status: { token: 'secret-token', clientCertificateData: 'c' } },
+      { ...HEAD, status: { token: 'secret-token', clientCertificateData: 'c' } },
       /returned only certificate or key, not both/,
     ],
-    ['a number as token', { apiVersion: V1, status: { token: 4711 } }, /neither token nor certificate/],
+    ['a number as token', { ...HEAD, status: { token: 4711 } }, /a token that is no text/],
+    [
+      'a key of another certificate',
+      { ...HEAD, status: { token: 'secret-token', clientCertificateData: ONE.cert, clientKeyData: TWO.key } },
+      /a certificate and key that are no pair/,
+    ],
+    [
+      'a text as certificate',
+      { ...HEAD, status: { clientCertificateData: 'secret-token', clientKeyData: 'secret-token' } },
+      /a certificate and key that are no pair/,
+    ],
+    ...['', 'tomorrow', '2026-01-01', '2026-13-01T00:00:00Z', 1_790_000_000, {}].map(
+      (expirationTimestamp) =>
+        [
+          `${JSON.stringify(expirationTimestamp)} as expiry`,
+          { ...HEAD, status: { token: 'secret-token', expirationTimestamp } },
+          /an expirationTimestamp that is no time/,
+        ] as const,
+    ),
   ];
   for (const [what, answer, said] of rows)
     it(`${what} is refused, and not quoted`, async () => {
@@ -66,7 +95,7 @@ describe('credential plugins of the kubeconfig', () => {
 it('a plugin that wants to know its cluster is told of it', async () => {
   const teller = join(dir, 'teller');
   const told = join(dir, 'told');
-  const answer = JSON.stringify({ apiVersion: V1, status: { token: 't' } });
+  const answer = JSON.stringify({ ...HEAD, status: { token: 't' } });
   writeFileSync(teller, `#!/bin/sh\nprintenv KUBERNETES_EXEC_INFO > ${told}\necho '${answer}'\n`);
   chmodSync(teller, 0o755);
   const exec = { apiVersion: V1, command: teller, args: [], env: [], installHint: '', provideClusterInfo: true };
@@ -87,6 +116,16 @@ it('a plugin that wants to know its cluster is told of it', async () => {
   });
 });
 
+it('a plugin that reads its input finds its end', { timeout: 30_000 }, async () => {
+  const reader = join(dir, 'reader');
+  writeFileSync(reader, `#!/bin/sh\ncat >/dev/null\necho '${JSON.stringify({ ...HEAD, status: { token: 't' } })}'\n`);
+  chmodSync(reader, 0o755);
+  const exec = { apiVersion: V1, command: reader, args: [], env: [], installHint: '', provideClusterInfo: false };
+  const { signal } = new AbortController();
+  const access = { server: 'https://h' } as ClusterAccess;
+  assert.equal((await runExecPlugin({ clock: systemClock }, exec, access, signal)).token, 't');
+});
+
 describe('a certificate of a plugin', () => {
   const exec = { apiVersion: V1, command, args: [], env: [], installHint: '', provideClusterInfo: false };
   const { signal } = new AbortController();
@@ -94,25 +133,25 @@ describe('a certificate of a plugin', () => {
   it('is the same one until it is another, however often the plugin gives it', async () => {
     const access = { server: 'https://h', auth: { exec } } as unknown as ClusterAccess;
     const credentials = credentialsFor(access, { clock: systemClock, log: silentLogger });
-    const given = async (token: string, cert?: string): Promise<object | undefined> => {
-      const tls = cert === undefined ? {} : { clientCertificateData: cert, clientKeyData: 'k' };
-      writeFileSync(join(dir, 'answer'), JSON.stringify({ apiVersion: V1, status: { token, ...tls } }));
+    const given = async (token: string, pair?: TlsIdentity): Promise<object | undefined> => {
+      const tls = pair === undefined ? {} : { clientCertificateData: pair.cert, clientKeyData: pair.key };
+      writeFileSync(join(dir, 'answer'), JSON.stringify({ ...HEAD, status: { token, ...tls } }));
       credentials.refused();
       const identity = await credentials.current(signal);
       assert.equal(identity.authorization, `Bearer ${token}`);
       return identity.tls;
     };
-    const first = await given('t1', 'c1');
-    assert.deepEqual(first, { cert: 'c1', key: 'k' });
-    assert.equal(await given('t2', 'c1'), first);
-    assert.deepEqual(await given('t3', 'c2'), { cert: 'c2', key: 'k' });
+    const first = await given('t1', ONE);
+    assert.deepEqual(first, ONE);
+    assert.equal(await given('t2', ONE), first);
+    assert.deepEqual(await given('t3', TWO), TWO);
     assert.equal(await given('t4'), undefined);
   });
 });
 
 describe('a plugin that takes its time', () => {
   const [slow, runs, go] = [join(dir, 'slow'), join(dir, 'runs'), join(dir, 'go')];
-  const answer = JSON.stringify({ apiVersion: V1, status: { token: 't' } });
+  const answer = JSON.stringify({ ...HEAD, status: { token: 't' } });
   writeFileSync(slow, `#!/bin/sh\necho run >> ${runs}\nuntil [ -e ${go} ]; do sleep 0.02; done\necho '${answer}'\n`);
   chmodSync(slow, 0o755);
   const open = () => {

@@ -1,10 +1,12 @@
 // Runs a client-go credential plugin: argv only, no shell, the request in KUBERNETES_EXEC_INFO, the answer on stdout.
 import { execFile } from 'node:child_process';
-import { pluginEnvironment } from '../lib/child-environment.ts';
+import { createPrivateKey } from 'node:crypto';
+import { endInput, pluginEnvironment } from '../lib/child-environment.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { KubeletError } from '../lib/errors.ts';
+import { KubeletError, messageOf } from '../lib/errors.ts';
 import { parseSecretJson } from '../lib/secret-text.ts';
+import { keyMatches } from '../lib/x509/certificate.ts';
 import type { ProgramError } from './exec-metrics.ts';
 import type { ClusterAccess, ExecConfig, TlsIdentity } from './kubeconfig.ts';
 
@@ -62,13 +64,14 @@ const output = (
 ): Promise<string> =>
   new Promise((resolve, reject) => {
     const options = { signal, maxBuffer: MAX_OUTPUT, encoding: 'utf8' as const };
-    execFile(exec.command, [...exec.args], { ...options, env }, (err, stdout) => {
+    const child = execFile(exec.command, [...exec.args], { ...options, env }, (err, stdout) => {
       called?.(err);
       if (err === null) return resolve(stdout);
       const hint = err.code === 'ENOENT' && exec.installHint !== '' ? `\n${exec.installHint}` : '';
       // No cause: it quotes the arguments and what the plugin printed.
       reject(new KubeletError('denied', `exec plugin ${exec.command} failed: ${shortly(err)}${hint}`));
     });
+    endInput(child);
   });
 
 /** Never the plugin's output: it may hold a token. */
@@ -76,28 +79,51 @@ const shortly = (err: Error & { code?: string | number | null }): string =>
   typeof err.code === 'number' ? `exit code ${err.code}` : String(err.code ?? err.name);
 
 function answerOf(exec: ExecConfig, stdout: string): ExecAnswer {
-  let answer: Readonly<Record<string, unknown>>;
-  try {
-    answer = recordOf(parseSecretJson(stdout));
-  } catch {
-    throw new KubeletError('invalid', `exec plugin ${exec.command}: its answer is not JSON`);
-  }
-  if (answer['apiVersion'] !== exec.apiVersion) {
-    throw new KubeletError('invalid', `exec plugin ${exec.command}: answer has another apiVersion than asked for`);
-  }
-  const status = recordOf(answer['status']);
-  const [token, cert, key] = ['token', 'clientCertificateData', 'clientKeyData'].map((name) => textOf(status[name]));
-  if (token === undefined && cert === undefined && key === undefined)
-    throw new KubeletError('denied', `exec plugin ${exec.command} returned neither token nor certificate`);
-  if ((cert === undefined) !== (key === undefined))
-    throw new KubeletError('denied', `exec plugin ${exec.command} returned only certificate or key, not both`);
-  const { expirationTimestamp: until } = status;
-  const expiresAt = typeof until === 'string' ? Date.parse(until) : Infinity;
-  return {
-    ...(token === undefined ? {} : { token }),
-    ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
-    expiresAt: Number.isNaN(expiresAt) ? Infinity : expiresAt,
+  const refuse = (kind: 'invalid' | 'denied', what: string): never => {
+    throw new KubeletError(kind, `exec plugin ${exec.command} ${what}`);
   };
+  const answer = recordOf(parsedAnswer(exec, stdout));
+  if (answer['kind'] !== 'ExecCredential') refuse('invalid', 'returned no ExecCredential');
+  if (answer['apiVersion'] !== exec.apiVersion) refuse('invalid', 'returned another apiVersion than asked for');
+  const status = recordOf(answer['status']);
+  const wrong = FIELDS.find((name) => typeof (status[name] ?? '') !== 'string');
+  if (wrong !== undefined) refuse('invalid', `returned a ${wrong} that is no text`);
+  const [token, cert, key] = FIELDS.map((name) => textOf(status[name]));
+  if (token === undefined && cert === undefined && key === undefined)
+    refuse('denied', 'returned neither token nor certificate');
+  if ((cert === undefined) !== (key === undefined)) refuse('denied', 'returned only certificate or key, not both');
+  const tls = cert === undefined || key === undefined ? undefined : { cert, key };
+  if (tls !== undefined && !isPair(tls)) refuse('denied', 'returned a certificate and key that are no pair');
+  const expiresAt = expiryOf(status['expirationTimestamp']);
+  if (expiresAt === undefined) return refuse('invalid', 'returned an expirationTimestamp that is no time');
+  return { ...(token === undefined ? {} : { token }), ...(tls === undefined ? {} : { tls }), expiresAt };
+}
+
+const FIELDS = ['token', 'clientCertificateData', 'clientKeyData'] as const;
+
+function parsedAnswer(exec: ExecConfig, stdout: string): unknown {
+  try {
+    return parseSecretJson(stdout);
+  } catch (err) {
+    throw new KubeletError('invalid', `exec plugin ${exec.command}: its answer is ${messageOf(err)}`);
+  }
+}
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Undefined for what is no time. */
+function expiryOf(value: unknown): number | undefined {
+  if (value === undefined || value === null) return Infinity;
+  const time = typeof value === 'string' && RFC3339.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(time) ? undefined : time;
+}
+
+function isPair({ cert, key }: TlsIdentity): boolean {
+  try {
+    return keyMatches(cert, createPrivateKey(key));
+  } catch {
+    return false; // unreadable
+  }
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);

@@ -1,5 +1,6 @@
-// What child processes see of this process's environment. Tools get what they need to be found and to speak plainly;
+// What child processes see of this process's environment, and of its input: nothing. Tools get what they need to be found and to speak plainly;
 // plugins of the administrator's get the rest as well, as upstream, but never what is between systemd and this process.
+import type { ChildProcess } from 'node:child_process';
 
 const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -21,3 +22,9 @@ export const pluginEnvironment = (own: NodeJS.ProcessEnv = process.env): Record<
   Object.fromEntries(
     Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined && !OURS.test(entry[0])),
   );
+
+/** For a child with a pipe as its input: one that reads it finds the end at once, as of /dev/null. */
+export function endInput({ stdin }: Pick<ChildProcess, 'stdin'>): void {
+  stdin?.on('error', () => undefined); // it has ended by itself
+  stdin?.end();
+}

@@ -1,7 +1,7 @@
 // The kubelet's iptables chains: a hint chain that tells others which iptables is in use here, a rule that keeps packets
 // from outside away from 127.0.0.0/8, and canary chains whose loss shows that somebody flushed the rules. Best effort.
 import { execFile } from 'node:child_process';
-import { toolEnvironment } from '../lib/child-environment.ts';
+import { endInput, toolEnvironment } from '../lib/child-environment.ts';
 import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import { messageOf } from '../lib/errors.ts';
@@ -108,8 +108,9 @@ export class NetworkRules implements Runnable {
 
 const runProgram: RunProgram = (program, args, signal) =>
   new Promise((resolve, reject) => {
-    execFile(program, [...args], { signal, env: toolEnvironment() }, (err, _stdout, stderr) => {
+    const child = execFile(program, [...args], { signal, env: toolEnvironment() }, (err, _stdout, stderr) => {
       if (err === null) resolve();
       else reject(new Error(stderr.trim() || err.message, { cause: err }));
     });
+    endInput(child);
   });

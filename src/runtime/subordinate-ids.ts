@@ -1,7 +1,7 @@
 // Which host ids may be handed to pods: what the machine's administrator gave to the user `kubelet`, else nearly all.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { toolEnvironment } from '../lib/child-environment.ts';
+import { endInput, toolEnvironment } from '../lib/child-environment.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { defaultIdRange, idRangeProblem, parseSubIds, type IdRange } from './user-namespaces.ts';
 
@@ -32,7 +32,8 @@ async function givenRange(signal: AbortSignal): Promise<IdRange | undefined> {
 
 const getsubids = (args: readonly string[], signal: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
-    execFile('getsubids', args, { signal, env: toolEnvironment() }, (err, stdout) =>
+    const child = execFile('getsubids', args, { signal, env: toolEnvironment() }, (err, stdout) =>
       err === null ? resolve(stdout) : reject(err),
     );
+    endInput(child);
   });
