@@ -1,6 +1,6 @@
 // The commands against a socket that answers as a kubelet would.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,5 +129,21 @@ describe('kubelet node', () => {
     assert.ok(missing.some((m) => m.name === 'pods.json'));
     const text = gunzipSync(readFileSync(file)).toString();
     assert.match(text, /kubelet-support-\d{8}T\d{6}Z\/why\.json/);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+  });
+
+  it('a bundle is never written over a file or through a link', async () => {
+    const precious = join(root, 'precious');
+    writeFileSync(precious, 'precious');
+    const [link, dangling] = [join(root, 'link.tar.gz'), join(root, 'dangling.tar.gz')];
+    symlinkSync(precious, link);
+    symlinkSync(join(root, 'made'), dangling);
+    for (const file of [precious, link, dangling]) {
+      const { err, code } = await run(`support-bundle ${file}`);
+      assert.equal(code, 1);
+      assert.match(err, /exists already: remove it, or name another file/);
+    }
+    assert.equal(readFileSync(precious, 'utf8'), 'precious');
+    assert.equal(existsSync(join(root, 'made')), false);
   });
 });

@@ -92,6 +92,9 @@ describe('what may leave the machine', () => {
     const event = { metadata: { name: 'e' }, involvedObject: { name: 'web' }, message: SECRET };
     assert.equal(redactedEvent({ ...event, reason: 'Unhealthy' })['message'], '(left out)');
     assert.equal(redactedEvent(event)['message'], '(left out)');
+    // Mount options of a volume may hold a password.
+    for (const reason of ['FailedMount', 'FailedAttachVolume', 'FailedMapVolume'])
+      assert.equal(redactedEvent({ ...event, reason })['message'], '(left out)');
     assert.equal(redactedEvent({ ...event, reason: 'Pulled', message: 'in 3 s' })['message'], 'in 3 s');
   });
 

@@ -65,7 +65,7 @@ const redactedState = ({ waiting, running, terminated }: ContainerState): Json =
     : { terminated: pick(terminated, ['exitCode', 'signal', 'reason', 'startedAt', 'finishedAt']) }),
 });
 
-/** Events whose text is the node's own. Others quote what containers wrote, or their command lines. */
+/** Events whose text is the node's own. Others quote what containers wrote, their command lines, or mount options. */
 const SAFE_EVENTS = new Set([
   'Scheduled',
   'Pulling',
@@ -75,8 +75,6 @@ const SAFE_EVENTS = new Set([
   'Started',
   'Killing',
   'BackOff',
-  'FailedMount',
-  'FailedAttachVolume',
   'FailedCreatePodSandBox',
   'NetworkNotReady',
   'SandboxChanged',

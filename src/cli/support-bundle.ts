@@ -3,9 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { KubeEvent } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
 import type { Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/errors.ts';
+import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import { tar, type TarEntry } from '../lib/tar.ts';
 import type { WorkersView } from '../page/model.ts';
 import { doctor } from './doctor/doctor.ts';
@@ -73,6 +72,16 @@ const MACHINE = [
   '/sys/fs/cgroup/cgroup.controllers',
 ];
 
+/** Its name can be guessed, also in /tmp: a file or link that is there is another's. */
+async function writeNew(file: string, data: Buffer): Promise<void> {
+  try {
+    await writeFile(file, data, { flag: 'wx', mode: 0o600 });
+  } catch (err) {
+    if (errnoOf(err) !== 'EEXIST') throw err;
+    throw new KubeletError('exists', `${file} exists already: remove it, or name another file`);
+  }
+}
+
 export async function writeBundle(deps: BundleDeps, options: BundleOptions, signal: AbortSignal): Promise<Bundle> {
   const files = new Map<string, string>();
   const missing: { name: string; why: string }[] = [];
@@ -99,6 +108,6 @@ export async function writeBundle(deps: BundleDeps, options: BundleOptions, sign
     mode: 0o600,
     data: Buffer.from(text),
   }));
-  await writeFileAtomic(file, gzipSync(tar(entries)), 0o600);
+  await writeNew(file, gzipSync(tar(entries)));
   return { file, contents: [...files.keys()], missing };
 }
