@@ -1,5 +1,5 @@
 // `kubelet node support-bundle`: one archive for whoever is to help. What the kubelet cannot give is left out and named.
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { KubeEvent } from '../core/node.ts';
 import type { Pod } from '../core/pod.ts';

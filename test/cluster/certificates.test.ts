@@ -113,6 +113,7 @@ describe('TLS bootstrap', () => {
     assert.equal(csr?.spec.username, `system:bootstrap:${TOKEN.id}`);
     assert.deepEqual(csr.spec.usages, ['digital signature', 'client auth']);
     assert.match(csr.metadata.name, /^csr-/);
+    await until('it is stored', () => existsSync(pki('kubelet-client-current.pem')), PATIENCE_MS);
     const { commonName, organizations } = subjectOf(current('client'));
     assert.deepEqual([commonName, organizations], [USER, ['system:nodes']]);
     checkFiles('client');
@@ -140,6 +141,7 @@ describe('serving certificate', () => {
     const ip = status?.addresses?.find((a) => a.type === 'InternalIP')?.address ?? '';
     assert.equal(shown.checkIP(ip), ip);
     assert.equal(shown.checkHost(NODE_NAME), NODE_NAME);
+    await until('it is stored', () => existsSync(pki('kubelet-server-current.pem')), PATIENCE_MS);
     checkFiles('server');
     assert.equal(shown.fingerprint256, current('server').fingerprint256);
   });

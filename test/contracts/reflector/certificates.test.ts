@@ -2,6 +2,7 @@
 // and serving certificates and uses them.
 // runs: gate
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
@@ -64,7 +65,9 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   void manager.run(signal);
   await until('client certificate', () => manager.valid !== undefined);
   await main.create(NODES, {}, { metadata: { name: 'n1' } }, signal);
-  const pem = await readFile(join(paths.certDir, 'kubelet-client-current.pem'), 'utf8');
+  const path = join(paths.certDir, 'kubelet-client-current.pem');
+  await until('it is stored', () => existsSync(path));
+  const pem = await readFile(path, 'utf8');
   assert.deepEqual(subjectOf(new X509Certificate(pem)), {
     commonName: 'system:node:n1',
     organizations: ['system:nodes'],
@@ -95,6 +98,7 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   assert.equal(serving.current(), undefined);
   for (const part of serving.parts) void part.run(signal);
   await until('serving certificate', () => shown.length > 0);
+  await until('it is stored', () => existsSync(join(paths.certDir, 'kubelet-server-current.pem')));
   const leaf = new X509Certificate(shown[0] ?? '');
   assert.equal(leaf.checkIP('127.0.0.1'), '127.0.0.1');
   assert.match(leaf.subjectAltName ?? '', /DNS:n1/);
