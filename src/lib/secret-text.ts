@@ -6,7 +6,8 @@ import { KubeletError } from './errors.ts';
 /** Throws `invalid` with line, column and reason. */
 export function parseSecretYaml(text: string): unknown {
   const lines = new LineCounter();
-  const document = parseDocument(text, { prettyErrors: false, lineCounter: lines, logLevel: 'silent' });
+  // A warning would go to stderr by itself, and quote keys.
+  const document = parseDocument(text, { prettyErrors: false, lineCounter: lines, logLevel: 'error' });
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lines.linePos(error.pos[0]);
