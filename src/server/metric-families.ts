@@ -14,8 +14,9 @@ const TYPES = new Map<string, number>([
   ['histogram', MetricType.HISTOGRAM],
   ['untyped', MetricType.UNTYPED],
 ]);
-const SAMPLE = /^([^\s{]+)(?:\{(.*)\})? (\S+)(?: (-?\d+))?$/;
-const LABEL = /([^=,]+)="((?:[^"\\]|\\.)*)"/g;
+// The flag `s`: carriage returns and U+2028 are characters of a value like others.
+const SAMPLE = /^([^\s{]+)(?:\{(.*)\})? (\S+)(?: (-?\d+))?$/s;
+const LABEL = /([^=,]+)="((?:[^"\\]|\\.)*)"/gs;
 /** Pages of busy nodes are megabytes: others get their turn after so many characters. */
 const TURN_AFTER = 256 * 1024;
 
@@ -44,7 +45,7 @@ export async function delimitedFamilies(text: string): Promise<Buffer> {
 }
 
 function begun(line: string): Draft {
-  const [, name = '', help = ''] = /^# HELP (\S+) (.*)$/.exec(line) ?? [];
+  const [, name = '', help = ''] = /^# HELP (\S+) (.*)$/s.exec(line) ?? [];
   return { name, help: unescaped(help), type: MetricType.UNTYPED, metrics: new Map() };
 }
 
@@ -76,7 +77,7 @@ function addSample(family: Draft, line: string): void {
 const numberOf = (text: string): number => (text === '+Inf' ? Infinity : text === '-Inf' ? -Infinity : Number(text));
 
 const unescaped = (text: string): string =>
-  text.includes('\\') ? text.replace(/\\(.)/g, (_, c: string) => (c === 'n' ? '\n' : c)) : text;
+  text.includes('\\') ? text.replace(/\\(.)/gs, (_, c: string) => (c === 'n' ? '\n' : c)) : text;
 
 function delimited({ name, help, type, metrics }: Draft): readonly Buffer[] {
   const metric = [...metrics.values()].map((draft) => metricOf(type, draft));

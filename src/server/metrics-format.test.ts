@@ -133,6 +133,16 @@ describe('families in protobuf', () => {
     assert.equal(d?.metric[0]?.timestampMs, 1700000000123);
   });
 
+  it('have every value of a label, whatever its characters', async () => {
+    const values = ['\r', 'a\r\nb', '\u2028', '\u2029x', '\u0085', '\\\r', '\0', '"}\r{'];
+    const registry = new Registry();
+    const gauge = registry.gauge('g', 'Of\u2028two\rlines', ['n']);
+    for (const n of values) gauge.set(1, { n });
+    const [family, ...rest] = read(await delimitedFamilies(registry.render()));
+    assert.deepEqual([family?.help, rest], ['Of\u2028two\rlines', []]);
+    assert.deepEqual(family?.metric.map((m) => m.label[0]?.value).sort(), values.sort());
+  });
+
   it('of a large page are all there', async () => {
     const registry = new Registry();
     const gauge = registry.gauge('many', 'Many', ['n']);
