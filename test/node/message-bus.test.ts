@@ -64,6 +64,11 @@ describe('a message bus', { skip: noMessageBus }, () => {
     assert.deepEqual(reply.body, body);
   });
 
+  it('may ask any connection whether it is there', async () => {
+    const ping = { ...PEER, interface: 'org.freedesktop.DBus.Peer', member: 'Ping' };
+    assert.deepEqual((await bus.call(ping, signal)).body, []);
+  });
+
   it('carries messages larger than any buffer, and many calls at once', async () => {
     const large = 'x'.repeat(3_000_000);
     const reply = await bus.call({ ...PEER, member: 'Echo', signature: 's', body: [large] }, signal);

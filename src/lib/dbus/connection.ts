@@ -7,6 +7,7 @@ import { Semaphore } from '../semaphore.ts';
 import { AuthClient } from './auth.ts';
 import { busError } from './bus-error.ts';
 import { encodeMessage, MessageStream, type Message } from './message.ts';
+import { answerAsPeer } from './peer.ts';
 import type { Transport } from './transport.ts';
 import type { DBusValue } from './values.ts';
 
@@ -159,9 +160,13 @@ export class Connection {
       if (rest.length === 0 && descriptors.length === 0) return;
       for (const message of this.#stream.push(rest, descriptors)) this.#dispatch(message);
     } catch (err) {
-      this.#fail(err instanceof Error ? err : new Error(messageOf(err)));
-      this.#transport.close();
+      this.#break(err);
     }
+  }
+
+  #break(err: unknown): void {
+    this.#fail(err instanceof Error ? err : new Error(messageOf(err)));
+    this.#transport.close();
   }
 
   #authenticate(auth: AuthClient, chunk: Buffer): Buffer {
@@ -207,15 +212,16 @@ export class Connection {
     };
     const refuse = (text: string): void =>
       respond({ kind: 'error', error: UNKNOWN_METHOD, signature: 's', body: [text], descriptors: [] });
-    const done = (): void => this.#release(call);
-    if (serve === undefined) {
-      done();
+    const answer = answerAsPeer(call) ?? serve?.(call);
+    if (answer === undefined) {
+      this.#release(call);
       return refuse('this is a client');
     }
-    Promise.resolve(serve(call))
-      .then((answer) => respond({ kind: 'return', body: [], descriptors: [], ...answer }))
+    Promise.resolve(answer)
+      .then((given) => respond({ kind: 'return', body: [], descriptors: [], ...given }))
       .catch((err: unknown) => refuse(messageOf(err)))
-      .finally(done);
+      .finally(() => this.#release(call))
+      .catch((err: unknown) => this.#break(err)); // the other end does not read
   }
 
   #release(message: Message): void {
