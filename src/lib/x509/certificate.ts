@@ -14,6 +14,7 @@ import {
   pem,
   readBitString,
   readDer,
+  readOid,
   readPem,
   sequence,
   smallInteger,
@@ -57,6 +58,7 @@ const EXTENSION = {
   authorityKeyId: '2.5.29.35',
   extendedKeyUsage: '2.5.29.37',
 } as const;
+const EXTENSIONS_TAG = 0xa3;
 
 const extension = (id: string, value: Uint8Array, critical = false): Buffer =>
   sequence(oid(id), ...(critical ? [boolean(true)] : []), octetString(value));
@@ -82,7 +84,7 @@ export function issueCertificate(authority: Authority, request: LeafRequest): st
       subject: subjectDer(request.subject),
       publicKey: request.publicKey,
       validity: request,
-      extensions: leafExtensions(request, keyIdOf(issuer.publicKey)),
+      extensions: leafExtensions(request, subjectKeyIdOf(issuer)),
     },
     authority.privateKey,
   );
@@ -99,14 +101,16 @@ export function selfSignedCertificate(request: Omit<LeafRequest, 'publicKey'>, k
   );
 }
 
-function leafExtensions(request: LeafRequest, issuerKeyId: Uint8Array): Buffer[] {
+function leafExtensions(request: LeafRequest, issuerKeyId: Uint8Array | undefined): Buffer[] {
   const bits = [DIGITAL_SIGNATURE, ...(request.publicKey.asymmetricKeyType === 'rsa' ? [KEY_ENCIPHERMENT] : [])];
   const usages = request.usages.map((usage) => oid(EXTENDED_USAGES[usage]));
   return [
     extension(EXTENSION.keyUsage, namedBits(...bits), true),
     ...(usages.length > 0 ? [extension(EXTENSION.extendedKeyUsage, sequence(...usages))] : []),
     extension(EXTENSION.basicConstraints, sequence(), true),
-    extension(EXTENSION.authorityKeyId, sequence(contextPrimitive(0, issuerKeyId))),
+    ...(issuerKeyId === undefined
+      ? []
+      : [extension(EXTENSION.authorityKeyId, sequence(contextPrimitive(0, issuerKeyId)))]),
     ...(hasAlternativeNames(request) ? [extension(EXTENSION.alternativeNames, alternativeNamesDer(request))] : []),
   ];
 }
@@ -148,6 +152,21 @@ function fieldsOf(certificate: X509Certificate): { subject: DerNode } {
   const subject = toSign === undefined ? undefined : children(toSign)[5];
   if (subject === undefined) throw new KubeletError('invalid', 'a certificate without a subject');
   return { subject };
+}
+
+/** As the certificate names it: not every authority takes the SHA-1 of its key. Undefined where it has none. */
+function subjectKeyIdOf(certificate: X509Certificate): Buffer | undefined {
+  const [toSign] = children(readDer(certificate.raw));
+  const list = toSign === undefined ? undefined : children(toSign).find(({ tag }) => tag === EXTENSIONS_TAG);
+  const [extensions] = list === undefined ? [] : children(list);
+  if (extensions === undefined) return undefined;
+  for (const entry of children(extensions)) {
+    const parts = children(entry);
+    const [id, value] = [parts[0], parts.at(-1)];
+    if (id !== undefined && value !== undefined && readOid(id) === EXTENSION.subjectKeyId)
+      return readDer(value.content).content;
+  }
+  return undefined;
 }
 
 /** Common name and organizations, unescaped (X509Certificate.subject is one line a name with `=` in it confuses). */

@@ -80,13 +80,18 @@ export function oid(dotted: string): Buffer {
   return der(TAG.oid, Buffer.from(bytes));
 }
 
-/** UTCTime up to 2049, GeneralizedTime beyond, whole seconds. */
+/** UTCTime up to 2049, GeneralizedTime beyond, whole seconds. Years have four digits. */
 export function time(atMs: number): Buffer {
+  if (!(atMs >= FIRST_MS && atMs < END_MS)) throw new KubeletError('invalid', `certificates have no time ${atMs}`);
   const digits = new Date(Math.floor(atMs / 1000) * 1000).toISOString().replace(/[-:T]|\.\d+/g, '');
   const year = Number(digits.slice(0, 4));
   if (year >= 1950 && year < 2050) return der(TAG.utcTime, Buffer.from(digits.slice(2), 'ascii'));
   return der(TAG.generalizedTime, Buffer.from(digits, 'ascii'));
 }
+
+/** The years 0 to 9999. */
+const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
+const END_MS = Date.parse('9999-12-31T23:59:59Z') + 1000;
 
 export type DerNode = {
   readonly tag: number;
@@ -128,6 +133,7 @@ function readAt(bytes: Buffer, start: number): { node: DerNode; end: number } {
     if (count === 0 || count > 4) throw malformed('a length it may not have');
     size = 0;
     for (let i = 0; i < count; i++) size = size * 256 + (bytes[at++] ?? 0);
+    if (size < 0x80 || size < 256 ** (count - 1)) throw malformed('a length with more bytes than it needs');
   }
   const end = at + size;
   if (end > bytes.length) throw malformed('it ends early');
@@ -166,6 +172,7 @@ export function readNamedBits(node: DerNode): number[] {
 }
 
 export function readText(node: DerNode): string {
+  if (node.tag === TAG.bmpString && node.content.length % 2 !== 0) throw malformed('half a letter');
   if (node.tag === TAG.bmpString) return Buffer.from(node.content).swap16().toString('utf16le');
   return node.content.toString(node.tag === TAG.t61String ? 'latin1' : 'utf8');
 }

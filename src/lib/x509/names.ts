@@ -1,5 +1,6 @@
 // Subject names (CN, O, …) and subject alternative names, to DER and back.
 import { isIP } from 'node:net';
+import { KubeletError } from '../errors.ts';
 import {
   children,
   contextPrimitive,
@@ -104,8 +105,13 @@ const v4TailAsHex = (address: string): string =>
       [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
   );
 
+const V4_IN_V6 = Buffer.from('00000000000000000000ffff', 'hex');
+
 function addressText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.');
+  if (bytes.length !== 16) throw new KubeletError('invalid', `an IP address of ${bytes.length} bytes`);
+  // As Go prints it.
+  if (bytes.subarray(0, 12).equals(V4_IN_V6)) return bytes.subarray(12).join('.');
   const groups: string[] = [];
   for (let i = 0; i + 1 < bytes.length; i += 2) groups.push(bytes.readUInt16BE(i).toString(16));
   return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1);

@@ -7,7 +7,21 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { issueCertificate, keyMatches, selfSignedAuthority, selfSignedCertificate, subjectOf } from './certificate.ts';
 import { createSigningRequest, readSigningRequest } from './csr.ts';
-import { children, namedBits, oid, pem, readDer, readNamedBits, readOid, readPem } from './der.ts';
+import {
+  children,
+  contextPrimitive,
+  namedBits,
+  oid,
+  pem,
+  readDer,
+  readNamedBits,
+  readOid,
+  readPem,
+  readText,
+  sequence,
+  time,
+} from './der.ts';
+import { alternativeNamesDer, readAlternativeNames } from './names.ts';
 import { newKeyPair, privateKeyPem } from './keys.ts';
 
 const DAY = 86_400_000;
@@ -142,4 +156,54 @@ test('DER details', () => {
   assert.throws(() => readDer(Buffer.from([0x30, 0x05, 0x00])), /ends early/);
   assert.throws(() => readDer(Buffer.from([0x05, 0x00, 0x00])), /trailing/);
   assert.throws(() => children(readDer(Buffer.from([0x02, 0x01, 0x00]))), /primitive/);
+});
+
+test('a leaf names the key of its authority as the authority does', () => {
+  const keys = newKeyPair('ec');
+  const usual = selfSignedAuthority({ commonName: 'other-ca' }, keys, validity);
+  const der = readPem(usual, 'CERTIFICATE') ?? Buffer.alloc(0);
+  // The identifier is not the SHA-1 of the key; the signature of an authority counts for nobody who trusts it.
+  const at = der.indexOf(oid('2.5.29.14')) + oid('2.5.29.14').length + 4;
+  const keyId = Buffer.alloc(20, 7);
+  const changed = Buffer.concat([der.subarray(0, at), keyId, der.subarray(at + 20)]);
+  const authorityOf = (bytes: Buffer) => ({ certificatePem: pem('CERTIFICATE', bytes), privateKey: keys.privateKey });
+  const request = { subject: { commonName: 'leaf' }, publicKey: keys.publicKey, usages: [], ...validity };
+  const issued = (bytes: Buffer): Buffer =>
+    readPem(issueCertificate(authorityOf(bytes), request), 'CERTIFICATE') ?? Buffer.alloc(0);
+  assert.ok(issued(changed).includes(sequence(contextPrimitive(0, keyId))));
+  assert.ok(!issued(der).includes(sequence(contextPrimitive(0, keyId))));
+  assert.ok(issued(der).includes(oid('2.5.29.35')));
+  // One without an identifier: another extension stands in its place.
+  const without = Buffer.from(der);
+  without.set(oid('2.5.29.99'), without.indexOf(oid('2.5.29.14')));
+  assert.ok(!issued(without).includes(oid('2.5.29.35')));
+  assert.ok(new X509Certificate(issued(changed)).checkIssued(new X509Certificate(changed)));
+});
+
+test('addresses read as Go prints them', () => {
+  const read = (...ipAddresses: readonly string[]) =>
+    readAlternativeNames(readDer(alternativeNamesDer({ ipAddresses }))).ipAddresses;
+  const addresses = ['1.2.3.4', '::ffff:1.2.3.4', '::1', 'fd00::a:0:1', '::1.2.3.4'];
+  assert.deepEqual(read(...addresses), ['1.2.3.4', '1.2.3.4', '::1', 'fd00::a:0:1', '::102:304']);
+});
+
+test('what has no form is invalid', () => {
+  const rows: readonly (readonly [string, () => unknown])[] = [
+    ...[0, 3, 5, 15, 17].map(
+      (size) =>
+        [
+          `an address of ${size} bytes`,
+          () => readAlternativeNames(readDer(sequence(contextPrimitive(7, Buffer.alloc(size))))),
+        ] as const,
+    ),
+    ['a BMPString of odd length', () => readText(readDer(Buffer.from('1e03004100', 'hex')))],
+    ['a length of two bytes for a short one', () => readDer(Buffer.from('0481017f', 'hex'))],
+    ['a length with a zero ahead', () => readDer(Buffer.concat([Buffer.from('04820080', 'hex'), Buffer.alloc(128)]))],
+    ['the year 10000', () => time(Date.UTC(10_000, 0, 1))],
+    ['the year -1', () => time(Date.parse('-000001-12-31T23:59:59Z'))],
+    ['no time', () => time(NaN)],
+  ];
+  for (const [what, make] of rows) assert.throws(make, { kind: 'invalid' }, what);
+  assert.equal(readDer(Buffer.concat([Buffer.from('048180', 'hex'), Buffer.alloc(128)])).content.length, 128);
+  assert.equal(readDer(time(Date.parse('9999-12-31T23:59:59.999Z'))).content.toString(), '99991231235959Z');
 });
