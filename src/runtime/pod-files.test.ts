@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../lib/clock.ts';
 import { PodFiles } from './pod-files.ts';
@@ -86,6 +86,19 @@ describe('a termination message file', () => {
     assert.equal(statSync(own('containers', 'c')).mode & 0o777, 0o750);
     await first.remove();
     assert.deepEqual(readdirSync(own('containers', 'c')), []);
+  });
+
+  it('of an earlier start goes when no instance has it mounted', async () => {
+    const logs = Array.from({ length: 4 }, () => files.newTerminationLog('u', 'c'));
+    for (const log of logs) await log.create();
+    const other = files.newTerminationLog('u', 'other');
+    await other.create();
+    writeFileSync(own('containers', 'c', 'not-ours'), '');
+    const [, kept, , last] = logs;
+    await last?.removeUnused(new Set([kept?.path ?? '']));
+    const left = [kept, last].map((log) => basename(log?.path ?? ''));
+    assert.deepEqual(readdirSync(own('containers', 'c')).sort(), [...left, 'not-ours'].sort());
+    assert.ok(existsSync(other.path));
   });
 
   for (const at of [['containers'], ['containers', 'c']])

@@ -14,7 +14,13 @@ export type TerminationLog = {
   readonly path: string;
   create(): Promise<void>;
   remove(): Promise<void>;
+  /** Removes those of earlier starts that no instance of the container has mounted any more. */
+  removeUnused(mounted: ReadonlySet<string>): Promise<void>;
 };
+
+const TERMINATION_LOG = /^[0-9a-f]{8}$/;
+/** Removed with one start. There is one for each start before, unless an instance is left. */
+const MAX_UNUSED = 1_000;
 
 export class PodFiles {
   readonly #clock: Pick<Clock, 'random'>;
@@ -51,10 +57,20 @@ export class PodFiles {
     const name = randomBytes(this.#clock, 4).toString('hex');
     const inside = (work: (dir: OpenDir) => Promise<void>): Promise<void> =>
       this.#inside(uid, ['containers', container], work);
+    const directory = join(this.#podsDir, uid, 'containers', container);
+    const path = join(directory, name);
+    const isUnused =
+      (mounted: ReadonlySet<string>) =>
+      (other: string): boolean =>
+        TERMINATION_LOG.test(other) && other !== name && !mounted.has(join(directory, other));
     return {
-      path: join(this.#podsDir, uid, 'containers', container, name),
+      path,
       create: () => inside((dir) => dir.createFile(name, Buffer.alloc(0), 0o666)),
       remove: () => inside((dir) => dir.unlink(name)),
+      removeUnused: (mounted) =>
+        inside(async (dir) => {
+          for (const other of await dir.names(isUnused(mounted), MAX_UNUSED)) await dir.unlink(other);
+        }),
     };
   }
 

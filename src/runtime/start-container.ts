@@ -17,7 +17,7 @@ import {
 import { withPodLimits } from '../core/pod-resources.ts';
 import { containerBudget } from '../core/bounds.ts';
 import { ContainerStartError, type WaitingReason } from '../core/reasons.ts';
-import { newestOf } from '../core/snapshot.ts';
+import { newestOf, type ObservedContainer } from '../core/snapshot.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
 import type { Budget } from '../lib/budget.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
@@ -222,6 +222,8 @@ export class ContainerStarter {
     );
     // After everything that can refuse the container.
     await terminationLog?.create();
+    const earlier = context.snapshot.containers.filter(({ name }) => name === container.name);
+    if (earlier.length > 0) await this.#removeTerminationLogs(terminationLog, earlier);
     return { config, restartCount, terminationLog };
   }
 
@@ -241,6 +243,17 @@ export class ContainerStarter {
       if (errnoOf(err) === 'ENOENT') return told;
       throw err;
     }
+  }
+
+  /** Their messages were read when the instances ended. What cannot be removed goes with the next start, or with the pod. */
+  async #removeTerminationLogs(
+    own: TerminationLog | undefined,
+    instances: readonly ObservedContainer[],
+  ): Promise<void> {
+    const mounted = new Set(instances.flatMap(({ mounts }) => mounts.map(({ hostPath }) => hostPath)));
+    await own?.removeUnused(mounted).catch((err: unknown) => {
+      this.#deps.infra.log.debug('termination messages of earlier starts are left', { path: own.path, err });
+    });
   }
 
   #terminationLog(container: Container, { pod }: SyncContext): TerminationLog | undefined {

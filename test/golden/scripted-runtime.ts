@@ -4,7 +4,7 @@ import { ContainerState, PodSandboxState } from '../../src/cri/gen/cri.ts';
 import type { CriRuntime } from '../../src/cri/services.ts';
 import { containerId, podUid, sandboxId } from '../../src/core/ids.ts';
 import { observedContainer } from '../../src/core/snapshot.fixture.ts';
-import type { ObservedContainer, ObservedSandbox, PodSnapshot } from '../../src/core/snapshot.ts';
+import type { ObservedContainer, ObservedMount, ObservedSandbox, PodSnapshot } from '../../src/core/snapshot.ts';
 import type { ManualClock } from '../../src/lib/manual-clock.ts';
 import { GrpcCode, GrpcError } from '../../src/lib/grpc/status.ts';
 
@@ -144,6 +144,7 @@ export class ScriptedRuntime {
       metadata: { name: string; attempt: number };
       labels: Record<string, string>;
       annotations: Record<string, string>;
+      mounts?: readonly ObservedMount[];
     };
     const id = containerId(`container-${this.#containers.length + 1}`);
     this.#containers.push(
@@ -155,6 +156,7 @@ export class ScriptedRuntime {
         createdAt: this.#clock.nowNanos(),
         labels: config.labels,
         annotations: config.annotations,
+        mounts: config.mounts ?? [],
       }),
     );
     return { containerId: id };
