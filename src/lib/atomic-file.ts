@@ -4,6 +4,7 @@ import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import { errnoOf } from './errors.ts';
+import { namingPath } from './file-error.ts';
 import { Lru } from './lru.ts';
 
 /** Names the writer, so that a later one knows what a killed process has left. */
@@ -21,7 +22,13 @@ export function forgetWrites(): void {
 }
 
 /** Writes `data` beside `path`, syncs it, renames it over `path` and syncs the directory. */
-export async function writeFileAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+export const writeFileAtomic = (path: string, data: string | Uint8Array, mode: number): Promise<void> =>
+  namingPath(
+    () => path,
+    () => writeAtomic(path, data, mode),
+  );
+
+async function writeAtomic(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   const temporary = `${path}.${process.pid}-${threadId}-${randomBytes(6).toString('hex')}.tmp`;
   writing.add(basename(temporary));
   try {

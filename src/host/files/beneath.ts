@@ -112,7 +112,7 @@ class Walk {
         return pinned;
       }
       // Opened through the pinned descriptor, so that it is the entry just looked at and no other.
-      this.#enter(stat, await OpenDir.open(`/proc/self/fd/${pinned.fd}/.`));
+      this.#enter(stat, await this.#here.openPinned(pinned, name));
       return undefined;
     } finally {
       if (!keep) pinned.closeNow();

@@ -118,6 +118,28 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
       assert.equal(statSync(join(root, 'hosts'), { bigint: true }).mtimeNs, mtimeNs);
     });
 
+    it('names paths as they were opened in what it throws', async () => {
+      const missing = { code: 'ENOENT', path: join(root, 'a', 'none') };
+      await (await dir.mkdir('a', 0o700)).close();
+      const below = await dir.openDir('a');
+      await assert.rejects(below.openDir('none'), {
+        ...missing,
+        message: `ENOENT: no such file or directory, open '${missing.path}'`,
+      });
+      await assert.rejects(below.pin('none'), missing);
+      await assert.rejects(async () => below.lchown('none', 0, 0), missing);
+      await assert.rejects(async () => below.rename('nothing', 'none'), missing);
+      await assert.rejects(
+        below.createFile(Buffer.from([0xe9]).toString('latin1').repeat(200), Buffer.alloc(0), 0o600),
+        {
+          code: 'ENAMETOOLONG',
+          path: join(root, 'a', 'é'.repeat(200)),
+        },
+      );
+      await assert.rejects(below.openDir(Buffer.from([0x63, 0xe9])), { path: join(root, 'a', 'c\\xe9') });
+      await below.close();
+    });
+
     it('never leaves a file empty while it writes it', async () => {
       await dir.overwriteFile('hosts', 'a long first text', 0o644);
       const seen = new Set<string>();
@@ -142,7 +164,10 @@ for (const [name, calls] of Object.entries({ onThreads, atOnce })) {
         await own.overwriteFile('hosts', 'the old text', 0o644);
         const { ino } = statSync(join(disk, 'hosts'));
         assert.throws(() => writeFileSync(join(disk, 'full'), Buffer.alloc(2 ** 20)), { code: 'ENOSPC' });
-        await assert.rejects(own.overwriteFile('hosts', 'the new text '.repeat(1_000), 0o644), { code: 'ENOSPC' });
+        await assert.rejects(own.overwriteFile('hosts', 'the new text '.repeat(1_000), 0o644), {
+          code: 'ENOSPC',
+          message: `ENOSPC: no space left on device, write '${disk}/hosts': no space, or no inodes, are left on the file system of ${disk}/hosts`,
+        });
         assert.equal(readFileSync(join(disk, 'hosts'), 'utf8'), 'the old text');
         await own.overwriteFile('hosts', 'a new text', 0o644);
         assert.equal(readFileSync(join(disk, 'hosts'), 'utf8'), 'a new text');

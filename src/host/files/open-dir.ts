@@ -5,6 +5,7 @@
 import { closeSync, constants, type Stats } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { atPath, namingPath } from '../../lib/file-error.ts';
 import { entryName, showName, type EntryName } from './entry-name.ts';
 import { entryOf, onThreads, type Entry, type FileCalls, type Path, type Soon } from './file-calls.ts';
 import { survivesUmask } from './modes.ts';
@@ -24,23 +25,40 @@ const MAX_KEPT = 1024 * 1024;
 /** A directory of this size holds some thousand names: they are read at once, which is quicker. */
 const SMALL_DIR_BYTES = 256 * 1024;
 
+/** Where a directory was when it was opened. Paths are made of it for errors only: a walk opens many, some very deep. */
+type Place = { readonly above: Place | undefined; readonly name: EntryName };
+/** Of names in a message. */
+const MAX_SHOWN = 32;
+
+function showPlace(place: Place): string {
+  const names: string[] = [];
+  let at: Place | undefined = place;
+  for (; at !== undefined && (names.length < MAX_SHOWN || at.above === undefined); at = at.above)
+    names.unshift(showName(at.name));
+  if (at === undefined) return names.join('/');
+  for (; at.above !== undefined; at = at.above);
+  return [showName(at.name), '…', ...names].join('/');
+}
+
 export class OpenDir {
   readonly #calls: FileCalls;
   readonly #fd: number;
+  readonly #place: Place;
 
-  private constructor(calls: FileCalls, fd: number) {
+  private constructor(calls: FileCalls, fd: number, place: Place) {
     this.#calls = calls;
     this.#fd = fd;
+    this.#place = place;
   }
 
   /** Opens a directory by path. Only the last element may not be a symlink: the rest of the path must be trusted. */
   static async open(path: string, calls: FileCalls = onThreads): Promise<OpenDir> {
-    return new OpenDir(calls, await calls.open(path, HOLD));
+    return new OpenDir(calls, await calls.open(path, HOLD), { above: undefined, name: path });
   }
 
   /** The same where an administrator may have put a link. */
   static async follow(path: string): Promise<OpenDir> {
-    return new OpenDir(onThreads, await onThreads.open(path, O_PATH | O_DIRECTORY));
+    return new OpenDir(onThreads, await onThreads.open(path, O_PATH | O_DIRECTORY), { above: undefined, name: path });
   }
 
   static async using<T>(path: string, work: (dir: OpenDir) => Promise<T>, calls?: FileCalls): Promise<T> {
@@ -61,20 +79,25 @@ export class OpenDir {
     closeSync(this.#fd);
   }
 
-  stat(): Soon<Stats> {
-    return this.#calls.fstat(this.#fd);
+  /** For people: where it was when it was opened. */
+  get path(): string {
+    return showPlace(this.#place);
   }
 
-  chmod(mode: number): Soon<void> {
-    return this.#calls.chmod(this.#self, mode);
+  stat(): Promise<Stats> {
+    return this.#do(undefined, () => this.#calls.fstat(this.#fd));
   }
 
-  chown(uid: number, gid: number): Soon<void> {
-    return this.#calls.chown(this.#self, uid, gid);
+  chmod(mode: number): Promise<void> {
+    return this.#do(undefined, () => this.#calls.chmod(this.#self, mode));
   }
 
-  list(): Soon<EntryName[]> {
-    return this.#calls.readdir(this.#self);
+  chown(uid: number, gid: number): Promise<void> {
+    return this.#do(undefined, () => this.#calls.chown(this.#self, uid, gid));
+  }
+
+  list(): Promise<EntryName[]> {
+    return this.#do(undefined, () => this.#calls.readdir(this.#self));
   }
 
   /**
@@ -88,7 +111,7 @@ export class OpenDir {
 
   /** The same with what they are. */
   async *entries(stat: Stats): AsyncGenerator<readonly Entry[], void, undefined> {
-    if (!isLarge(stat)) yield await this.#calls.readEntries(this.#self);
+    if (!isLarge(stat)) yield await this.#do(undefined, () => this.#calls.readEntries(this.#self));
     else yield* this.#parts();
   }
 
@@ -112,13 +135,20 @@ export class OpenDir {
   }
 
   async openDir(name: EntryName): Promise<OpenDir> {
-    return new OpenDir(this.#calls, await this.#calls.open(this.at(name), HOLD));
+    const fd = await this.#do(name, () => this.#calls.open(this.at(name), HOLD));
+    return new OpenDir(this.#calls, fd, { above: this.#place, name });
+  }
+
+  /** A directory that was pinned by this name, whatever the name leads to by now. */
+  async openPinned(pinned: PinnedFile, name: EntryName): Promise<OpenDir> {
+    const fd = await this.#do(name, () => this.#calls.open(`/proc/self/fd/${pinned.fd}/.`, HOLD));
+    return new OpenDir(this.#calls, fd, { above: this.#place, name });
   }
 
   /** Makes a directory that must not be there yet, and says whether it has exactly this mode. */
   async make(name: string, mode: number): Promise<boolean> {
     const whole = survivesUmask(mode);
-    await this.#calls.mkdir(this.at(name), whole ? mode : 0o700);
+    await this.#do(name, () => this.#calls.mkdir(this.at(name), whole ? mode : 0o700));
     return whole;
   }
 
@@ -159,6 +189,10 @@ export class OpenDir {
 
   /** Creates a file that must not exist yet, with exactly this mode and, if given, this owner. */
   async createFile(name: string, data: Uint8Array, mode: number, uid?: number): Promise<void> {
+    await this.#do(name, () => this.#create(name, data, mode, uid));
+  }
+
+  async #create(name: string, data: Uint8Array, mode: number, uid: number | undefined): Promise<void> {
     const calls = this.#calls;
     const whole = uid === undefined && survivesUmask(mode);
     const fd = await calls.open(this.at(name), NEW, whole ? mode : 0o600);
@@ -175,6 +209,10 @@ export class OpenDir {
   async readFile(name: EntryName, maxBytes: number): Promise<Buffer | undefined> {
     const stat = await this.lstat(name);
     if (stat?.isFile() !== true || stat.size > maxBytes) return undefined;
+    return this.#do(name, () => this.#read(name, maxBytes));
+  }
+
+  async #read(name: EntryName, maxBytes: number): Promise<Buffer | undefined> {
     const fd = await this.#calls.open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       const opened = await this.#calls.fstat(fd);
@@ -184,8 +222,8 @@ export class OpenDir {
     }
   }
 
-  symlink(target: string, name: string): Soon<void> {
-    return this.#calls.symlink(target, this.at(name));
+  symlink(target: string, name: string): Promise<void> {
+    return this.#do(name, () => this.#calls.symlink(target, this.at(name)));
   }
 
   /** The target of a symlink, or undefined if the name is none. */
@@ -194,12 +232,12 @@ export class OpenDir {
       return await this.#calls.readlink(this.at(name));
     } catch (err) {
       if (errnoOf(err) === 'EINVAL' || errnoOf(err) === 'ENOENT') return undefined;
-      throw err;
+      throw atPath(err, this.#pathOf(name));
     }
   }
 
-  rename(from: string, to: string): Soon<void> {
-    return this.#calls.rename(this.at(from), this.at(to));
+  rename(from: string, to: string): Promise<void> {
+    return this.#do(to, () => this.#calls.rename(this.at(from), this.at(to)));
   }
 
   async lstat(name: EntryName): Promise<Stats | undefined> {
@@ -207,30 +245,33 @@ export class OpenDir {
       return await this.#calls.lstat(this.at(name));
     } catch (err) {
       if (errnoOf(err) === 'ENOENT') return undefined;
-      throw err;
+      throw atPath(err, this.#pathOf(name));
     }
   }
 
-  lchown(name: EntryName, uid: number, gid: number): Soon<void> {
-    return this.#calls.lchown(this.at(name), uid, gid);
+  lchown(name: EntryName, uid: number, gid: number): Promise<void> {
+    return this.#do(name, () => this.#calls.lchown(this.at(name), uid, gid));
   }
 
   /** A handle that names the entry, a symlink itself included, without opening what it leads to. */
   async pin(name: EntryName): Promise<PinnedFile> {
-    return new PinnedFile(this.#calls, await this.#calls.open(this.at(name), O_PATH | O_NOFOLLOW));
+    const fd = await this.#do(name, () => this.#calls.open(this.at(name), O_PATH | O_NOFOLLOW));
+    return new PinnedFile(this.#calls, fd, () => this.#pathOf(name));
   }
 
   async pinSelf(): Promise<PinnedFile> {
-    return new PinnedFile(this.#calls, await this.#calls.open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
+    const fd = await this.#do(undefined, () => this.#calls.open(`${this.#self}/.`, O_PATH | O_DIRECTORY));
+    return new PinnedFile(this.#calls, fd, () => this.path);
   }
 
   /** The directory that this one is in, if it is still the one that `stat` is of. */
   async openParentAs(stat: Stats): Promise<OpenDir> {
-    const parent = new OpenDir(this.#calls, await this.#calls.open(`${this.#self}/..`, HOLD));
+    const fd = await this.#do('..', () => this.#calls.open(`${this.#self}/..`, HOLD));
+    const parent = new OpenDir(this.#calls, fd, this.#place.above ?? this.#place);
     const { dev, ino } = await parent.stat();
     if (dev === stat.dev && ino === stat.ino) return parent;
     parent.closeNow();
-    throw new KubeletError('conflict', 'a directory was moved while it was walked');
+    throw new KubeletError('conflict', `${parent.path} was moved while it was walked`);
   }
 
   /** Removes a directory that is empty. Most are, or are gone: asking first would cost a call more. */
@@ -243,7 +284,7 @@ export class OpenDir {
       if (errno === 'ENOENT') return 'gone';
       if (errno === 'ENOTEMPTY' || errno === 'EEXIST') return 'full';
       if (errno === 'ENOTDIR') return 'file';
-      throw errno === 'EBUSY' ? mountPoint(name, err) : err;
+      throw errno === 'EBUSY' ? this.mountPoint(name, err) : atPath(err, this.#pathOf(name));
     }
   }
 
@@ -256,13 +297,13 @@ export class OpenDir {
       const errno = errnoOf(err);
       if (errno === 'ENOENT') return 'gone';
       if (errno === 'EISDIR') return 'directory';
-      throw errno === 'EBUSY' ? mountPoint(name, err) : err;
+      throw errno === 'EBUSY' ? this.mountPoint(name, err) : atPath(err, this.#pathOf(name));
     }
   }
 
   /** Moves a name from another directory of the same file system here. */
-  takeFrom(other: OpenDir, name: EntryName, to: EntryName): Soon<void> {
-    return this.#calls.rename(other.at(name), this.at(to));
+  takeFrom(other: OpenDir, name: EntryName, to: EntryName): Promise<void> {
+    return this.#do(to, () => this.#calls.rename(other.at(name), this.at(to)));
   }
 
   /** Gone is success. */
@@ -271,7 +312,19 @@ export class OpenDir {
   }
 
   #unlink(name: EntryName): Promise<void> {
-    return unlessGone(() => this.#calls.unlink(this.at(name)));
+    return this.#do(name, () => unlessGone(() => this.#calls.unlink(this.at(name))));
+  }
+
+  mountPoint(name: EntryName, cause?: unknown): KubeletError {
+    return new KubeletError('conflict', `refusing to delete ${this.#pathOf(name)}: it is a mount point`, { cause });
+  }
+
+  #do<T>(name: EntryName | undefined, call: () => Soon<T>): Promise<T> {
+    return namingPath(() => this.#pathOf(name), call);
+  }
+
+  #pathOf(name: EntryName | undefined): string {
+    return name === undefined ? this.path : `${this.path}/${showName(name)}`;
   }
 
   get #self(): string {
@@ -290,9 +343,6 @@ export class OpenDir {
 /** Some file systems do not say how large a directory is. */
 export const isLarge = ({ size }: Stats): boolean => size > SMALL_DIR_BYTES || size === 0;
 
-export const mountPoint = (name: EntryName, cause?: unknown): KubeletError =>
-  new KubeletError('conflict', `refusing to delete ${showName(name)}: it is a mount point`, { cause });
-
 async function unlessGone(removal: () => Soon<void>): Promise<void> {
   try {
     await removal();
@@ -309,18 +359,25 @@ function unlessMissing(err: unknown): undefined {
 export class PinnedFile {
   readonly #calls: FileCalls;
   readonly fd: number;
+  /** For people: where it was when it was pinned. */
+  readonly #path: () => string;
 
-  constructor(calls: FileCalls, fd: number) {
+  constructor(calls: FileCalls, fd: number, path: () => string) {
     this.#calls = calls;
     this.fd = fd;
+    this.#path = path;
   }
 
-  stat(): Soon<Stats> {
-    return this.#calls.fstat(this.fd);
+  stat(): Promise<Stats> {
+    return namingPath(this.#path, () => this.#calls.fstat(this.fd));
   }
 
   /** For reading what is pinned, whatever its name leads to by now. Opens nothing but regular files. */
-  async read(maxBytes: number): Promise<Buffer> {
+  read(maxBytes: number): Promise<Buffer> {
+    return namingPath(this.#path, () => this.#read(maxBytes));
+  }
+
+  async #read(maxBytes: number): Promise<Buffer> {
     const stat = await this.stat();
     if (!stat.isFile()) throw new KubeletError('invalid', 'not a regular file');
     if (stat.size > maxBytes) throw new KubeletError('exhausted', `larger than ${maxBytes} bytes`);
@@ -341,7 +398,7 @@ export class PinnedFile {
     const old = await this.read(MAX_KEPT).catch(() => undefined);
     if (old?.equals(data) === true) return;
     try {
-      await this.#write(data);
+      await namingPath(this.#path, () => this.#write(data));
     } catch (err) {
       // The file's own blocks are there. What fails twice is told as it failed first.
       if (old !== undefined) await this.#write(old).catch(() => undefined);
@@ -365,12 +422,12 @@ export class PinnedFile {
   }
 
   /** Not for symlinks: through /proc the kernel would follow them. */
-  chmod(mode: number): Soon<void> {
-    return this.#calls.chmod(`/proc/self/fd/${this.fd}`, mode);
+  chmod(mode: number): Promise<void> {
+    return namingPath(this.#path, () => this.#calls.chmod(`/proc/self/fd/${this.fd}`, mode));
   }
 
-  chown(uid: number, gid: number): Soon<void> {
-    return this.#calls.chown(`/proc/self/fd/${this.fd}`, uid, gid);
+  chown(uid: number, gid: number): Promise<void> {
+    return namingPath(this.#path, () => this.#calls.chown(`/proc/self/fd/${this.fd}`, uid, gid));
   }
 
   close(): Soon<void> {

@@ -1,9 +1,9 @@
 // Removes a name and all beneath it, in passes: what cannot be removed does not keep the rest, and a pass that changed
 // nothing is the last. Descriptors and memory are bounded, whatever the tree is like.
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
-import { showName, type EntryName } from './entry-name.ts';
+import type { EntryName } from './entry-name.ts';
 import type { Entry } from './file-calls.ts';
-import { mountPoint, type OpenDir } from './open-dir.ts';
+import type { OpenDir } from './open-dir.ts';
 
 /** Deleting a large volume must leave the file system's threads to others too. */
 const PARALLEL = 3;
@@ -54,7 +54,7 @@ class Removal {
     if (depth === 0) this.#top = dir;
     try {
       const stat = await dir.stat();
-      if (stat.dev !== this.#device) throw mountPoint(name);
+      if (stat.dev !== this.#device) throw parent.mountPoint(name);
       let changed = 0;
       for (let passes = 1; ; passes++) {
         if (depth === 0) this.#failure = undefined;
@@ -64,7 +64,7 @@ class Removal {
         changed += pass.removed;
         if ((await parent.removeDir(name)) !== 'full') return { isGone: true, changed: changed + 1 };
         if (pass.removed > 0 && (this.#lifted > before || passes < MAX_PASSES)) continue;
-        this.#failure ??= notEmptied(name, pass);
+        this.#failure ??= notEmptied(dir.path, pass);
         return { isGone: false, changed };
       }
     } finally {
@@ -128,10 +128,10 @@ class Removal {
   }
 }
 
-const notEmptied = (name: EntryName, { removed }: Pass): KubeletError =>
+const notEmptied = (path: string, { removed }: Pass): KubeletError =>
   new KubeletError(
     'conflict',
     removed === 0
-      ? `cannot delete ${showName(name)}: names in it are listed but not found`
-      : `cannot delete ${showName(name)}: something else writes to it`,
+      ? `cannot delete ${path}: names in it are listed but not found`
+      : `cannot delete ${path}: something else writes to it`,
   );
