@@ -135,7 +135,7 @@ const OWNED: readonly Owned[] = [
       'src/host/cgroups/', // the kernel's own files
       'src/host/process/',
       'src/host/mounts/child.ts',
-      'src/host/quota/project-quota.ts', // in /etc
+      'src/host/quota/', // in /etc
       'src/shutdown/logind.ts',
       'src/page/timeline.ts', // in directories that only the kubelet writes to
       'src/volumes/block/device-map.ts',

@@ -1,21 +1,10 @@
 // Project quotas of one directory: given an id, asked for its usage, its id taken back. Every call blocks until the disk has
 // answered, so this runs in a process of its own. Only accounting: no limit is ever set.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
 import { flockExclusiveSync, projectOfSync, projectQuotaStateSync, projectUsageSync, setProjectSync } from '../libc.ts';
 import { freeProjects, projectsIn, withoutProject, withProject, type ProjectFiles } from './project-files.ts';
+import { replaceFile } from './replace-file.ts';
 
 export type ProjectUsage = { readonly bytes: number; readonly inodes: number };
 export type ProjectFilePaths = { readonly projects: string; readonly projid: string };
@@ -128,8 +117,8 @@ function inProjectFiles<T>(
       const before = { projects, projid };
       const { result, files } = change(before);
       // The name first, as upstream: a directory never has an id without one.
-      if (files.projid !== projid) replace(paths.projid, files.projid);
-      if (files.projects !== projects) replace(paths.projects, files.projects);
+      if (files.projid !== projid) replaceFile(paths.projid, files.projid);
+      if (files.projects !== projects) replaceFile(paths.projects, files.projects);
       return result;
     }),
   );
@@ -144,14 +133,6 @@ function withLocked<T>(path: string, run: (text: string) => T): T {
   } finally {
     closeSync(fd);
   }
-}
-
-function replace(path: string, text: string): void {
-  const { mode } = lstatSync(path);
-  const temporary = `${path}.kubelet`;
-  rmSync(temporary, { force: true });
-  writeFileSync(temporary, text, { mode: mode & 0o777, flag: 'wx' });
-  renameSync(temporary, path);
 }
 
 function withOpen<T>(path: string | Buffer, flags: number, run: (fd: number) => T): T {
