@@ -40,7 +40,12 @@ async function writeAtomic(path: string, data: string | Uint8Array, mode: number
     writing.delete(basename(temporary));
   }
   if (clean.get(dirname(path)) === undefined) await removeLeftOver(dirname(path));
-  const directory = await open(dirname(path), 'r');
+  await syncDirectory(dirname(path));
+}
+
+/** From here on the names in it are as they are, whatever happens to the machine. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
   try {
     await directory.sync();
   } finally {

@@ -3,7 +3,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { syncDirectory, writeFileAtomic } from '../lib/atomic-file.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { keyMatches, readCertificates } from '../lib/x509/certificate.ts';
 
@@ -22,12 +22,14 @@ export class CertificateStore {
   readonly #dir: string;
   readonly #name: string;
   readonly #given: CertificateFiles | undefined;
+  readonly #sync: typeof syncDirectory;
 
   /** `name` is `kubelet-client` or `kubelet-server`; `given` is a pair to begin with. */
-  constructor(dir: string, name: string, given?: CertificateFiles) {
+  constructor(dir: string, name: string, given?: CertificateFiles, sync = syncDirectory) {
     this.#dir = resolve(dir);
     this.#name = name;
     this.#given = given;
+    this.#sync = sync;
   }
 
   get currentPath(): string {
@@ -57,6 +59,7 @@ export class CertificateStore {
     await rm(updated, { force: true });
     await symlink(file, updated);
     await rename(updated, this.currentPath);
+    await this.#sync(this.#dir);
     return kept;
   }
 

@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 const manifest = (name: string, more = ''): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}, namespace: ns${more}}\nspec: {containers: [{name: c, image: i}]}\n`;
 
-async function open(directory: string) {
+async function open(directory: string, options: { syncDirectory?: (path: string) => Promise<void> } = {}) {
   const sets: (readonly Pod[])[] = [];
   let problems: readonly FoundProblem[] = [];
   const store = new ManifestStore(
@@ -28,7 +28,7 @@ async function open(directory: string) {
       emit: (pods) => sets.push(pods),
       report: (found) => (problems = found),
     },
-    { directory, nodeName: 'n1', localObjects: false },
+    { directory, nodeName: 'n1', localObjects: false, ...options },
   );
   const stopper = new AbortController();
   const running = store.run(stopper.signal);
@@ -45,6 +45,27 @@ async function open(directory: string) {
 }
 
 describe('manifest store', () => {
+  it('has deleted a pod when the directory is synced, and not before', async () => {
+    const directory = join(root, 'synced');
+    const told: unknown[] = [];
+    let fails = true;
+    const syncDirectory = async (path: string): Promise<void> => {
+      told.push([path, readdirSync(directory), store.list().length]);
+      if (fails) throw new Error('i/o error');
+    };
+    const { store, close } = await open(directory, { syncDirectory });
+    await store.put('ns', 'web', manifest('web'), never);
+    await assert.rejects(store.delete('ns', 'web'), /i\/o error/);
+    fails = false;
+    assert.equal(await store.delete('ns', 'web'), true);
+    assert.deepEqual(told, [
+      [directory, [], 1],
+      [directory, [], 1],
+    ]);
+    assert.equal(store.list().length, 0);
+    await close();
+  });
+
   it('puts, replaces, lists, deletes, and remembers over restarts', async () => {
     const directory = join(root, 'a');
     const first = await open(directory);

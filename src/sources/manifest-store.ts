@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { dns1123Label, dns1123Subdomain } from '../core/names.ts';
 import type { Pod } from '../core/pod.ts';
 import { aborted } from '../lib/abort.ts';
-import { writeFileAtomic } from '../lib/atomic-file.ts';
+import { syncDirectory, writeFileAtomic } from '../lib/atomic-file.ts';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
@@ -26,6 +26,7 @@ export type ManifestStoreOptions = {
   readonly nodeName: string;
   /** Pods may use ConfigMaps and Secrets of the local object store. */
   readonly localObjects: boolean;
+  readonly syncDirectory?: typeof syncDirectory;
 };
 
 const MAX_PODS = 1000;
@@ -39,6 +40,7 @@ export class ManifestStore implements Runnable {
   readonly name = 'manifest-store';
   readonly #deps: ManifestStoreDeps;
   readonly #opts: ManifestStoreOptions;
+  readonly #sync: typeof syncDirectory;
   readonly #entries = new Map<string, Entry>();
   readonly #loaded = Promise.withResolvers<void>();
   /** Writes happen one after the other, so that files and memory agree. */
@@ -47,6 +49,7 @@ export class ManifestStore implements Runnable {
   constructor(deps: ManifestStoreDeps, opts: ManifestStoreOptions) {
     this.#deps = deps;
     this.#opts = opts;
+    this.#sync = opts.syncDirectory ?? syncDirectory;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -90,6 +93,7 @@ export class ManifestStore implements Runnable {
     return this.#inTurn(async () => {
       if (!this.#entries.has(keyOf(namespace, name))) return false;
       await rm(this.#pathOf(namespace, name), { force: true });
+      await this.#sync(this.#opts.directory);
       this.#entries.delete(keyOf(namespace, name));
       this.#emit();
       return true;
