@@ -22,7 +22,7 @@ import type { Foundation } from './foundation.ts';
 import type { RuntimeEdge } from './runtime-edge.ts';
 
 export type ClusterDeps = Pick<ClusterObjectsDeps, 'onObjectChange' | 'onTrustBundles' | 'onPodCertificates'> &
-  Pick<NodeReportingDeps, 'pressures' | 'shuttingDown' | 'devicesForgotten' | 'volumesInUse'> & {
+  Pick<NodeReportingDeps, 'pressures' | 'shuttingDown' | 'devicesForgotten' | 'volumesInUse' | 'onAnswer'> & {
     readonly base: Foundation;
     readonly edge: RuntimeEdge;
     readonly store: PodStore;
@@ -31,7 +31,7 @@ export type ClusterDeps = Pick<ClusterObjectsDeps, 'onObjectChange' | 'onTrustBu
     readonly onPod: (uid: string, pod: Pod | undefined) => void;
     readonly mayBeRunning: (uid: PodUid) => boolean;
     readonly onStatusSynced: (uid: PodUid) => void;
-    /** Our own Node object changed, or was answered by the server. */
+    /** Our own Node object changed. */
     readonly onNode: (node: Node | undefined) => void;
     readonly starts: PodStarts;
   };

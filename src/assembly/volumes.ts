@@ -19,8 +19,10 @@ export type Volumes = CreatedVolumes & {
   readonly parts: readonly Runnable[];
   /** Kinds of plugins that bring volumes. */
   readonly handlers: readonly PluginHandler[];
-  /** Our own Node object changed, or was answered by the server. */
+  /** Our own Node object changed. */
   nodeSeen(node: Node | undefined): void;
+  /** The server's answer to a report of the node's status. */
+  reportAnswered(node: Node): void;
 };
 
 export function buildVolumes(
@@ -66,6 +68,7 @@ export function buildVolumes(
     parts: [...created.parts, ...(storage?.parts ?? [])],
     handlers: storage?.handlers ?? [],
     nodeSeen: (node) => storage?.attachments.nodeSeen(node),
+    reportAnswered: (node) => storage?.attachments.reportAnswered(node),
   };
 }
 

@@ -34,7 +34,7 @@ export type NodeReportingDeps = Pick<NodeFactsDeps, 'pressures' | 'resources' | 
   readonly events: EventRecorder;
   readonly devicesForgotten: () => boolean;
   /** The API server's answer to a report. */
-  readonly onNode: (node: Node) => void;
+  readonly onAnswer: (node: Node) => void;
 };
 
 export type NodeReporting = {
@@ -124,7 +124,7 @@ async function factsOf(
 
 async function statusOf(
   { clock, config, gates, log: whole, registry }: Environment,
-  { api, devicesForgotten, events, onNode, podCidr }: NodeReportingDeps,
+  { api, devicesForgotten, events, onAnswer, podCidr }: NodeReportingDeps,
   made: { readonly options: NodeOptions; readonly known: KnownNode; readonly facts: NodeFactsReader },
 ): Promise<NodeStatusReporter> {
   const { options, known } = made;
@@ -148,7 +148,7 @@ async function statusOf(
       listeners: {
         onRepeatedFailure: () => api.transport.resetConnections(),
         onPodCidr: (cidr) => void podCidr.set(cidr, new AbortController().signal),
-        onReported: onNode,
+        onAnswer,
       },
     },
     { ...options, updateMs: config.nodeStatusUpdateFrequencyMs, reportMs: config.nodeStatusReportFrequencyMs },

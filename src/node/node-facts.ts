@@ -31,7 +31,8 @@ export type NodeFactsDeps = {
   /** What the node is short of, as conditions. */
   readonly pressures: () => readonly string[];
   readonly shuttingDown: () => boolean;
-  readonly volumesInUse: () => readonly string[];
+  /** `isAwaited`: something waits for the answer to the report of these names. */
+  readonly volumesInUse: () => { readonly names: readonly string[]; readonly isAwaited: boolean };
   readonly log: Logger;
 };
 
@@ -64,6 +65,7 @@ export class NodeFactsReader {
     const { runtimeVersion, osImage } = this.#deps.software.latest(signal);
     const state = health.state();
     const declared = declaredFeatures(state.features);
+    const inUse = volumesInUse();
     this.#latest = {
       host: { ...host, osImage },
       capacity: resources.capacityList(),
@@ -78,7 +80,8 @@ export class NodeFactsReader {
       images: await images.read(signal),
       pressure: pressureOf(pressures()),
       notReady: notReadyReasons(state, this.#deps.csi.ready, this.#deps.shuttingDown()),
-      volumesInUse: volumesInUse(),
+      volumesInUse: inUse.names,
+      isAnswerAwaited: inUse.isAwaited,
       ...(declared === undefined ? {} : { declaredFeatures: declared }),
     };
     return this.#latest;

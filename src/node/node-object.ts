@@ -53,6 +53,8 @@ export type NodeFacts = {
   readonly notReady: readonly string[];
   /** Absent until the volume manager knows its state. */
   readonly volumesInUse?: readonly string[];
+  /** The report is sent although the server seems to know all of it. */
+  readonly isAnswerAwaited?: boolean;
   /** Absent with the gate off. */
   readonly declaredFeatures?: readonly string[];
 };

@@ -39,8 +39,8 @@ export type NodeStatusListeners = {
   onRepeatedFailure?: () => void;
   /** `10.0.0.0/24,fd00::/64` whenever it changed. */
   onPodCidr?: (cidr: string) => void;
-  /** What the server has as of this report: attachable volumes that it lists may be mounted. */
-  onReported?: (node: Node) => void;
+  /** The server's answer to a report: attachable volumes that it lists may be mounted. */
+  onAnswer?: (node: Node) => void;
 };
 
 export type NodeStatusOptions = NodeOptions & { readonly updateMs: number; readonly reportMs: number };
@@ -170,10 +170,11 @@ export class NodeStatusReporter implements Runnable {
     };
     this.#tellConditions(before, events);
     const relabelled = Object.keys(wrong).length > 0;
-    const changed = cidrChanged || relabelled || statusChanged(before.status ?? {}, status);
+    const isAwaited = facts.isAnswerAwaited === true;
+    const changed = cidrChanged || relabelled || isAwaited || statusChanged(before.status ?? {}, status);
     const now = clock.monotonic();
     if (!changed && now - this.#reportedAt < this.#o.reportMs + this.#reportDelayMs) {
-      this.#reported(before, facts);
+      this.#reported(facts);
       return;
     }
     const patch = nodeStatusPatch(before, after);
@@ -184,12 +185,12 @@ export class NodeStatusReporter implements Runnable {
     const spread = changed || this.#reportedAt === -Infinity;
     this.#reportDelayMs = spread ? this.#o.reportMs * (clock.random() - 0.5) : 0;
     this.#reportedAt = now;
-    this.#reported(answer, facts);
+    this.#reported(facts);
+    this.#deps.listeners?.onAnswer?.(answer);
   }
 
-  #reported(node: Node, facts: NodeFacts): void {
+  #reported(facts: NodeFacts): void {
     if (facts.notReady.length === 0) this.#wasReady = true;
-    this.#deps.listeners?.onReported?.(node);
   }
 
   #takePodCidr(node: Node): boolean {

@@ -295,6 +295,12 @@ export class VolumeManager implements Runnable {
     return [...new Set([...ofPods, ...left])].sort();
   }
 
+  /** The same, as a report of the node's status begins. `isAwaited`: the report must be sent, as volumes wait for its answer. */
+  reportVolumesInUse(): { readonly names: readonly string[]; readonly isAwaited: boolean } {
+    const names = this.volumesInUse();
+    return { names, isAwaited: this.#deps.attachments?.reportBegins(names) === true };
+  }
+
   /** What keeps the pod waiting, as a sentence; undefined if no volume does. */
   blockedOn(uid: string): string | undefined {
     const complaints = this.complaintsOf(uid);

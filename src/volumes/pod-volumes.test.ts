@@ -289,11 +289,15 @@ test('a volume that a controller attaches is mounted once the node lists it as u
   await s.clock.advance(300_000);
   assert.deepEqual(s.volumes.attachedNames(), ['test/a'], 'said to be in use before it is');
   assert.deepEqual(s.volumes.missingByCause(), { unmounted: ['a'], unattached: ['a'], unresolved: [] });
+  assert.equal(attachments.reportBegins(s.volumes.attachedNames()), true);
   attachments.nodeSeen(node('4', [], ['test/a']));
   attachments.nodeSeen(node('3', ['test/a'], ['test/a']));
   await s.clock.advance(0);
   assert.deepEqual(s.calls, [], 'an older object says nothing');
   attachments.nodeSeen(node('5', ['test/a'], ['test/a']));
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls, [], 'the answer to the report has not come');
+  attachments.reportAnswered(node('5', ['test/a'], ['test/a']));
   await s.clock.advance(0);
   assert.deepEqual(s.calls, ['300000 setUp a']);
   assert.deepEqual(s.events, []);

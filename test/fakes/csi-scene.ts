@@ -249,7 +249,7 @@ export class CsiScene {
 
   /** What a controller would do: attach what there is, and list it with what the node says it uses. */
   #report(): void {
-    const inUse = this.kubelet.manager.volumesInUse();
+    const inUse = [...this.kubelet.manager.reportVolumesInUse().names];
     if (inUse.join() !== (this.inUse.at(-1) ?? []).join()) this.inUse.push(inUse);
     const volumesAttached = [...this.volumes.values()].flatMap(({ spec: { csi } }) =>
       csi === undefined || this.refused.has(csi.volumeHandle)
@@ -260,7 +260,7 @@ export class CsiScene {
       metadata: { name: NODE, uid: 'node-uid', resourceVersion: String(++this.#version) },
       status: { volumesInUse: inUse, volumesAttached: [...volumesAttached, ...this.#alsoAttached] },
     };
-    queueMicrotask(() => this.#attachments.nodeSeen(node));
+    queueMicrotask(() => this.#attachments.reportAnswered(node));
   }
 }
 

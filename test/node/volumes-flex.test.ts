@@ -87,10 +87,10 @@ async function start(timeouts: { callTimeoutMs?: number; initTimeoutMs?: number 
   const attachments = new Attachments();
   let version = 0;
   const report = (): void =>
-    attachments.nodeSeen({
+    attachments.reportAnswered({
       metadata: { name: 'n1', resourceVersion: String(++version) },
       status: {
-        volumesInUse: volumes.manager.volumesInUse(),
+        volumesInUse: volumes.manager.reportVolumesInUse().names,
         volumesAttached: [...attached].map((name) => ({ name, devicePath: '/dev/attached' })),
       },
     });
