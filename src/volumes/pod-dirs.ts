@@ -4,6 +4,7 @@ import { access, chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { dirname, basename, join } from 'node:path';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
+import { notesOf } from './attach-notes.ts';
 import type { VolumeLayout } from './layout.ts';
 import { survivesUmask } from '../host/files/modes.ts';
 import { OpenDir } from '../host/files/open-dir.ts';
@@ -135,6 +136,9 @@ export class PodDirs {
     const [device] = await namesOfVolumesIn(this.#layout.volumeDevicesDir(uid));
     if (device !== undefined)
       throw new KubeletError('conflict', `pod directory ${path} still has the block volume ${device}`);
+    const [note] = await notesOf(this.#layout, uid);
+    if (note !== undefined)
+      throw new KubeletError('conflict', `pod directory ${path} still has the disk ${note.plugin}/${note.specName}`);
   }
 }
 

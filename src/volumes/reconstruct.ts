@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import type { VolumeMode } from '../core/storage.ts';
 import { errnoOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
-import { unescapePlugin, type VolumeLayout } from './layout.ts';
+import { notesOf, type FoundNote } from './attach-notes.ts';
+import { escapePlugin, unescapePlugin, type VolumeLayout } from './layout.ts';
 import type { VolumeOnDisk, VolumePlugin, VolumeResolver } from './plugin.ts';
 
 export type FoundVolume = {
@@ -33,20 +34,33 @@ export async function volumesOnDisk(
   reconstructed: Reconstructed = () => undefined,
 ): Promise<FoundVolume[]> {
   const found: FoundVolume[] = [];
+  const add = async ({ plugin: directory, ...volume }: VolumeOnDisk & { readonly plugin: string }): Promise<void> => {
+    const plugin = await resolver.byName(unescapePlugin(directory));
+    const described = plugin === undefined ? undefined : await describe(plugin, volume, log);
+    reconstructed(described !== undefined && described.isBroken !== true);
+    if (described !== undefined) found.push(described);
+    else
+      log.warn('volume of an unknown kind is left alone', {
+        podUID: volume.uid,
+        plugin: directory,
+        volume: volume.specName,
+      });
+  };
   for (const uid of await directoriesIn(layout.podsDir)) {
     const known = new Set<string>();
     for (const { volumeMode, dir, isVolume } of placesOf(layout, uid)) {
       for (const directory of await directoriesIn(dir)) {
-        const plugin = await resolver.byName(unescapePlugin(directory));
         for (const specName of await namesIn(join(dir, directory), isVolume)) {
           known.add(specName);
-          const volume = plugin === undefined ? undefined : await describe(plugin, { uid, specName, volumeMode }, log);
-          reconstructed(volume !== undefined && volume.isBroken !== true);
-          if (volume !== undefined) found.push(volume);
-          else
-            log.warn('volume of an unknown kind is left alone', { podUID: uid, plugin: directory, volume: specName });
+          await add({ uid, plugin: directory, specName, volumeMode });
         }
       }
+    }
+    // A disk of which the pod has nothing yet, or nothing any more.
+    for (const note of await notesOf(layout, uid)) {
+      if (found.some((one) => one.uid === uid && one.specName === note.specName && isOf(one, note))) continue;
+      known.add(note.specName);
+      await add({ uid, ...note });
     }
     for (const specName of await directoriesIn(layout.subPathsDir(uid))) {
       if (!known.has(specName)) found.push({ uid, specName, volumeMode: 'Filesystem' });
@@ -54,6 +68,9 @@ export async function volumesOnDisk(
   }
   return found;
 }
+
+const isOf = ({ plugin }: FoundVolume, note: FoundNote): boolean =>
+  plugin !== undefined && escapePlugin(plugin.name) === note.plugin;
 
 type Place = { readonly volumeMode: VolumeMode; readonly dir: string; readonly isVolume: (entry: Dirent) => boolean };
 

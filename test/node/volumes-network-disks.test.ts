@@ -78,6 +78,7 @@ test(
     const restarted = open('iscsi');
     assert.deepEqual(await restarted.reconstruct?.(onDisk(second)), {
       attachedName: `kubernetes.io/iscsi/192.0.2.7:${IQN}:1`,
+      uniqueName: `kubernetes.io/iscsi/192.0.2.7:${IQN}:1`,
     });
     await restarted.tearDown(onDisk(second), bench.signal);
     assert.deepEqual(host.ran, [

@@ -153,6 +153,9 @@ describe('a slow disk', { skip: noLoops }, () => {
         .then(() => (ended = isHeld(join(host.dev, name)) ? 'while it is held' : 'when it was free'));
       await timePasses(300, WHY);
       assert.deepEqual([ended, detached()], ['', []]);
+      const known = await open(kind).reconstruct?.(ON_DISK);
+      const unique = kind === 'local' ? 'kubernetes.io/local-volume/data' : `kubernetes.io/iscsi/192.0.2.7:${IQN}:1`;
+      assert.deepEqual(known, { uniqueName: unique, ...(kind === 'local' ? {} : { attachedName: unique }) });
       const place =
         kind === 'local' ? 'volumes/kubernetes.io~local-volume/data' : 'plugins/kubernetes.io~iscsi/data.json';
       assert.ok(existsSync(join(bench.root, 'pods/uid-p', place)), 'a restarted agent finds it');

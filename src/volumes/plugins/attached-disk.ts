@@ -1,20 +1,20 @@
 // A disk that is brought to this node over a network (iSCSI, fibre channel), mounted once for all pods and bound into each,
 // or handed out as a device. How a kind finds and releases its disk is the attacher's; this is what they have in common.
 // What was attached for a pod is written down beside the pod before anything happens, so that a restart can undo it.
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { EventRecorder } from '../../core/events.ts';
 import { uidOf, type Pod } from '../../core/pod.ts';
 import type { Disks } from '../../host/block/disk.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
-import { writeFileAtomic } from '../../lib/atomic-file.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../../lib/errors.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
 import type { Logger } from '../../lib/logger.ts';
+import { readNote, removeNote, writeNote } from '../attach-notes.ts';
 import { tellMapped, type DeviceMap, type DeviceMapPlace } from '../block/device-map.ts';
 import type { FilesystemStats } from '../filesystem-stats.ts';
 import type { GroupOwner } from '../group-owner.ts';
-import { element, escapePlugin, type VolumeLayout } from '../layout.ts';
+import type { VolumeLayout } from '../layout.ts';
 import {
   directly,
   PATIENT_STEP_MS,
@@ -74,7 +74,6 @@ export type AttachedDiskDeps = {
 };
 
 type Known<Config> = DiskIdentity & { readonly config: Config };
-type Note<Config> = { readonly config: Config };
 
 const PRIVATE = 0o750;
 
@@ -111,9 +110,10 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
   }
 
   async reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {
-    const note = await this.#note(volume);
-    const identity = note === undefined ? undefined : this.#attacher.identify(note.config);
-    return identity === undefined ? {} : { attachedName: `${this.name}/${identity.volumeName}` };
+    const identity = await this.#note(volume);
+    if (identity === undefined) return {};
+    const name = `${this.name}/${identity.volumeName}`;
+    return { attachedName: name, uniqueName: name };
   }
 
   stats(_volume: VolumeOnDisk, mounted: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
@@ -124,7 +124,7 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     const disk = this.#attacher.describe(request);
     return this.#turns.run(disk.turn, signal, async () => {
       const volume = { uid: uidOf(request.pod), specName: request.specName, volumeMode: request.volumeMode };
-      await this.#write(volume, { config: disk.config });
+      await writeNote(this.#deps.layout, this.name, volume, disk.config);
       const verb = request.volumeMode === 'Block' ? 'MapVolume' : 'MountVolume';
       const device = await this.#attacher.attach(disk, request, signal).catch((err: unknown) => {
         signal.throwIfAborted();
@@ -138,22 +138,22 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
 
   async tearDown(volume: VolumeToTearDown, signal: AbortSignal): Promise<void> {
     const { releaseDevice = directly } = volume;
-    const note = await this.#note(volume);
-    const identity = note === undefined ? undefined : this.#attacher.identify(note.config);
-    if (note === undefined || identity === undefined) return this.#releaseUnnoted(volume, releaseDevice, signal);
+    const identity = await this.#note(volume);
+    if (identity === undefined) {
+      await this.#releaseUnnoted(volume, releaseDevice, signal);
+      return removeNote(this.#deps.layout, this.name, volume);
+    }
     await this.#turns.run(identity.turn, signal, async () => {
       const isBlock = volume.volumeMode === 'Block';
       // What an aborted attempt began still writes to the device.
       await this.#deps.disks.idle(this.#globalMount(identity), signal);
-      const isLast = isBlock
-        ? await this.#unmap(volume, identity, signal)
-        : await this.#unmount(volume, identity, signal);
-      if (isLast)
+      await (isBlock ? this.#unmap(volume, identity, signal) : this.#release(volume, signal));
+      if (!(await this.#isUsed(identity, signal)))
         await releaseDevice(async () => {
           await (isBlock ? this.#removeMap(volume, identity) : this.#unmountShared(volume, identity, signal));
           await this.#attacher.detach(identity.config, await this.#others(identity), signal);
         });
-      await rm(this.#noteFile(volume), { force: true });
+      await removeNote(this.#deps.layout, this.name, volume);
     });
   }
 
@@ -193,10 +193,11 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     }
   }
 
-  /** True: no pod has it any more. */
-  async #unmount(volume: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<boolean> {
-    await this.#release(volume, signal);
-    return !(await this.#deps.binds.isUsed(this.#globalMount(identity), signal));
+  /** Whether a pod has the disk, as a file system or as a device. */
+  async #isUsed(identity: DiskIdentity, signal: AbortSignal): Promise<boolean> {
+    const { binds, deviceMap } = this.#deps;
+    if (await binds.isUsed(this.#globalMount(identity), signal)) return true;
+    return (await deviceMap.users(this.#globalMap(identity))).length > 0;
   }
 
   async #unmountShared({ specName }: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<void> {
@@ -239,11 +240,8 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     return { hostPath: '', devicePath, readOnly: disk.readOnly, selinuxRelabel: false };
   }
 
-  async #unmap({ uid, specName }: VolumeOnDisk, identity: Known<Config>, signal: AbortSignal): Promise<boolean> {
-    const { deviceMap } = this.#deps;
-    const place = this.#mapPlace(identity, uid, specName);
-    await deviceMap.unmap(place, signal);
-    return (await deviceMap.users(place.globalMapDir)).length === 0;
+  #unmap({ uid, specName }: VolumeOnDisk, identity: DiskIdentity, signal: AbortSignal): Promise<void> {
+    return this.#deps.deviceMap.unmap(this.#mapPlace(identity, uid, specName), signal);
   }
 
   async #removeMap({ uid, specName }: VolumeOnDisk, identity: Known<Config>): Promise<void> {
@@ -282,29 +280,20 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     return join(this.#dir(), directory);
   }
 
-  #mapPlace({ directory }: DiskIdentity, uid: string, specName: string): DeviceMapPlace {
-    return { globalMapDir: join(this.#dir(), 'volumeDevices', directory), uid, plugin: this.name, specName };
+  #globalMap({ directory }: DiskIdentity): string {
+    return join(this.#dir(), 'volumeDevices', directory);
   }
 
-  #noteFile({ uid, specName }: VolumeOnDisk): string {
-    return join(this.#deps.layout.pluginsDir(uid), escapePlugin(this.name), `${element(specName)}.json`);
+  #mapPlace(identity: DiskIdentity, uid: string, specName: string): DeviceMapPlace {
+    return { globalMapDir: this.#globalMap(identity), uid, plugin: this.name, specName };
   }
 
-  async #note(volume: VolumeOnDisk): Promise<Note<unknown> | undefined> {
-    try {
-      const note = JSON.parse(await readFile(this.#noteFile(volume), 'utf8')) as { config?: unknown } | null;
-      return { config: note?.config };
-    } catch (err) {
-      if (errnoOf(err) === 'ENOENT') return undefined;
-      this.#deps.log.warn('note about an attached disk cannot be read', { volume: volume.specName, err });
-      return undefined;
-    }
-  }
-
-  async #write(volume: VolumeOnDisk, note: Note<Config>): Promise<void> {
-    const file = this.#noteFile(volume);
-    await mkdir(dirname(file), { recursive: true, mode: PRIVATE });
-    await writeFileAtomic(file, JSON.stringify(note), 0o600);
+  async #note(volume: VolumeOnDisk): Promise<Known<Config> | undefined> {
+    const { layout, log } = this.#deps;
+    const note = await readNote(layout, this.name, volume).catch((err: unknown) => {
+      log.warn('note about an attached disk cannot be read', { volume: volume.specName, err });
+    });
+    return note == null ? undefined : this.#attacher.identify(note.config);
   }
 }
 

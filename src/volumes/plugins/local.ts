@@ -17,6 +17,7 @@ import {
   directly,
   PATIENT_STEP_MS,
   type MountedVolume,
+  type ReconstructedVolume,
   type VolumeOnDisk,
   type VolumePlugin,
   type VolumeRequest,
@@ -57,6 +58,10 @@ export class LocalPlugin implements VolumePlugin {
 
   uniqueName({ specName }: Pick<VolumeRequest, 'specName'>): string {
     return `${this.name}/${specName}`;
+  }
+
+  reconstruct(volume: VolumeOnDisk): Promise<ReconstructedVolume> {
+    return Promise.resolve({ uniqueName: this.uniqueName(volume) });
   }
 
   async setUp(request: VolumeRequest, signal: AbortSignal): Promise<MountedVolume> {
