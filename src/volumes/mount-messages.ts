@@ -1,6 +1,7 @@
 // What people are told about volumes that are not mounted, in upstream's words plus what each one waits for. Pure.
 import { formatDurationMs } from '../core/duration.ts';
-import type { EventType } from '../core/events.ts';
+import type { EventRecorder, EventType } from '../core/events.ts';
+import type { Pod } from '../core/pod.ts';
 import { rejection } from '../core/rejection.ts';
 import type { PersistentVolume } from '../core/storage.ts';
 import { isFault, KubeletError } from '../lib/errors.ts';
@@ -55,6 +56,22 @@ export function tellMismatch(
   if (persistent === undefined || !isFault(err) || err.detail['filesystemMismatch'] !== true) return;
   const message = `MountVolume failed for volume "${persistent.volume.metadata.name}" ${err.message}`;
   events?.volume(persistent.volume, 'Warning', 'FailedMountOnFilesystemMismatch', message);
+}
+
+/** Says once that a claim names another volume than the one that is mounted for the pod, and returns the mounted one. */
+export function tellOther<Volume extends { readonly specName: string }>(
+  events: Pick<EventRecorder, 'pod'>,
+  pod: Pod,
+  entry: { readonly name: string; other: string },
+  other: Volume,
+  mounted: Volume,
+): Volume {
+  if (entry.other === other.specName) return mounted;
+  entry.other = other.specName;
+  const names = `its claim names "${other.specName}" now, which is not mounted`;
+  const message = `volume "${entry.name}" stays "${mounted.specName}" until the pod ends: ${names}`;
+  events.pod(pod, 'Warning', 'VolumeNotReplaced', message);
+  return mounted;
 }
 
 /** The error of a wait that ended before every volume was mounted. */

@@ -229,9 +229,41 @@ test('a volume found under another name is taken over once its claim is resolved
   assert.deepEqual(s.calls, [], 'nothing is unmounted while a claim is not resolved');
   answer?.('pv-1');
   await s.clock.advance(0);
-  assert.deepEqual(s.calls, ['1000 setUp pv-1', '1000 subPaths pv-2', '1000 tearDown pv-2']);
+  assert.deepEqual(s.calls, ['1000 setUp pv-1']);
   assert.equal(s.volumes.mounts().get('claim')?.hostPath, '/pv-1');
   assert.equal(s.volumes.specNameOf('claim'), 'pv-1');
+  s.volumes.setUnwanted();
+  await s.clock.advance(0);
+  const ends = ['1000 subPaths pv-1', '1000 subPaths pv-2', '1000 tearDown pv-1', '1000 tearDown pv-2'];
+  assert.deepEqual(
+    new Set(s.calls.slice(1)),
+    new Set(ends),
+    'another volume that containers may use goes with the pod',
+  );
+});
+
+test('a mounted volume stays when its claim names another one, until the pod is over', async () => {
+  const s = new Script();
+  s.persistent = { volume: { metadata: { name: 'pv' }, spec: {} }, mountOptions: [], migrated: false };
+  s.resolve = () => Promise.resolve('pv-1');
+  s.volumes.setWanted(pod('claim'));
+  await s.clock.advance(0);
+  s.resolve = () => Promise.resolve('pv-2');
+  for (let look = 0; look < 3; look++) {
+    s.volumes.markStale();
+    s.volumes.reconcile();
+    await s.clock.advance(1_000);
+  }
+  assert.deepEqual(s.calls, ['0 setUp pv-1']);
+  assert.deepEqual(s.events, [
+    'VolumeNotReplaced: volume "claim" stays "pv-1" until the pod ends: its claim names "pv-2" now, which is not mounted',
+  ]);
+  assert.deepEqual([s.volumes.attachedNames(), s.volumes.specNameOf('claim')], [['test/pv-1'], 'pv-1']);
+  s.volumes.setUnwanted();
+  await s.clock.advance(0);
+  s.volumes.setWanted(pod('claim'));
+  await s.clock.advance(0);
+  assert.deepEqual(s.calls.slice(1), ['3000 subPaths pv-1', '3000 tearDown pv-1', '3000 setUp pv-2']);
 });
 
 test('what is only on disk stays until the pod is known to be over', async () => {

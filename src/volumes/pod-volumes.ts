@@ -6,7 +6,7 @@ import { childScope, withDeadline } from '../lib/abort.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import { attachVolume, awaitsNobody, waitsInVain, type AttachStepDeps } from './attach-step.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
-import { ago, mountFailure, tellMismatch, type Missing } from './mount-messages.ts';
+import { ago, mountFailure, tellMismatch, tellOther, type Missing } from './mount-messages.ts';
 import { hasSameContent, planVolume, usedVolumes } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume } from './plugin.ts';
 import type { PodVolumesDeps, PodVolumesOpts } from './pod-volumes-deps.ts';
@@ -115,6 +115,7 @@ export class PodVolumes {
     };
     for (const entry of this.#entries.values()) {
       if (entry.running !== undefined || (entry.sameAs !== undefined && entry.wanted !== undefined)) continue;
+      if (this.#pod !== undefined && entry.isFoundOnly) continue;
       const { actual, stale, notBefore } = entry;
       const step = planVolume({ wanted: entry.wanted !== undefined, actual, stale, notBefore }, context);
       if (step.do === 'forget') this.#forget(entry);
@@ -399,6 +400,8 @@ export class PodVolumes {
       throw new KubeletError(err.kind, err.message, { cause: err, detail: { ...err.detail, unresolved: true } });
     });
     if (known !== undefined && !isSamePlace(known, resolved)) {
+      // Containers use what is mounted until the pod is over.
+      if (entry.actual.is === 'mounted') return tellOther(this.#deps.events, pod, entry, resolved, known);
       // Another volume had this name: a static pod that came back changed.
       const old = this.#entry(`${known.plugin.name}/${known.specName}`);
       old.resolved = known;

@@ -40,6 +40,8 @@ export class VolumeEntry {
   isBroken = false;
   /** The same for every pod that shares the volume. */
   uniqueName: string | undefined;
+  /** Another volume that its claim names although this one is mounted; told once. */
+  other = '';
   /** How large it is on this node, as far as is known. */
   size: string | undefined;
   actual: Actual = { is: 'unmounted' };
@@ -77,6 +79,11 @@ export class VolumeEntry {
 
   get isReconstructed(): boolean {
     return this.actual.is === 'uncertain' && this.actual.reconstructed;
+  }
+
+  /** On disk is another shared volume than the pod wants now: containers may use it until the pod is over. */
+  get isFoundOnly(): boolean {
+    return this.wanted === undefined && this.isReconstructed && this.resolved?.plugin.uniqueName !== undefined;
   }
 
   /** It is mounted, and its claim may come to say that it is larger. */
