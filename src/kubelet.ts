@@ -204,6 +204,7 @@ async function buildNode(
     admission,
     tiers: () => tree,
     leftovers: upkeep.leftovers,
+    kept: () => sources.kept,
     resizing,
   });
   edge.observer.cache.onChange((uid, events) => upkeep.pruner.observed(uid, events));
@@ -220,8 +221,7 @@ async function buildNode(
   const stats = await buildStats({ ...known, life });
   const { lifecycles } = life;
   const eviction = await buildEviction({ ...known, active, resizing, lifecycles, upkeep, stats: stats.provider });
-  const running = (): readonly Pod[] => life.changes.running();
-  const ending = { known: sourcesReady, running, end: lifecycles.end.bind(lifecycles) };
+  const ending = { known: sourcesReady, running: () => life.changes.running(), end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const { explainer, notReady } = buildExplainer({ ...known, life, probes });
   const seen = { life, upkeep, sources, probes, stats, eviction, explainer };

@@ -9,6 +9,7 @@ import type { PodMetrics } from '../pods/pod-metrics.ts';
 import type { PodStatusWriterDeps } from '../pods/pod-status-writer.ts';
 import type { PodStore } from '../pods/pod-store.ts';
 import type { ProbeManager } from '../probes/probe-manager.ts';
+import type { KeptPods } from '../sources/kept-pods.ts';
 import { PodCgroupLife } from '../resources/pod-cgroup-life.ts';
 import type { Resizing } from '../resources/create-resizing.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
@@ -39,6 +40,7 @@ export type PodLifeDeps = {
   /** The tiers' weights follow their pods. */
   readonly tiers: () => { refresh(signal: AbortSignal): Promise<void> };
   readonly leftovers: PodLeftovers;
+  readonly kept: () => KeptPods;
   readonly resizing: Resizing;
   readonly managers: Managers;
   readonly podMetrics: PodMetrics;

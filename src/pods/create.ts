@@ -9,7 +9,7 @@ import { idleShareReader } from '../host/idle-share.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { AwaitMirror } from './await-mirror.ts';
 import { FinishPod, type FinishPodDeps } from './finish-pod.ts';
-import { Housekeeping, type Leftovers } from './housekeeping.ts';
+import { Housekeeping, type HousekeepingDeps, type Leftovers } from './housekeeping.ts';
 import { PodChanges, type PodChange, type PodChangesDeps } from './pod-changes.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 import type { PodMetrics } from './pod-metrics.ts';
@@ -91,6 +91,7 @@ export type PodLifeDeps = {
     statusChanged(uid: PodUid): void;
   };
   readonly leftovers: Leftovers;
+  readonly kept: HousekeepingDeps['kept'];
   readonly sourcesReady: () => boolean;
   readonly tracing: PodTracing;
   readonly metrics: PodMetrics;
@@ -130,6 +131,7 @@ export function createPodLife(env: Environment, deps: PodLifeDeps): PodLife {
     isRejected: (uid) => changes.isRejected(uid),
     observed,
     leftovers: deps.leftovers,
+    kept: deps.kept,
     ready: () => sourcesReady() && observed.ready,
     onOrphan: () => metrics.orphaned(),
     clock,

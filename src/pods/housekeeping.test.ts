@@ -21,7 +21,16 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
   const did: string[] = [];
   const workers = new Map<PodUid, WorkerState>();
   const observed: PodSnapshot[] = [];
-  const world = { mirrors: [] as Pod[], mayRunStatic: false, ready: true, cannotStop: '', rejected: '' };
+  const world = {
+    mirrors: [] as Pod[],
+    mayRunStatic: false,
+    ready: true,
+    cannotStop: '',
+    rejected: '',
+    named: '',
+    kept: new Set<string>(),
+  };
+  const told: string[][] = [];
   const remove = (what: string, uids: readonly PodUid[], isInUse: (uid: PodUid) => boolean): void =>
     void did.push(...uids.filter((uid) => !isInUse(uid)).map((uid) => `${what} ${uid}`));
   const leftovers: Leftovers = {
@@ -33,7 +42,13 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
     ...more,
   };
   const housekeeping = new Housekeeping({
-    store: { all: () => [], mirrors: () => world.mirrors, staticOf: () => undefined, has: (uid) => known.has(uid) },
+    store: {
+      all: () => [],
+      byFullName: (name) => (name === world.named ? mirror : undefined),
+      mirrors: () => world.mirrors,
+      staticOf: () => undefined,
+      has: (uid) => known.has(uid),
+    },
     workers: {
       uids: () => [...workers.keys()],
       stateOf: (uid) => workers.get(uid),
@@ -53,6 +68,10 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
     isRejected: (uid) => uid === world.rejected && !workers.has(uid),
     observed: { all: () => observed },
     leftovers,
+    kept: () => ({
+      mayBeWanted: ({ uid }) => world.kept.has(uid),
+      tell: (kept) => void told.push(kept.map(({ uid }) => uid)),
+    }),
     ready: () => world.ready,
     clock,
     log: silentLogger,
@@ -64,7 +83,7 @@ function setup(here: readonly PodUid[] = [], more: Partial<Leftovers> = {}) {
     await running;
     assert.equal(clock.pending, 0, 'no timer is left');
   };
-  return { clock, known, did, workers, observed, world, housekeeping, end };
+  return { told, clock, known, did, workers, observed, world, housekeeping, end };
 }
 
 describe('Housekeeping', () => {
@@ -113,6 +132,33 @@ describe('Housekeeping', () => {
     t.world.rejected = 'refused';
     await t.clock.advance(100);
     assert.deepEqual(t.did, ['stop refused refused']);
+    await t.end();
+  });
+
+  it('leaves a running pod and all it has alone while its manifest may be one that is broken', async () => {
+    const t = setup(['web', 'stray'].map(podUid));
+    t.observed.push({ ...aliveSnapshot('web'), name: mirror.metadata.name }, aliveSnapshot('stray'));
+    t.world.mirrors = [mirror];
+    t.world.kept.add('web');
+    await t.clock.advance(100);
+    assert.deepEqual(t.told, [['web']]);
+    assert.deepEqual(t.did.splice(0), ['stop stray {"deleted":true,"graceSeconds":1}']);
+    t.world.named = `${mirror.metadata.name}_n`;
+    await t.clock.advance(15_000);
+    assert.deepEqual(t.told.at(-1), [], 'another manifest has a pod of its name');
+    assert.ok(t.did.includes('stop web {"deleted":true,"graceSeconds":1}'), t.did.join());
+    await t.end();
+  });
+
+  it('stops a kept pod when its manifest is gone', async () => {
+    const t = setup();
+    t.observed.push(aliveSnapshot('web'));
+    t.world.kept.add('web');
+    await t.clock.advance(100);
+    assert.deepEqual(t.did, []);
+    t.world.kept.clear();
+    await t.clock.advance(15_000);
+    assert.deepEqual(t.did, ['stop web {"deleted":true,"graceSeconds":1}']);
     await t.end();
   });
 

@@ -13,12 +13,18 @@ import type { PodStore } from './pod-store.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export type HousekeepingDeps = {
-  readonly store: Pick<PodStore, 'all' | 'has' | 'mirrors' | 'staticOf'>;
+  readonly store: Pick<PodStore, 'all' | 'byFullName' | 'has' | 'mirrors' | 'staticOf'>;
   readonly workers: Pick<PodWorkers, 'forget' | 'mayRunStatic' | 'stateOf' | 'stop' | 'stopRefused' | 'uids'>;
   /** Whether nobody works on a pod of the store because this node refused it. */
   readonly isRejected: (uid: PodUid) => boolean;
   readonly observed: { all(): Iterable<PodSnapshot> };
   readonly leftovers: Leftovers;
+  /** Running pods that no source names, and that the broken manifest of one may be about. */
+  readonly kept: () => {
+    mayBeWanted(snapshot: PodSnapshot): boolean;
+    /** Takes all that are kept. */
+    tell(kept: readonly PodSnapshot[]): void;
+  };
   /** Whether all sources have been heard and the runtime has been listed: before that absence means nothing. */
   readonly ready: () => boolean;
   /** A running pod was found that no worker knows, and that no source has or this node refused. */
@@ -52,6 +58,8 @@ export class Housekeeping implements Runnable {
   #timer: Timer | undefined;
   #signal: AbortSignal | undefined;
   #synced = false;
+  /** Pods without a worker that stay as they are, by UID with their names. */
+  #kept: ReadonlyMap<PodUid, string> = new Map();
   /** A pass is due in a moment. */
   #soon = false;
   /** May have containers. */
@@ -106,6 +114,7 @@ export class Housekeeping implements Runnable {
     if (!this.#deps.ready()) return;
     this.#settleWorkers();
     this.#synced = true;
+    this.#decideKept();
     this.#settleOrphans();
     this.#decideListing();
     this.#cleaning.wake('clean');
@@ -113,7 +122,7 @@ export class Housekeeping implements Runnable {
   }
 
   #isInUse(uid: PodUid): boolean {
-    return this.#deps.workers.stateOf(uid) !== undefined || this.#deps.store.has(uid);
+    return this.#deps.workers.stateOf(uid) !== undefined || this.#deps.store.has(uid) || this.#kept.has(uid);
   }
 
   /** Beside the rest, which does not wait until pods have started and stopped. */
@@ -162,13 +171,29 @@ export class Housekeeping implements Runnable {
     }
   }
 
+  /** A pod of the same name in another manifest takes its place. */
+  #decideKept(): void {
+    const { store, workers, observed } = this.#deps;
+    const kept = this.#deps.kept();
+    const found = [...observed.all()].filter(
+      (s) =>
+        isAlive(s) &&
+        workers.stateOf(s.uid) === undefined &&
+        !store.has(s.uid) &&
+        store.byFullName(nameOf(s)) === undefined &&
+        kept.mayBeWanted(s),
+    );
+    this.#kept = new Map(found.map((s) => [s.uid, nameOf(s)]));
+    kept.tell(found);
+  }
+
   /** What only the runtime knows, or what runs of a refused pod: a running pod is stopped, a dead one removed. */
   #settleOrphans(): void {
     const { store, workers, observed, isRejected, onOrphan, log } = this.#deps;
     for (const snapshot of observed.all()) {
       const { uid, containers } = snapshot;
       const isKnown = store.has(uid);
-      if (workers.stateOf(uid) !== undefined || (isKnown && !isRejected(uid))) continue;
+      if (workers.stateOf(uid) !== undefined || (isKnown && !isRejected(uid)) || this.#kept.has(uid)) continue;
       if (!isAlive(snapshot)) {
         if (!isKnown && containers.length > 0) this.#gone.push(uid);
         continue;
@@ -190,9 +215,11 @@ export class Housekeeping implements Runnable {
     this.#list = false;
     const isInUse = (uid: PodUid): boolean => this.#isInUse(uid);
     // The mirror pod shows a static pod until that has stopped.
-    const isOrphan = (m: Pod): boolean => store.staticOf(m) === undefined && !workers.mayRunStatic(fullName(m));
+    const keptNames = new Set(this.#kept.values());
+    const isOrphan = (m: Pod): boolean =>
+      store.staticOf(m) === undefined && !workers.mayRunStatic(fullName(m)) && !keptNames.has(fullName(m));
     const known = (): Set<PodUid> =>
-      new Set([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf)]);
+      new Set([...workers.uids(), ...store.all().map(uidOf), ...store.mirrors().map(uidOf), ...this.#kept.keys()]);
     await this.#do('records', () => leftovers.dropRecords(known()));
     await this.#do('mirror pods', (stop) => leftovers.removeMirrors(store.mirrors().filter(isOrphan), stop));
     await this.#do('directories', (stop) => leftovers.removeDirectories(withDirectory, isInUse, stop));
@@ -200,3 +227,5 @@ export class Housekeeping implements Runnable {
     if (listing) await this.#do('cgroups', (stop) => leftovers.removeCgroups(isInUse, stop));
   }
 }
+
+const nameOf = ({ name, namespace }: PodSnapshot): string => fullName({ metadata: { name, namespace } });

@@ -6,6 +6,7 @@ import type { Runnable } from '../lib/supervise.ts';
 import { Decoder } from './decoder.ts';
 import { FileSource, type FileSourceDeps } from './file-source.ts';
 import { HttpSource } from './http-source.ts';
+import { KeptPods } from './kept-pods.ts';
 import type { LocalObjectStore } from './local-objects.ts';
 import { ManifestStore } from './manifest-store.ts';
 import { PodConfig, type PodChange } from './merge.ts';
@@ -14,6 +15,7 @@ import { ProblemBoard } from './problem.ts';
 export type Sources = {
   readonly merged: PodConfig;
   readonly problems: ProblemBoard;
+  readonly kept: KeptPods;
   /** With --enable-manifest-api. */
   readonly manifests?: ManifestStore;
   readonly parts: readonly Runnable[];
@@ -30,7 +32,7 @@ export type SourcesDeps = {
 /** `others` are sources that somebody else feeds (`api`). */
 export function createSources(env: Environment, deps: SourcesDeps, others: readonly string[]): Sources {
   const { clock, config, flags, nodeName } = env;
-  const { events, onChange, objects } = deps;
+  const { events, onChange, objects, observed } = deps;
   const log = env.log.child({ component: 'sources' });
   const own = ownSources(env);
   const apiObjects = !env.gates.enabled('PreventStaticPodAPIReferences');
@@ -45,24 +47,17 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
     report: (found) => problems.set(source, found),
   });
   const parts: Runnable[] = [];
-  if (own.includes('file'))
-    parts.push(
-      new FileSource(
-        { ...feeding('file'), observed: deps.observed, ...(objects === undefined ? {} : { objects }) },
-        env.updates.live(['fileCheckFrequency'], (now) => ({
-          path: config.staticPodPath,
-          nodeName,
-          apiObjects,
-          get rescanMs() {
-            return now.current.fileCheckFrequencyMs;
-          },
-        })),
-      ),
-    );
+  const unread = new Map<OwnSource, () => readonly string[]>();
+  const kept = new KeptPods({ problems, unread });
+  if (own.includes('file')) {
+    const files = fileSource(env, { ...feeding('file'), observed, ...(objects === undefined ? {} : { objects }) });
+    unread.set('file', () => files.unread);
+    parts.push(files);
+  }
   if (own.includes('http'))
     parts.push(
       new HttpSource(
-        { ...feeding('http'), observed: deps.observed },
+        { ...feeding('http'), observed },
         {
           url: config.staticPodURL,
           headers: config.staticPodURLHeader,
@@ -72,14 +67,28 @@ export function createSources(env: Environment, deps: SourcesDeps, others: reado
         },
       ),
     );
-  if (!own.includes('manifests')) return { merged, problems, parts };
+  if (!own.includes('manifests')) return { merged, problems, kept, parts };
   const manifests = new ManifestStore(feeding('manifests'), {
     directory: join(flags.rootDir, 'manifests-api'),
     nodeName,
     localObjects: objects !== undefined,
   });
-  return { merged, problems, manifests, parts: [...parts, manifests] };
+  unread.set('manifests', () => manifests.unread);
+  return { merged, problems, kept, manifests, parts: [...parts, manifests] };
 }
+
+const fileSource = ({ config, gates, nodeName, updates }: Environment, deps: FileSourceDeps): FileSource =>
+  new FileSource(
+    deps,
+    updates.live(['fileCheckFrequency'], (now) => ({
+      path: config.staticPodPath,
+      nodeName,
+      apiObjects: !gates.enabled('PreventStaticPodAPIReferences'),
+      get rescanMs() {
+        return now.current.fileCheckFrequencyMs;
+      },
+    })),
+  );
 
 export type OwnSource = 'file' | 'http' | 'manifests';
 

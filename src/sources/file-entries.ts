@@ -1,5 +1,5 @@
 // Which files hold manifests, and their contents with a limit. Follows links, opens nothing but regular files.
-import { open, readdir, stat } from 'node:fs/promises';
+import { lstat, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf, KubeletError, messageOf } from '../lib/errors.ts';
 
@@ -21,14 +21,14 @@ export type Listing = {
 
 export const isManifestName = (name: string): boolean => !name.startsWith('.') && MANIFEST.test(name);
 
-/** A path that does not exist has no manifests. */
+/** A path that does not exist has no manifests. A link that leads nowhere exists, and cannot be read. */
 export async function listManifests(path: string): Promise<Listing> {
   const none: Listing = { isDirectory: false, files: [], ignored: [], inode: '' };
   let info;
   try {
     info = await stat(path);
   } catch (err) {
-    if (errnoOf(err) === 'ENOENT') return none;
+    if (errnoOf(err) === 'ENOENT' && !(await isDangling(path))) return none;
     throw err;
   }
   const inode = `${info.dev}:${info.ino}`;
@@ -41,6 +41,13 @@ export async function listManifests(path: string): Promise<Listing> {
     inode,
   };
 }
+
+/** The file system that a link leads into may not be mounted yet. */
+const isDangling = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (info) => info.isSymbolicLink(),
+    () => false,
+  );
 
 export type FileContent = {
   readonly stamp: FileStamp;
@@ -59,7 +66,7 @@ export async function readManifestFile(path: string, known?: FileStamp): Promise
     if (stamp === known) return { stamp, modifiedMs };
     return { stamp, modifiedMs, text: await readBounded(path) };
   } catch (err) {
-    if (errnoOf(err) === 'ENOENT') return undefined;
+    if (errnoOf(err) === 'ENOENT' && !(await isDangling(path))) return undefined;
     if (err instanceof KubeletError) throw err;
     throw new KubeletError('unavailable', `cannot be read: ${messageOf(err)}`, { cause: err });
   }

@@ -21,6 +21,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 type Running = {
   readonly directory: string;
+  readonly source: FileSource;
   readonly sets: (readonly Pod[])[];
   readonly problems: () => readonly FoundProblem[];
   readonly names: () => readonly string[];
@@ -50,6 +51,7 @@ function start(more: Partial<FileSourceDeps> = {}, path?: string, rescanMs = RES
   const stopper = new AbortController();
   const done = source.run(stopper.signal);
   return {
+    source,
     directory,
     sets,
     problems: () => problems,
@@ -249,6 +251,79 @@ describe('file source', () => {
     writeFileSync(join(directory, 'b.yaml'), manifest('two'));
     await until('the second', () => same(running.names(), ['two-n1']));
     await running.stop();
+  });
+
+  const BROKEN: readonly [string, (file: string) => void][] = [
+    ['empty', (file) => writeFileSync(file, '')],
+    ['blank', (file) => writeFileSync(file, '\n\n')],
+    ['a comment', (file) => writeFileSync(file, '# x\n')],
+    ['zeros', (file) => writeFileSync(file, '\0'.repeat(100))],
+    ['cut off', (file) => writeFileSync(file, manifest('web').slice(0, 50))],
+    ['too large', (file) => writeFileSync(file, `${manifest('web')}#${'x'.repeat(11 << 20)}`)],
+    ['a link to itself', (file) => symlinkSync('a.yaml', file)],
+    ['a link to what is not there', (file) => symlinkSync('/nowhere/a.yaml', file)],
+  ];
+
+  it('says which files were never good, from its first look until they are', async () => {
+    for (const [what, damage] of BROKEN) {
+      const directory = join(root, `dir-${count++}`);
+      const file = join(directory, 'a.yaml');
+      mkdirSync(directory);
+      damage(file);
+      writeFileSync(join(directory, 'b.yaml'), manifest('other'));
+      const own = start({}, directory, 200);
+      await until(`${what}: a first set`, () => own.sets.length > 0);
+      assert.deepEqual([own.names(), own.source.unread], [['other-n1'], [file]], what);
+      rmSync(file);
+      writeFileSync(file, manifest('web'));
+      await until(`${what}: the pod`, () => same(own.names(), ['other-n1', 'web-n1']));
+      assert.deepEqual(own.source.unread, [], what);
+      writeFileSync(file, '');
+      writeFileSync(join(directory, 'c.yaml'), '');
+      await until(`${what}: both are told of`, () => own.problems().length === 2);
+      assert.deepEqual([own.names(), own.source.unread], [['other-n1', 'web-n1'], []], `${what}: the pod is known`);
+      await own.stop();
+    }
+  });
+
+  it('says no more of a file that was never good and is gone', async () => {
+    const directory = join(root, `dir-${count++}`);
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'a.yaml'), '');
+    const own = start({}, directory);
+    await until('a first set', () => own.sets.length > 0);
+    assert.equal(own.source.unread.length, 1);
+    rmSync(join(directory, 'a.yaml'));
+    await until('it is seen', () => own.source.unread.length === 0);
+    await own.stop();
+  });
+
+  it('keeps the pod of a file that becomes a link to what is not there', async () => {
+    running = start();
+    const file = join(running.directory, 'a.yaml');
+    writeFileSync(file, manifest('web'));
+    await until('the pod', () => same(running.names(), ['web-n1']));
+    symlinkSync('/nowhere/a.yaml', `${file}.new`);
+    renameSync(`${file}.new`, file);
+    await until('it is told', () => running.problems().length === 1);
+    assert.match(running.problems()[0]?.message ?? '', /cannot be read: .*ENOENT.* \(the last good version stays/);
+    assert.deepEqual(running.names(), ['web-n1']);
+    rmSync(file);
+    await until('no pod', () => running.names().length === 0);
+    await running.stop();
+  });
+
+  it('says nothing of pods while its path is a link to what is not there', async () => {
+    const path = join(root, `link-${count++}`);
+    const target = join(root, `dir-${count++}`);
+    symlinkSync(target, path);
+    const own = start({}, path, 200);
+    await until('it is told', () => own.problems().length === 1);
+    assert.deepEqual(own.sets, []);
+    mkdirSync(target);
+    writeFileSync(join(target, 'a.yaml'), manifest('web'));
+    await until('the pod', () => same(own.names(), ['web-n1']));
+    await own.stop();
   });
 
   it('reads a single file, through a link too', async () => {

@@ -1,6 +1,6 @@
 // Pods from a file or a directory. Changes are seen at once through a watch; a full rescan every `fileCheckFrequency`
-// is the net below it. A file that is broken keeps its pods as they were last good; a file that is gone loses them, also
-// when it is there again a moment later: people restart static pods that way.
+// is the net below it. A file that is broken keeps its pods as they were last good, and is `unread` if it never was good; a
+// file that is gone loses them, also when it is there again a moment later: people restart static pods that way.
 import { watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { ConfigMap, Secret } from '../core/node.ts';
@@ -43,6 +43,8 @@ type FileState = {
   readonly modifiedMs: number;
   readonly good: Omit<ManifestContents, 'problems'>;
   readonly problems: readonly FoundProblem[];
+  /** It was never good: what its pods are is not known. */
+  readonly isUnread: boolean;
 };
 
 const NOTHING = { pods: [], configMaps: [], secrets: [] } as const;
@@ -62,6 +64,7 @@ export class FileSource implements Runnable {
   readonly #ignored = new Set<string>();
   readonly #recreated = new RecreatedNames();
   #emitted: readonly Pod[] = [];
+  #unread: readonly string[] | undefined;
   readonly #adopted: AdoptedPods;
   #watcher: { handle: FSWatcher; inode: string } | undefined;
   #wake: () => void = () => undefined;
@@ -70,6 +73,14 @@ export class FileSource implements Runnable {
     this.#deps = deps;
     this.#opts = opts;
     this.#adopted = new AdoptedPods({ log: deps.log, observed: () => this.#observed() }, 'file');
+  }
+
+  /**
+   * Files that were never good, from the first scan on until there is none: what runs may be theirs. One that comes later
+   * has no pods that run.
+   */
+  get unread(): readonly string[] {
+    return this.#unread ?? [];
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -135,6 +146,8 @@ export class FileSource implements Runnable {
     }
     if (signal.aborted) return 0;
     this.#files = files;
+    const mayBeUnread = this.#unread === undefined || this.#unread.length > 0;
+    this.#unread = mayBeUnread ? [...files].flatMap(([file, { isUnread }]) => (isUnread ? [file] : [])) : [];
     return this.#publish();
   }
 
@@ -179,15 +192,15 @@ export class FileSource implements Runnable {
       );
       if (!problems.some((p) => p.severity === 'error')) {
         const pods = good.pods.map((pod) => this.#adopted.adopt(pod, modifiedMs));
-        return { stamp, modifiedMs, good: { ...good, pods }, problems };
+        return { stamp, modifiedMs, good: { ...good, pods }, problems, isUnread: false };
       }
-      return { stamp, modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning(problems, known) };
+      return { stamp, modifiedMs, ...lastGood(problems, known) };
     } catch (err) {
       if (signal.aborted) return known;
       const problem: FoundProblem = { where: file, severity: 'error', message: messageOf(err) };
       // Since when it cannot be read: it may be about to be finished, but not for ever.
       const modifiedMs = known?.stamp === '' ? known.modifiedMs : this.#deps.clock.now();
-      return { stamp: '', modifiedMs, good: known?.good ?? NOTHING, problems: withStillRunning([problem], known) };
+      return { stamp: '', modifiedMs, ...lastGood([problem], known) };
     }
   }
 
@@ -299,10 +312,17 @@ export class FileSource implements Runnable {
   }
 }
 
-const withStillRunning = (problems: readonly FoundProblem[], known: FileState | undefined): readonly FoundProblem[] =>
-  (known?.good.pods.length ?? 0) === 0
-    ? problems
-    : problems.map((p) => ({ ...p, message: `${p.message} (the last good version stays in effect)` }));
+/** A broken file is what it was before. */
+function lastGood(
+  problems: readonly FoundProblem[],
+  { good, isUnread }: Pick<FileState, 'good' | 'isUnread'> = { good: NOTHING, isUnread: true },
+): Pick<FileState, 'good' | 'problems' | 'isUnread'> {
+  const stays = (p: FoundProblem): FoundProblem => ({
+    ...p,
+    message: `${p.message} (the last good version stays in effect)`,
+  });
+  return { good, problems: good.pods.length === 0 ? problems : problems.map(stays), isUnread };
+}
 
 const conflict = (file: string, pod: Pod, owner: string): FoundProblem => ({
   where: file,

@@ -89,9 +89,18 @@ describe('manifest store', () => {
     assert.deepEqual(second.names(), ['web-n1']);
     assert.equal(second.store.get('ns', 'web')?.pod.metadata.uid, uid);
     assert.equal(second.problems().length, 1);
-    assert.equal(second.problems()[0]?.where, join(directory, 'ns_bad.yaml'));
+    const bad = join(directory, 'ns_bad.yaml');
+    assert.deepEqual(second.store.unread, [bad]);
+    await second.store.put('ns', 'bad', manifest('bad'), never);
+    assert.deepEqual(second.store.unread, []);
+    writeFileSync(bad, 'kind: nonsense');
     await second.close();
-    assert.deepEqual(readdirSync(directory).sort(), ['README', 'ns_bad.yaml', 'ns_web.yaml']);
+    const third = await open(directory);
+    assert.equal(await third.store.delete('ns', 'bad'), true, 'what cannot be read can be removed');
+    assert.deepEqual([third.store.unread, third.names()], [[], ['web-n1']]);
+    await third.close();
+    assert.equal(second.problems()[0]?.where, bad);
+    assert.deepEqual(readdirSync(directory).sort(), ['README', 'ns_web.yaml']);
   });
 
   it('refuses what is wrong, with every reason, and changes nothing', async () => {

@@ -42,6 +42,8 @@ export class ManifestStore implements Runnable {
   readonly #opts: ManifestStoreOptions;
   readonly #sync: typeof syncDirectory;
   readonly #entries = new Map<string, Entry>();
+  /** Files that could not be read when the store was loaded, by the key of their pod. */
+  readonly #unread = new Map<string, string>();
   readonly #loaded = Promise.withResolvers<void>();
   /** Writes happen one after the other, so that files and memory agree. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -59,6 +61,11 @@ export class ManifestStore implements Runnable {
     this.#emit();
     await aborted(signal);
     await this.#queue.catch(() => undefined);
+  }
+
+  /** Files of pods that may run and are not known. */
+  get unread(): readonly string[] {
+    return [...this.#unread.values()];
   }
 
   /** The pods as they run, with name suffix and defaults. */
@@ -83,6 +90,7 @@ export class ManifestStore implements Runnable {
       if (clash !== undefined) throw new KubeletError('conflict', `manifest ${clash[0]} has the same metadata.uid`);
       await writeFileAtomic(this.#pathOf(namespace, name), body, FILE_MODE);
       this.#entries.set(key, { namespace, name, text: body, pod });
+      this.#unread.delete(key);
       this.#emit();
       return { pod, created };
     });
@@ -91,10 +99,12 @@ export class ManifestStore implements Runnable {
   /** Returns whether there was one. */
   delete(namespace: string, name: string): Promise<boolean> {
     return this.#inTurn(async () => {
-      if (!this.#entries.has(keyOf(namespace, name))) return false;
+      const key = keyOf(namespace, name);
+      if (!this.#entries.has(key) && !this.#unread.has(key)) return false;
       await rm(this.#pathOf(namespace, name), { force: true });
       await this.#sync(this.#opts.directory);
-      this.#entries.delete(keyOf(namespace, name));
+      this.#entries.delete(key);
+      this.#unread.delete(key);
       this.#emit();
       return true;
     });
@@ -128,6 +138,7 @@ export class ManifestStore implements Runnable {
         this.#entries.set(keyOf(namespace, name), { namespace, name, text: content.text, pod });
       } catch (err) {
         if (signal.aborted || errnoOf(err) === 'ENOSPC') throw err;
+        this.#unread.set(keyOf(namespace, name), where);
         problems.push({ where, severity: 'error', message: messageOf(err) });
       }
     }

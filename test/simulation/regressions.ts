@@ -123,6 +123,10 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
+    bug: 'a static pod stopped by an agent that starts while its manifest is broken',
+    args: ['--seed=9', '--until=1h', '--stop=15m', '--pods=30', '--life=10m', '--fault-every=1m', '--kinds=long'],
+  },
+  {
     bug: 'a pod refused by a new agent whose containers ran on',
     args: ['--seed=5', '--until=40m', '--stop=5m', '--pods=6', '--life=20m', '--calm', '--kinds=long', '--with=labels'],
   },

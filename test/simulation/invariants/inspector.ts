@@ -80,7 +80,12 @@ export class Inspector {
   constructor(world: World) {
     this.#world = world;
     const report = (invariant: string, text: string): void => this.report(invariant, text);
-    watchCalls(world, () => this.#pods(), report);
+    watchCalls(
+      world,
+      () => this.#pods(),
+      () => this.#manifests(),
+      report,
+    );
     watchGone(world, report);
     watchLeftAlone(world, report);
     watchClaims(world, () => this.#pods(), report);

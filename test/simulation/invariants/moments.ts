@@ -35,7 +35,13 @@ const STEADY = new Set([
 /** Steady ones that ask for CPU: a critical pod for which there is not enough may take their place. */
 const PREEMPTIBLE = new Set(['devices', 'pinned', ...STEADY_MEMORY_KINDS]);
 
-export function watchCalls(world: World, pods: () => ReadonlyMap<string, SeenPod>, report: Report): void {
+/** `manifests`: names of static pods, also where the file is broken. */
+export function watchCalls(
+  world: World,
+  pods: () => ReadonlyMap<string, SeenPod>,
+  manifests: () => ReadonlyMap<string, unknown>,
+  report: Report,
+): void {
   const { state } = world.runtime;
   const start = state.startContainer.bind(state);
   state.startContainer = (id) => {
@@ -62,6 +68,8 @@ export function watchCalls(world: World, pods: () => ReadonlyMap<string, SeenPod
     if (container === undefined || !world.running().includes(container) || !container.sandbox.ready) return;
     const seen = pods().get(uidOf(container));
     if (world.faults.isEvicting || world.logind?.isEnding === true) return;
+    if (seen === undefined && manifests().has(podNameOf(container).replace(/-n1$/, '')))
+      report('nothing needed is stopped', `${verb} of the static ${podNameOf(container)}, whose manifest is there`);
     if (seen === undefined || seen.isDeleting || seen.hasEnded || !STEADY.has(seen.kind)) return;
     const isCriticalHere = [...pods().values()].some(({ kind, hasEnded }) => kind === 'critical' && !hasEnded);
     if (PREEMPTIBLE.has(seen.kind) && isCriticalHere) return;
