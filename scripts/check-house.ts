@@ -137,6 +137,7 @@ const OWNED: readonly Owned[] = [
       'src/host/mounts/child.ts',
       'src/host/quota/', // in /etc
       'src/shutdown/logind.ts',
+      'src/cli/support-bundle.ts', // a new file or none
       'src/page/timeline.ts', // in directories that only the kubelet writes to
       'src/volumes/block/device-map.ts',
       'src/volumes/plugins/attached-disk.ts',

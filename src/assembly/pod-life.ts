@@ -14,6 +14,7 @@ import { PodCgroupLife } from '../resources/pod-cgroup-life.ts';
 import type { Resizing } from '../resources/create-resizing.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { uidOf } from '../core/pod.ts';
+import { podIpFamily } from '../core/pod-ips.ts';
 import { derivePodStatus } from '../status/derive.ts';
 import type { StatusStore } from '../status/status-store.ts';
 import type { TerminationMessages } from '../status/termination-messages.ts';
@@ -86,6 +87,7 @@ const derivation =
         actuated: resizing.pods.actuatedOf(uidOf(facts.pod)),
         readiness: probes.readinessOf(facts.pod),
         hostIPs: cluster.nodeIps(),
+        ipFamily: podIpFamily(base.flags.nodeIp),
         imageDigests: base.gates.enabled('ImageVolumeWithDigest'),
         stopSignals: base.gates.enabled('ContainerStopSignals'),
         tellsSandbox: base.gates.enabled('PodReadyToStartContainersCondition'),

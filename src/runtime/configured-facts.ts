@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
 import { CONTAINER_LOGS } from '../core/log-links.ts';
+import { podIpFamily } from '../core/pod-ips.ts';
 import type { MemoryQosFacts } from './memory-qos.ts';
 import type { CrashBackoffOptions } from './crash-backoff.ts';
 import type { RuntimeFacts } from './facts.ts';
@@ -52,6 +53,7 @@ export function configuredFacts(env: Environment, host: HostOfContainers): Runti
       gates.enabled('ReduceDefaultCrashLoopBackOffDecay'),
       config.crashLoopBackOff.maxContainerRestartPeriodMs,
     ),
+    ipFamily: podIpFamily(flags.nodeIp),
     kubernetesVersion: '1.36',
   }));
 }

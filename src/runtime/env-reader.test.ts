@@ -33,7 +33,7 @@ const read = async (path: string, volume = 'vol', cluster: Partial<ClusterView> 
   const reader = new EnvReader({ ...fakeCluster(false), ...cluster });
   const valueFrom = { fileKeyRef: { volumeName: volume, path, key: 'A' } };
   const volumes = new Map([['vol', { hostPath: join(root, 'vol'), readOnly: false, selinuxRelabel: false }]]);
-  const facts = { podIPs: [], hostIPs: [], allocatable: {} };
+  const facts = { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 } as const;
   const container = { name: 'c', env: [{ name: 'V', valueFrom }] };
   return (await reader.read(pod, container, volumes, facts, containerBudget(), new AbortController().signal)).get('V');
 };
@@ -60,7 +60,7 @@ describe('objects', () => {
         pod,
         { name: 'c', envFrom: [{ secretRef: { name: 's', optional: true } }] },
         new Map(),
-        { podIPs: [], hostIPs: [], allocatable: {} },
+        { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 },
         containerBudget(),
         new AbortController().signal,
       );

@@ -85,20 +85,21 @@ describe('environment', () => {
     containerEnv(pod, { name: 'a', ...container }, given, {
       podIPs: ['1.1.1.1'],
       hostIPs: ['2.2.2.2'],
+      ipFamily: 4,
       allocatable: { cpu: '2' },
     });
 
   it('addresses as the status shows them, whatever the runtime’s order', () => {
     const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
     const container = { name: 'a', env: [field('IP', 'status.podIP'), field('IPS', 'status.podIPs')] };
-    const rows: [podIPs: string[], hostIPs: string[], ip: string, ips: string][] = [
-      [['10.0.0.1', 'fd00::1'], ['192.0.2.1'], '10.0.0.1', '10.0.0.1,fd00::1'],
-      [['fd00::1', '10.0.0.1', '10.0.0.2'], ['192.0.2.1'], '10.0.0.1', '10.0.0.1,fd00::1'],
-      [['10.0.0.1', 'fd00::1'], ['fd00::9', '192.0.2.1'], 'fd00::1', 'fd00::1,10.0.0.1'],
-      [['fd00::1'], ['192.0.2.1'], 'fd00::1', 'fd00::1'],
+    const rows: [podIPs: string[], ipFamily: 4 | 6, ip: string, ips: string][] = [
+      [['10.0.0.1', 'fd00::1'], 4, '10.0.0.1', '10.0.0.1,fd00::1'],
+      [['fd00::1', '10.0.0.1', '10.0.0.2'], 4, '10.0.0.1', '10.0.0.1,fd00::1'],
+      [['10.0.0.1', 'fd00::1'], 6, 'fd00::1', 'fd00::1,10.0.0.1'],
+      [['fd00::1'], 4, 'fd00::1', 'fd00::1'],
     ];
-    for (const [podIPs, hostIPs, ip, ips] of rows) {
-      const made = containerEnv(podOf(), container, objects, { podIPs, hostIPs, allocatable: {} });
+    for (const [podIPs, ipFamily, ip, ips] of rows) {
+      const made = containerEnv(podOf(), container, objects, { podIPs, hostIPs: [], allocatable: {}, ipFamily });
       assert.deepEqual([made.get('IP'), made.get('IPS')], [ip, ips]);
     }
   });

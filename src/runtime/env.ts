@@ -19,7 +19,7 @@ import {
   type DownwardFacts,
 } from '../core/downward.ts';
 import { entryOf } from '../core/meta.ts';
-import { podIpsOf } from '../core/pod-ips.ts';
+import { podIpsOf, type IpFamily } from '../core/pod-ips.ts';
 import { containerBudget } from '../core/bounds.ts';
 import { ENTRY_BYTES, type Budget } from '../lib/budget.ts';
 import { KubeletError } from '../lib/errors.ts';
@@ -37,7 +37,11 @@ export type EnvObjects = {
   /** Undefined until services have been read once. */
   readonly services: readonly Service[] | undefined;
 };
-export type EnvFacts = DownwardFacts & { readonly allocatable: ResourceList };
+export type EnvFacts = DownwardFacts & {
+  readonly allocatable: ResourceList;
+  /** Of a pod's first address. */
+  readonly ipFamily: IpFamily;
+};
 
 const invalid = (message: string): KubeletError => new KubeletError('invalid', message);
 
@@ -201,8 +205,8 @@ const fieldOfPod = (path: string, { pod, facts, once }: Resolving): string =>
   once.value(`field ${path}`, () => fieldValue(pod, path, asShown(facts)));
 
 /** A container learns the addresses that the pod's status shows, in that order. */
-const asShown = ({ podIPs, hostIPs }: DownwardFacts): DownwardFacts => ({
-  podIPs: podIpsOf(podIPs, hostIPs[0]),
+const asShown = ({ podIPs, hostIPs, ipFamily }: EnvFacts): DownwardFacts => ({
+  podIPs: podIpsOf(podIPs, ipFamily),
   hostIPs,
 });
 

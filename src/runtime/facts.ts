@@ -1,5 +1,6 @@
 // What is fixed for the life of the process: configuration and machine.
 import { join } from 'node:path';
+import type { IpFamily } from '../core/pod-ips.ts';
 import type { CrashBackoffOptions } from './crash-backoff.ts';
 import type { ContainerFacts } from './container-config.ts';
 import type { SandboxFacts } from './sandbox-config.ts';
@@ -15,6 +16,8 @@ export type RuntimeFacts = SandboxFacts &
     /** `/etc/hosts` of the node. */
     readonly nodeHostsFile: string;
     readonly crashBackoff: CrashBackoffOptions;
+    /** Of a pod's first address. */
+    readonly ipFamily: IpFamily;
     /** `1.36`. */
     readonly kubernetesVersion: string;
   };

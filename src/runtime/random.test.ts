@@ -105,7 +105,12 @@ const OBJECTS = {
 
 function madeConfig({ pod, userns }: Configs, container: Container, targetId: string | undefined) {
   const volumes = mountsFromSpec('/r', pod).mountsOf('uid-1' as never);
-  const env = containerEnv(pod, container, OBJECTS, { podIPs: ['10.0.0.9'], hostIPs: [], allocatable: ALLOCATABLE });
+  const env = containerEnv(pod, container, OBJECTS, {
+    podIPs: ['10.0.0.9'],
+    hostIPs: [],
+    allocatable: ALLOCATABLE,
+    ipFamily: 4,
+  });
   const images = new Map(
     (pod.spec.volumes ?? []).flatMap((v) => (v.image === undefined ? [] : [[v.name, { image: 'sha' }] as const])),
   );

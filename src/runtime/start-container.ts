@@ -183,7 +183,8 @@ export class ContainerStarter {
     const { volumes, cluster, env: envReader } = this.#deps;
     const mounted = volumes.mountsOf(uidOf(pod));
     const images = imagesFor(container, context);
-    const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable() };
+    const { ipFamily } = this.#facts;
+    const facts = { podIPs: podIps, hostIPs: cluster.nodeIps(), allocatable: cluster.allocatable(), ipFamily };
     const budget = containerBudget();
     const [restartCount, env, hosts] = await settleAll([
       this.#restartCount(container, context),

@@ -43,6 +43,7 @@ const derive = (more: Partial<DeriveInput>): PodStatus =>
     actuated: { containers: new Map() },
     readiness: () => ({ ready: true, started: true }),
     hostIPs: [],
+    ipFamily: 4,
     terminal: false,
     nowMs: START_MS + 10_000,
     ...more,
@@ -117,10 +118,20 @@ const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unkno
   ],
   ['no address', {}, (s) => [s.podIP, s.podIPs, s.hostIP], [undefined, undefined, undefined]],
   [
-    'addresses of the pod, one of each family, the node first',
-    { snapshot: { ...running, ips: ['10.0.0.1', '10.0.0.2', 'fd00::1'] }, hostIPs: ['fd00::9', '192.0.2.1'] },
+    'addresses of the pod, one of each family, that of --node-ip first',
+    {
+      snapshot: { ...running, ips: ['10.0.0.1', '10.0.0.2', 'fd00::1'] },
+      hostIPs: ['fd00::9', '192.0.2.1'],
+      ipFamily: 6,
+    },
     (s) => [s.podIP, s.podIPs, s.hostIP, s.hostIPs],
     ['fd00::1', [{ ip: 'fd00::1' }, { ip: '10.0.0.1' }], 'fd00::9', [{ ip: 'fd00::9' }, { ip: '192.0.2.1' }]],
+  ],
+  [
+    'addresses of the pod without --node-ip, on a node that a cloud gave an IPv6 address first',
+    { snapshot: { ...running, ips: ['fd00::1', '10.0.0.1'] }, hostIPs: ['fd00::9', '192.0.2.1'] },
+    (s) => [s.podIP, s.podIPs, s.hostIP],
+    ['10.0.0.1', [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }], 'fd00::9'],
   ],
   [
     'one family',

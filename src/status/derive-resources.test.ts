@@ -30,6 +30,7 @@ const statusOf = (inForce: ResourceRequirements | undefined, state: 'running' | 
     previous: {},
     readiness: () => ({ ready: true, started: true }),
     hostIPs: [],
+    ipFamily: 4,
     terminal: false,
     nowMs: 0,
     runtimeName: 'containerd',

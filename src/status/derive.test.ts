@@ -43,6 +43,7 @@ function derive(
     actuated,
     readiness: () => ({ ready: false, started: false }),
     hostIPs: [],
+    ipFamily: 4,
     terminal: false,
     nowMs: 0,
   });

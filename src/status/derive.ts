@@ -10,7 +10,7 @@ import {
   type ResourceList,
   type ResourceRequirements,
 } from '../core/pod.ts';
-import { podIpsOf } from '../core/pod-ips.ts';
+import { podIpsOf, type IpFamily } from '../core/pod-ips.ts';
 import { podLimits, podRequests, resourceListOf, withResources } from '../core/pod-resources.ts';
 import { qosClassOf } from '../core/qos.ts';
 import { mustRestartAll } from '../core/restart-policy.ts';
@@ -34,6 +34,8 @@ export type DeriveInput = Omit<ContainerStatusInput, 'previous' | 'restartingAll
   ) => Pick<ContainerStatus, 'ready' | 'started'>;
   /** This node's addresses, primary first. */
   readonly hostIPs: readonly string[];
+  /** Of a pod's first address. */
+  readonly ipFamily: IpFamily;
   /** All containers are stopped for good: phases become final whatever the restart policy says. */
   readonly terminal: boolean;
   /** Gate `PodReadyToStartContainersCondition`; on unless said otherwise. */
@@ -149,9 +151,9 @@ function explanation(
   return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 }
 
-function addresses({ pod, snapshot, hostIPs, previous }: DeriveInput): Partial<PodStatus> {
+function addresses({ pod, snapshot, hostIPs, ipFamily, previous }: DeriveInput): Partial<PodStatus> {
   const [hostIP] = hostIPs;
-  const observed = pod.spec.hostNetwork === true ? hostIPs : podIpsOf(snapshot.ips, hostIP);
+  const observed = pod.spec.hostNetwork === true ? hostIPs : podIpsOf(snapshot.ips, ipFamily);
   const ips = observed.length > 0 ? observed : (previous.podIPs ?? []).map((p) => p.ip);
   const [podIP] = ips;
   return {

@@ -150,6 +150,7 @@ export const facts = (root: string): RuntimeFacts => ({
   nodeHostsFile: join(root, 'hosts'),
   selinux: false,
   crashBackoff: { initialMs: 10_000, maxMs: 300_000 },
+  ipFamily: 4,
   kubernetesVersion: '1.36',
   cgroupVersion: 1,
   cpuCfsQuota: true,
