@@ -1,6 +1,6 @@
 // What child processes see of this process's environment, and of its input: nothing. Tools get what they need to be found and to speak plainly;
 // plugins of the administrator's get the rest as well, as upstream, but never what is between systemd and this process.
-import type { ChildProcess } from 'node:child_process';
+import type { Writable } from 'node:stream';
 
 const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -24,7 +24,7 @@ export const pluginEnvironment = (own: NodeJS.ProcessEnv = process.env): Record<
   );
 
 /** For a child with a pipe as its input: one that reads it finds the end at once, as of /dev/null. */
-export function endInput({ stdin }: Pick<ChildProcess, 'stdin'>): void {
+export function endInput({ stdin }: { readonly stdin: Writable | null }): void {
   stdin?.on('error', () => undefined); // it has ended by itself
   stdin?.end();
 }
