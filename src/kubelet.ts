@@ -214,6 +214,7 @@ async function buildNode(
     observed: edge.observer.cache,
     onChange: (change: PodChange) => {
       life.changed(change);
+      stats.podsChanged();
       feed?.allChanged(change.pods);
     },
   };

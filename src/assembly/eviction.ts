@@ -33,7 +33,7 @@ export const buildEviction = (parts: EvictionParts): Promise<EvictionManager> =>
       },
       gone: (pod) => lifecycles.gone(pod),
     },
-    figures: { node: (signal) => stats.node(signal), pods: (signal) => stats.pods(signal) },
+    figures: stats,
     cgroupDriver: edge.cgroupDriver,
     imageFsInfo: (signal) => edge.cri.images.imageFsInfo({}, signal),
     reclaim: {

@@ -28,6 +28,9 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
     freeMemory: 1000,
     freeDisk: 1000,
     figures: [] as PodFigures[],
+    /** Undefined: as `figures`. */
+    measured: undefined as PodFigures[] | undefined,
+    unmeasured: new Set<string>(),
     layout: 'shared' as DiskLayout,
     gone: true,
     reclaims: 0,
@@ -65,6 +68,10 @@ function setup(pods: readonly Pod[], options: Partial<EvictionOptions> = {}) {
         pods: async () => {
           state.podsRead++;
           return state.figures;
+        },
+        measuredPods: async (candidates) => {
+          done.push(`measure ${candidates.map(({ metadata }) => metadata.name).join()}`);
+          return { figures: state.measured ?? state.figures, unmeasured: state.unmeasured };
         },
       },
       layout: async () => state.layout,
@@ -169,11 +176,27 @@ describe('the eviction manager', () => {
   it('goes on to a pod when it was not, one for each look', async () => {
     const t = setup([pod('a'), pod('b')]);
     Object.assign(t.state, { freeDisk: 50, reclaims: 10 });
-    assert.deepEqual((await t.look()).slice(-3), ['containers', 'images', 'evict a']);
+    assert.deepEqual((await t.look()).slice(-4), ['containers', 'images', 'measure a,b', 'evict a']);
     assert.deepEqual(
       (await t.look()).filter((d) => d.startsWith('evict')),
       ['evict a'],
     );
+  });
+
+  it('measures the volumes of all pods that may go before one goes for a disk, and for nothing else', async () => {
+    const volumes = [{ name: 'v', emptyDir: {} }];
+    const pods = ['a', 'b', 'c'].map((name) => pod(name, { volumes }));
+    const t = setup([...pods, critical]);
+    const holding = (name: string, usedBytes: number): PodFigures =>
+      podFigures(name, { volume: [{ ...fs({ usedBytes }), name: 'v' }] });
+    t.state.figures = pods.map(({ metadata }) => podFigures(metadata.name));
+    t.state.measured = [holding('a', 1), holding('b', 10), holding('c', 5)];
+    t.state.freeDisk = 50;
+    assert.deepEqual((await t.look()).slice(-2), ['measure a,b,c', 'evict b']);
+    t.state.unmeasured = new Set(['c']);
+    assert.equal((await t.look()).at(-1), 'evict c', 'what nobody could measure may be anything');
+    Object.assign(t.state, { freeDisk: 1000, freeMemory: 50 });
+    assert.ok(!(await t.look()).some((line) => line.startsWith('measure')));
   });
 
   it('a pod that does not stop in time counts as evicted', async () => {

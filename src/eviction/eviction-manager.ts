@@ -11,7 +11,7 @@ import { hasStorageLimit, storageExcess } from './local-storage.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import { explain } from './messages.ts';
 import { CALM, graceSecondsFor, look, readingsOf, type PressureState, type SignalReading } from './pressure.ts';
-import { rankPods } from './ranking.ts';
+import { countsVolumes, rankPods, type FiguresOf } from './ranking.ts';
 import { observationsOf, SIGNALS, type Observations, type Pressure, type Signal } from './signals.ts';
 import { metBy, withContainerFs, type Threshold } from './thresholds.ts';
 
@@ -45,12 +45,20 @@ export interface Reclaim {
   unusedImages(signal: AbortSignal): Promise<void>;
 }
 
+export type MeasuredFigures = {
+  readonly figures: readonly PodFigures[];
+  /** Uids of candidates whose use of the disk is not known. */
+  readonly unmeasured: ReadonlySet<string>;
+};
+
 export type EvictionDeps = {
   readonly pods: EvictablePods;
   readonly figures: {
     readonly node: (signal: AbortSignal) => Promise<NodeFigures>;
     /** Costs something for every pod there is: asked only when one may have to go. */
     readonly pods: (signal: AbortSignal) => Promise<readonly PodFigures[]>;
+    /** Measures the volumes of these pods first, within a bounded time. */
+    readonly measuredPods: (candidates: readonly Pod[], signal: AbortSignal) => Promise<MeasuredFigures>;
   };
   readonly layout: (signal: AbortSignal) => Promise<DiskLayout>;
   readonly reclaim: Reclaim;
@@ -145,15 +153,14 @@ export class EvictionManager implements Runnable {
     const [first] = urgent;
     const isLimited = this.#o.localStorageLimits && this.#active().some(hasStorageLimit);
     if (first === undefined && !isLimited) return [];
-    const byUid = new Map((await this.#deps.figures.pods(signal)).map((p) => [p.podRef.uid, p]));
-    const figuresOf = (pod: Pod): PodFigures | undefined => byUid.get(uidOf(pod));
-    const evicted = isLimited ? await this.#beyondStorage(layout, figuresOf, signal) : [];
+    const evicted = isLimited ? await this.#beyondStorage(layout, signal) : [];
     if (evicted.length > 0 || first === undefined) return evicted;
     const { resource } = SIGNALS[first.signal];
     this.#deps.events.node('Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`);
     if (await this.#reclaimed(first.signal, layout, thresholds, signal)) return [];
     this.#showAges(urgent, observations);
-    for (const pod of rankPods(this.#active(), first.signal, layout, figuresOf)) {
+    const { ranked, figuresOf } = await this.#rank(first.signal, layout, signal);
+    for (const pod of ranked) {
       const { message, annotations } = explain(resource, pod, figuresOf(pod), urgent, observations);
       const why: PodEviction = {
         reason: 'Evicted',
@@ -170,6 +177,26 @@ export class EvictionManager implements Runnable {
     }
     this.#deps.infra.log.error('no pod could be evicted', { resource });
     return [];
+  }
+
+  /** Before a pod goes for a disk all volumes are measured: the pod that filled it may be new, or new to this process. */
+  async #rank(
+    cause: Signal,
+    layout: DiskLayout,
+    signal: AbortSignal,
+  ): Promise<{ readonly ranked: readonly Pod[]; readonly figuresOf: FiguresOf }> {
+    const { figures } = this.#deps;
+    const pods = this.#active();
+    if (!countsVolumes(cause, layout)) {
+      const figuresOf = byUid(await figures.pods(signal));
+      return { ranked: rankPods(pods, cause, layout, figuresOf), figuresOf };
+    }
+    const measured = await figures.measuredPods(
+      pods.filter((pod) => !isCriticalPod(pod)),
+      signal,
+    );
+    const figuresOf = byUid(measured.figures);
+    return { ranked: rankPods(pods, cause, layout, figuresOf, measured.unmeasured), figuresOf };
   }
 
   #active(): readonly Pod[] {
@@ -203,11 +230,8 @@ export class EvictionManager implements Runnable {
   }
 
   /** All side by side: one that takes its time to stop keeps neither the others nor the next look at the memory waiting for long. */
-  async #beyondStorage(
-    layout: DiskLayout,
-    figuresOf: (pod: Pod) => PodFigures | undefined,
-    signal: AbortSignal,
-  ): Promise<readonly Pod[]> {
+  async #beyondStorage(layout: DiskLayout, signal: AbortSignal): Promise<readonly Pod[]> {
+    const figuresOf = byUid(await this.#deps.figures.pods(signal));
     const evicting = this.#active().map(async (pod) => {
       const figures = figuresOf(pod);
       const excess = figures === undefined ? undefined : storageExcess(pod, figures, layout);
@@ -264,6 +288,11 @@ export class EvictionManager implements Runnable {
     while (!signal.aborted && clock.monotonic() < end && !pods.every((pod) => this.#deps.pods.gone(pod)))
       await clock.sleep(GONE_POLL_MS, signal);
   }
+}
+
+function byUid(figures: readonly PodFigures[]): FiguresOf {
+  const known = new Map(figures.map((p) => [p.podRef.uid, p]));
+  return (pod) => known.get(uidOf(pod));
 }
 
 /** What helps the filesystem that runs low. */

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
 import type { Pod } from '../core/pod.ts';
 import { reclaimSteps } from './eviction-manager.ts';
-import type { PodFigures } from './figures.ts';
+import type { DiskLayout, PodFigures } from './figures.ts';
 import { diskUse, memoryOf, rankPods } from './ranking.ts';
+import type { Signal } from './signals.ts';
 import { asking, fs, memory, pod, podFigures } from './testing.ts';
 
 const MI = 2 ** 20;
+const LOCAL = { volumes: [{ name: 'v', emptyDir: {} }] };
 
 describe('ranking', () => {
   const order = (
@@ -177,5 +180,44 @@ describe('what a pod uses, as far as it is known', () => {
           rankPods(pods, signal, layout, figures).map((p) => p.metadata.name),
           ['a', 'b'],
         );
+  });
+
+  it('the pod that goes first for a disk holds the most among its equals', () => {
+    const priority = fc.constantFrom(0, 10);
+    const pods = fc.array(fc.record({ priority, holds: fc.nat(1000), isMeasured: fc.boolean() }), { minLength: 1 });
+    fc.assert(
+      fc.property(pods, fc.constantFrom('nodefs.available', 'nodefs.inodesFree'), (given, signal) => {
+        const all = given.map((o, i) => ({ ...o, pod: pod(`p${i}`, { ...LOCAL, priority: o.priority }) }));
+        const unmeasured = new Set(all.filter((o) => !o.isMeasured).map((o) => o.pod.metadata.name));
+        const figures = (p: Pod) => {
+          const { holds = 0 } = all.find((o) => o.pod === p) ?? {};
+          return podFigures(p.metadata.name, {
+            volume: [{ ...fs({ usedBytes: holds, inodesUsed: holds }), name: 'v' }],
+          });
+        };
+        const ranked = rankPods(
+          all.map((o) => o.pod),
+          signal,
+          'shared',
+          figures,
+          unmeasured,
+        );
+        const first = all.find((o) => o.pod === ranked[0]);
+        assert.ok(first !== undefined);
+        if (unmeasured.size > 0) return assert.ok(!first.isMeasured);
+        const equals = all.filter((o) => o.priority === first.priority);
+        assert.equal(first.holds, Math.max(...equals.map((o) => o.holds)));
+      }),
+    );
+  });
+
+  it('unmeasured volumes count only where they are on the filesystem that runs low', () => {
+    const pods = [pod('a', LOCAL), pod('b', LOCAL)];
+    const figures = (p: Pod) => podFigures(p.metadata.name);
+    const first = (signal: Signal, layout: DiskLayout): string | undefined =>
+      rankPods(pods, signal, layout, figures, new Set(['b']))[0]?.metadata.name;
+    assert.equal(first('nodefs.available', 'dedicated'), 'b');
+    assert.equal(first('imagefs.available', 'dedicated'), 'a');
+    assert.equal(first('memory.available', 'shared'), 'a');
   });
 });

@@ -1,24 +1,32 @@
 // In which order pods have to go. Pure.
-import type { Pod } from '../core/pod.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import { hasPodLevelResources, podRequests, resourcesOf } from '../core/pod-resources.ts';
 import { quantity, toNumber } from '../core/quantity.ts';
 import type { ContainerFigures, DiskLayout, FsFigure, PodFigures } from './figures.ts';
 import { SIGNALS, type Signal } from './signals.ts';
 
 export type FiguresOf = (pod: Pod) => PodFigures | undefined;
+const NOBODY: ReadonlySet<string> = new Set();
 
 /** Which of a pod's files count. */
 export type Places = { readonly rootfs: boolean; readonly logs: boolean; readonly volumes: boolean };
 type Measure = 'usedBytes' | 'inodesUsed';
 
-/** The first one goes first: whoever uses more than asked for, then lower priority, then the larger excess. */
+/**
+ * The first one goes first: whoever uses more than asked for, then lower priority, then the larger excess. `unmeasured` are the
+ * uids of pods whose volumes were never measured.
+ */
 export function rankPods(
   pods: readonly Pod[],
   signal: Signal,
   layout: DiskLayout,
   figuresOf: FiguresOf,
+  unmeasured: ReadonlySet<string> = NOBODY,
 ): readonly Pod[] {
-  const excess = new Map(pods.map((pod) => [pod, excessOf(pod, signal, layout, figuresOf(pod))]));
+  const isUnknown = (pod: Pod): boolean => countsVolumes(signal, layout) && unmeasured.has(uidOf(pod));
+  const excess = new Map(
+    pods.map((pod) => [pod, isUnknown(pod) ? UNKNOWN : excessOf(pod, signal, layout, figuresOf(pod))]),
+  );
   const of = (pod: Pod): Excess => excess.get(pod) ?? UNKNOWN;
   const priority = (pod: Pod): number => pod.spec.priority ?? 0;
   const exceeds = (pod: Pod): number => Number(of(pod).exceeds);
@@ -34,6 +42,12 @@ export function rankPods(
 }
 
 type Excess = { readonly exceeds: boolean; readonly amount: number };
+
+/** Whether what pods write to their volumes is on the filesystem that runs low. */
+export const countsVolumes = (signal: Signal, layout: DiskLayout): boolean =>
+  isDisk(signal) && placesFor(signal, layout).volumes;
+
+const isDisk = (signal: Signal): boolean => !['memory', 'pids'].includes(SIGNALS[signal].resource);
 
 /** A pod nobody has figures of counts as using everything. */
 const UNKNOWN: Excess = { exceeds: true, amount: Infinity };

@@ -36,6 +36,8 @@ export type Stats = {
   readonly provider: StatsProvider;
   /** Which cgroups belong to which pods. */
   readonly census: () => Promise<Census>;
+  /** Called when the pods have changed. */
+  readonly podsChanged: () => void;
   readonly parts: readonly Runnable[];
 };
 
@@ -59,15 +61,14 @@ const RUNTIME_DIRS = ['/run/containerd', '/var/lib/containerd', '/var/lib/contai
 
 export async function createStats(env: Environment, deps: StatsDeps, opts: StatsOptions): Promise<Stats> {
   const { clock, config, flags } = env;
-  const { cri, snapshots, onNode } = deps;
   const log = env.log.child({ component: 'stats' });
+  const { cri, snapshots, onNode } = deps;
   const source = new CgroupStatisticsReader(await detectCgroups());
   const places = placesOf(env, opts.cgroupDriver, await readOwnCgroup(opts.cgroupVersion));
   const rates = new CpuRates();
   const cgroups = new CgroupReadings(source, rates, clock);
   const host = new HostReadings(clock);
-  const psi = env.gates.enabled('KubeletPSI');
-  const volumes = measuring(env, deps);
+  const [psi, volumes] = [env.gates.enabled('KubeletPSI'), measuring(env, deps)];
   const node = new NodeReadings(
     { cgroups, births: source, host, imageFs: (signal) => cri.images.imageFsInfo({}, signal), clock },
     { nodeName: env.nodeName, rootDir: flags.rootDir, places, psi, startedMs: processStartMs(clock) },
@@ -84,8 +85,7 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     },
     { places, runtimeName: opts.runtime.name },
   );
-  const containerStats = async (signal: AbortSignal): Promise<readonly ContainerStats[]> =>
-    (await cri.runtime.listContainerStats({ filter: {} }, signal)).stats;
+  const containerStats = statsOfContainers(cri);
   const census = (): Promise<Census> => takeCensus(source, places);
   const provider = new StatsProvider({
     node,
@@ -94,8 +94,9 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
       { rootDir: flags.rootDir, podLogsDir: config.podLogsDir, psi },
     ),
     containers,
+    volumes,
     sources: {
-      snapshots: snapshots,
+      snapshots,
       census,
       containerStats,
       ...(env.gates.enabled('PodAndContainerStatsFromCRI') && {
@@ -115,8 +116,14 @@ export async function createStats(env: Environment, deps: StatsDeps, opts: Stats
     showHidden: config.showHiddenMetricsForVersion !== '',
   });
   registerMetrics(env, deps, opts, provider);
-  return { provider, census, parts: [new CpuSampling({ cgroups: source, places, rates, clock, log }), volumes] };
+  const parts = [new CpuSampling({ cgroups: source, places, rates, clock, log }), volumes];
+  return { provider, census, podsChanged: () => volumes.podsChanged(), parts };
 }
+
+const statsOfContainers =
+  ({ runtime }: StatsDeps['cri']) =>
+  async (signal: AbortSignal): Promise<readonly ContainerStats[]> =>
+    (await runtime.listContainerStats({ filter: {} }, signal)).stats;
 
 const measuring = ({ clock, config, log, registry }: Environment, { store, volumes }: StatsDeps): VolumeMeasuring =>
   new VolumeMeasuring(

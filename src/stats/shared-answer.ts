@@ -19,6 +19,11 @@ export class SharedAnswer<T> {
     this.#o = options;
   }
 
+  /** The next caller gets a new answer: what it is made of has changed. */
+  forget(): void {
+    this.#current = undefined;
+  }
+
   /** A failure is shared by those who waited for it and then forgotten. */
   get(signal: AbortSignal): Promise<T> {
     const now = this.#clock.monotonic();

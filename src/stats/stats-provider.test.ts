@@ -114,6 +114,8 @@ type Trouble = {
   podStats?: () => Promise<readonly PodSandboxStats[]>;
   /** No process in the cgroup of a sandbox, as with CRI-O. */
   emptySandbox?: true;
+  /** Names of pods whose volumes were measured on demand. */
+  measured?: string[];
   /** Of the logs of every pod. */
   logs?: Error;
 };
@@ -178,6 +180,12 @@ function setup(trouble: Trouble = {}) {
       },
       { places, runtimeName: trouble.runtimeName ?? 'containerd' },
     ),
+    volumes: {
+      measureNow: async (pods) => {
+        for (const { metadata } of pods) trouble.measured?.push(metadata.name);
+      },
+      isMeasured: ({ metadata }) => metadata.name !== 'unknown',
+    },
     sources: {
       snapshots: () => [snapshot([container('a')])],
       census: () => Promise.resolve(CENSUS),

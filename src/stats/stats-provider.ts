@@ -1,5 +1,6 @@
 // The door to all statistics. Whoever asks within a second of somebody else gets the same answer.
 import type { ContainerStats, PodSandboxStats } from '../cri/gen/cri.ts';
+import { uidOf, type Pod } from '../core/pod.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
 import { abortable, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -16,11 +17,13 @@ import { byPod, withRuntimeFigures } from './runtime-figures.ts';
 import { wholeFs, type FsCapacity } from './summary.ts';
 import { SharedAnswer, type SharedAnswerOptions } from './shared-answer.ts';
 import type { NodeFigures, PodFigures, Summary } from './summary-types.ts';
+import type { VolumeMeasuring } from './volume-figures.ts';
 
 export type StatsProviderDeps = {
   readonly node: NodeReadings;
   readonly pods: PodReadings;
   readonly containers: ContainerReadings;
+  readonly volumes: Pick<VolumeMeasuring, 'measureNow' | 'isMeasured'>;
   /** What there is to read, from the runtime, the cgroups and the disks. */
   readonly sources: {
     readonly snapshots: () => readonly PodSnapshot[];
@@ -37,6 +40,12 @@ export type StatsProviderDeps = {
   readonly showHidden?: boolean;
   /** Told of the node's figures whenever they were read. */
   readonly onNode?: (figures: NodeFigures) => void;
+};
+
+export type MeasuredPods = {
+  readonly figures: readonly PodFigures[];
+  /** Pods whose use of the disk is not known. */
+  readonly unmeasured: ReadonlySet<string>;
 };
 
 export type SummaryOptions = { readonly onlyCpuAndMemory?: boolean };
@@ -93,6 +102,15 @@ export class StatsProvider {
   /** The pods, for eviction: by their cgroups and files alone where the runtime does not answer in time. */
   pods(signal: AbortSignal): Promise<readonly PodFigures[]> {
     return this.#pods.get(signal);
+  }
+
+  /** The pods, for eviction from a disk: the volumes of `candidates` are measured first, as far as time allows. */
+  async measuredPods(candidates: readonly Pod[], signal: AbortSignal): Promise<MeasuredPods> {
+    const { volumes } = this.#deps;
+    await volumes.measureNow(candidates, signal);
+    this.#pods.forget();
+    const figures = await this.#pods.get(signal);
+    return { figures, unmeasured: new Set(candidates.filter((pod) => !volumes.isMeasured(pod)).map(uidOf)) };
   }
 
   /** Never rejects for a part that cannot be read: that part's scrape error says so. */

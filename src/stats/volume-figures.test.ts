@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { podUid, type PodUid } from '../core/ids.ts';
 import type { Pod } from '../core/pod.ts';
+import { aborted } from '../lib/abort.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { Registry } from '../lib/metrics.ts';
@@ -21,7 +22,9 @@ const measured = (usedBytes: number): MeasuredVolume => ({
 const pod = (uid: string, volumes: object[]): Pod =>
   ({ metadata: { name: `p-${uid}`, namespace: 'ns', uid }, spec: { containers: [], volumes } }) as unknown as Pod;
 
-function setup(pods: Pod[], volumes: Record<string, number>) {
+type Trouble = { readonly failed?: Set<string>; readonly hangs?: Set<string> };
+
+function setup(pods: Pod[], volumes: Record<string, number>, { failed = new Set(), hangs = new Set() }: Trouble = {}) {
   const clock = new ManualClock(undefined, () => 0.5);
   const walks: PodUid[] = [];
   const batches: number[] = [];
@@ -29,11 +32,17 @@ function setup(pods: Pod[], volumes: Record<string, number>) {
   const measuring = new VolumeMeasuring(
     {
       pods: () => pods,
-      async *measure(uids) {
+      async *measure(uids, signal) {
         batches.push(uids.length);
         for (const uid of uids) {
           walks.push(uid);
-          yield { uid, volumes: new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])) };
+          if (hangs.has(uid)) await aborted(signal);
+          if (signal.aborted) return;
+          yield {
+            uid,
+            failed,
+            volumes: new Map(Object.entries(volumes).map(([name, bytes]) => [name, measured(bytes)])),
+          };
         }
       },
       durations: registry.histogram('d', 'h', ['metric_source']),
@@ -144,7 +153,63 @@ test('a new pod has its figures within ten seconds, without a look at all pods e
   pods.push(pod('a', [{ name: 'v', emptyDir: {} }]));
   await clock.advance(9000);
   assert.deepEqual(walks, ['a']);
+  pods.push(pod('b', [{ name: 'v', emptyDir: {} }]));
+  measuring.podsChanged();
+  await clock.advance(0);
+  assert.deepEqual(walks, ['a', 'b'], 'and at once where the change is known');
   stop.abort();
   await clock.advance(0);
   await running.catch(() => undefined);
+});
+
+test('a scratch volume that is not there yet is looked for again soon', async () => {
+  const volumes: Record<string, number> = {};
+  const { clock, walks, measuring } = setup([pod('a', [{ name: 'v', emptyDir: {} }])], volumes);
+  await measuring.measureDue(never);
+  assert.equal(measuring.isMeasured(pod('a', [{ name: 'v', emptyDir: {} }])), true, 'it holds nothing');
+  volumes['v'] = 7;
+  await clock.advance(10_000);
+  await measuring.measureDue(never);
+  assert.equal(measuring.of(podUid('a'))?.ephemeral[0]?.usedBytes, 7);
+  await clock.advance(10_000);
+  await measuring.measureDue(never);
+  assert.equal(walks.length, 2);
+});
+
+test('what a pod holds is unknown until it was measured, or when that failed', async () => {
+  const scratch = pod('a', [{ name: 'v', emptyDir: {} }]);
+  const failed = new Set(['v']);
+  const { clock, measuring } = setup([scratch], {}, { failed });
+  assert.equal(measuring.isMeasured(scratch), false);
+  for (const volumes of [[], [{ name: 'm', emptyDir: { medium: 'Memory' } }], [{ name: 's', secret: {} }]])
+    assert.equal(measuring.isMeasured(pod('b', volumes)), true, 'nothing of it is on the disk');
+  await measuring.measureNow([scratch], never);
+  assert.equal(measuring.isMeasured(scratch), false);
+  failed.clear();
+  await clock.advance(10_000);
+  await measuring.measureNow([scratch], never);
+  assert.equal(measuring.isMeasured(scratch), true);
+  failed.add('v');
+  await clock.advance(10_000);
+  await measuring.measureNow([scratch], never);
+  assert.equal(measuring.isMeasured(scratch), true, 'what was measured before counts');
+});
+
+test('measured now are pods without recent figures, within a bounded time', async () => {
+  const scratch = (uid: string): Pod => pod(uid, [{ name: 'v', emptyDir: {} }]);
+  const pods = ['a', 'b', 'c', 'd', 'e', 'f'].map(scratch);
+  const { clock, walks, measuring } = setup(pods, { v: 7 }, { hangs: new Set(['b']) });
+  await measuring.measureNow([scratch('a'), pod('x', [])], never);
+  walks.length = 0;
+  let done = false;
+  const measured = measuring.measureNow(pods, never).then(() => (done = true));
+  await clock.advance(9999);
+  assert.equal(done, false);
+  await clock.advance(1);
+  await measured;
+  assert.deepEqual(walks.toSorted(), ['b', 'c', 'd', 'e', 'f'], 'b hangs, a is fresh');
+  assert.deepEqual(
+    pods.filter((p) => !measuring.isMeasured(p)).map(({ metadata }) => metadata.name),
+    ['p-b'],
+  );
 });

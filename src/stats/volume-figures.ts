@@ -4,9 +4,9 @@ import { namespaceOf, uidOf, type Pod, type Volume } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Histogram } from '../lib/metrics.ts';
-import { runEvery } from '../lib/loop.ts';
-import { aborted } from '../lib/abort.ts';
+import { abortable, aborted, withDeadline } from '../lib/abort.ts';
 import type { Runnable } from '../lib/supervise.ts';
+import { Wake } from '../lib/wake.ts';
 import { Moment, type VolumeFigures } from './summary-types.ts';
 
 /** What one volume holds; the volume manager's measurement fits. */
@@ -23,7 +23,12 @@ export type MeasuredVolume = {
   readonly tookMs: number;
 };
 
-export type MeasuredPod = { readonly uid: string; readonly volumes: ReadonlyMap<string, MeasuredVolume> };
+export type MeasuredPod = {
+  readonly uid: string;
+  readonly volumes: ReadonlyMap<string, MeasuredVolume>;
+  /** Volumes that are there and could not be measured. */
+  readonly failed?: ReadonlySet<string>;
+};
 
 export type VolumeMeasuringDeps = {
   readonly pods: () => readonly Pod[];
@@ -44,6 +49,13 @@ const LOOK_EVERY_MS = 10_000;
 /** Pods that are due so soon are measured together with one that is: what it takes to begin is paid once. */
 const TOGETHER_MS = 10_000;
 
+/** Figures as old as those of everything else in one answer: a pod can fill a disk in seconds. */
+const RECENT_MS = 1000;
+/** For all volumes of all pods together: a node without disk cannot wait for one that does not answer. */
+const MEASURE_NOW_MS = 10_000;
+/** Pods that are measured side by side when it is urgent. */
+const SIDE_BY_SIDE = 4;
+
 const NOTHING: PodVolumeFigures = { ephemeral: [], others: [] };
 
 export class VolumeMeasuring implements Runnable {
@@ -52,6 +64,11 @@ export class VolumeMeasuring implements Runnable {
   readonly #periodMs: number;
   readonly #figures = new Map<PodUid, PodVolumeFigures>();
   readonly #dueAt = new Map<PodUid, number>();
+  /** When a pod was measured last, by the monotonic clock. */
+  readonly #measuredAt = new Map<PodUid, number>();
+  /** Pods with a scratch volume that is there and was never measured. */
+  readonly #unmeasured = new Set<PodUid>();
+  readonly #wake = new Wake();
 
   constructor(deps: VolumeMeasuringDeps, options: { readonly periodMs: number }) {
     this.#deps = deps;
@@ -66,12 +83,51 @@ export class VolumeMeasuring implements Runnable {
     return this.#figures;
   }
 
-  /** A period of zero or less measures nothing. */
-  run(signal: AbortSignal): Promise<void> {
+  /** Measures pods that are new now, not at the next beat. */
+  podsChanged(): void {
+    this.#wake.wake();
+  }
+
+  /** False where what the pod has written to its volumes is not known. */
+  isMeasured(pod: Pod): boolean {
+    const uid = uidOf(pod);
+    return !hasScratchVolume(pod) || (this.#measuredAt.has(uid) && !this.#unmeasured.has(uid));
+  }
+
+  /** A period of zero or less measures nothing by itself. */
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     if (this.#periodMs <= 0) return aborted(signal);
     const everyMs = Math.min(LOOK_EVERY_MS, this.#periodMs);
-    return runEvery(clock, log, { name: this.name, everyMs }, (stop) => this.measureDue(stop), signal);
+    while (!signal.aborted) {
+      try {
+        await this.measureDue(signal);
+      } catch (err) {
+        if (!signal.aborted) log.error('volumes were not measured, trying again later', { err });
+      }
+      await this.#wake.rest(clock, everyMs, signal);
+    }
+  }
+
+  /** Brings the figures of these pods up to date, as far as that is possible within ten seconds. */
+  async measureNow(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const now = clock.monotonic();
+    const isOld = (pod: Pod): boolean => now - (this.#measuredAt.get(uidOf(pod)) ?? -Infinity) >= RECENT_MS;
+    const old = pods.filter((pod) => hasScratchVolume(pod) && isOld(pod));
+    // One that does not answer holds up one worker, not the pods after it.
+    const queue = old.values();
+    const work = async (own: AbortSignal): Promise<void> => {
+      for (const pod of queue) await this.#measure(new Map([[uidOf(pod), pod]]), own);
+    };
+    try {
+      await withDeadline(clock, signal, MEASURE_NOW_MS, (own) =>
+        abortable(own, Promise.all(Array.from({ length: SIDE_BY_SIDE }, () => work(own)))),
+      );
+    } catch (err) {
+      signal.throwIfAborted();
+      log.warn('not all volumes could be measured', { err });
+    }
   }
 
   async measureDue(signal: AbortSignal): Promise<void> {
@@ -81,7 +137,7 @@ export class VolumeMeasuring implements Runnable {
     for (const uid of this.#dueAt.keys())
       if (!known.has(uid)) {
         this.#dueAt.delete(uid);
-        this.#figures.delete(uid);
+        this.#forget(uid);
       }
     const now = clock.monotonic();
     for (const pod of pods) if (!this.#dueAt.has(uidOf(pod)) && !hasVolumes(pod)) this.#nothingOf(uidOf(pod));
@@ -92,6 +148,12 @@ export class VolumeMeasuring implements Runnable {
     await this.#measure(due, signal);
   }
 
+  #forget(uid: PodUid): void {
+    this.#figures.delete(uid);
+    this.#measuredAt.delete(uid);
+    this.#unmeasured.delete(uid);
+  }
+
   /** Of those nobody looks at the disk, nor at the mount table. */
   #nothingOf(uid: PodUid): void {
     this.#dueAt.set(uid, Infinity);
@@ -99,12 +161,30 @@ export class VolumeMeasuring implements Runnable {
   }
 
   async #measure(due: ReadonlyMap<string, Pod>, signal: AbortSignal): Promise<void> {
-    const { measure, durations, clock } = this.#deps;
-    for await (const { uid, volumes } of measure([...due.values()].map(uidOf), signal)) {
+    const { measure, durations } = this.#deps;
+    for await (const { uid, volumes, failed } of measure([...due.values()].map(uidOf), signal)) {
       const pod = due.get(uid);
       for (const { source, tookMs } of volumes.values()) durations.observe(tookMs / 1000, { metric_source: source });
-      if (pod !== undefined) this.#figures.set(uidOf(pod), sorted(pod, volumes, clock.now()));
+      if (pod !== undefined) this.#found(pod, volumes, failed ?? new Set());
     }
+  }
+
+  #found(pod: Pod, volumes: ReadonlyMap<string, MeasuredVolume>, failed: ReadonlySet<string>): void {
+    const { clock } = this.#deps;
+    const uid = uidOf(pod);
+    const scratch = scratchVolumes(pod);
+    // What was measured before counts until it is measured again.
+    const isKnown = this.#measuredAt.has(uid) && !this.#unmeasured.has(uid);
+    if (scratch.some(({ name }) => failed.has(name))) {
+      if (!isKnown) this.#unmeasured.add(uid);
+    } else {
+      this.#unmeasured.delete(uid);
+      // Volumes that are not set up yet are soon. Until then there is nothing to count.
+      if (scratch.length > 0 && scratch.every(({ name }) => !volumes.has(name)))
+        this.#dueAt.set(uid, clock.monotonic() + LOOK_EVERY_MS);
+    }
+    this.#measuredAt.set(uid, clock.monotonic());
+    this.#figures.set(uid, sorted(pod, volumes, clock.now()));
   }
 }
 
@@ -138,6 +218,12 @@ function claimOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
 }
+
+/** Volumes on the node's disk that the pod writes to. */
+const scratchVolumes = (pod: Pod): readonly Volume[] =>
+  (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined && (emptyDir.medium ?? '') === '');
+
+const hasScratchVolume = (pod: Pod): boolean => scratchVolumes(pod).length > 0;
 
 /** Memory-backed directories use memory, secrets and tokens are memory too: neither is on the node's disk. */
 const isLocalEphemeral = (volume: Volume): boolean =>

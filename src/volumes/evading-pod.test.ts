@@ -54,7 +54,11 @@ async function evictedOf(pods: readonly Pod[], path: string): Promise<readonly s
         evict: async (pod) => void evicted.push(pod.metadata.name),
         gone: () => true,
       },
-      figures: { node: async () => nodeFigures({ fs: fs({}) }), pods: async () => figures },
+      figures: {
+        node: async () => nodeFigures({ fs: fs({}) }),
+        pods: async () => figures,
+        measuredPods: async () => ({ figures, unmeasured: new Set() }),
+      },
       layout: async () => 'shared',
       reclaim: { unusedContainers: async () => undefined, unusedImages: async () => undefined },
       events: { pod: () => undefined, node: () => undefined },

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { KubeletError } from '../lib/errors.ts';
 
-const EMPTY_DIR = 'kubernetes.io/empty-dir';
+export const EMPTY_DIR = 'kubernetes.io/empty-dir';
 
 export class VolumeLayout {
   readonly #root: string;

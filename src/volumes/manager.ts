@@ -8,14 +8,14 @@ import type { MountTable } from '../host/mounts/mount-table.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { aborted, withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isFault, KubeletError } from '../lib/errors.ts';
+import { errnoOf, isFault, KubeletError } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { Attachments } from './attachments.ts';
 import { ClaimLooks } from './claims/claim-looks.ts';
 import type { Expander } from './claims/expander.ts';
 import { DirectorySizes } from './directory-sizes.ts';
-import type { VolumeLayout } from './layout.ts';
+import { EMPTY_DIR, type VolumeLayout } from './layout.ts';
 import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumePlugin, VolumeResolver } from './plugin.ts';
@@ -52,6 +52,8 @@ export type VolumeManagerDeps = {
 export type PodUsage = {
   readonly uid: string;
   readonly volumes: ReadonlyMap<string, VolumeUsage & { readonly tookMs: number }>;
+  /** Volumes that are there and could not be measured, or not in time. */
+  readonly failed: ReadonlySet<string>;
 };
 
 export interface VolumeQuotas {
@@ -342,11 +344,12 @@ export class VolumeManager implements Runnable {
   /** What the volumes of these pods hold, one pod after the other, by one look at the mount table. */
   async *statsOf(uids: readonly string[], signal: AbortSignal): AsyncGenerator<PodUsage> {
     const table = await this.#deps.mounter.table(signal);
-    for (const uid of uids) yield { uid, volumes: await this.#usagesOf(uid, table, signal) };
+    for (const uid of uids) yield this.#usagesOf(uid, table, signal);
   }
 
   /** Kinds that can say it themselves are asked; of others what lives in the pod's directory is measured. */
-  async #usagesOf(uid: string, table: MountTable, signal: AbortSignal): Promise<PodUsage['volumes']> {
+  async #usagesOf(uid: string, table: MountTable, signal: AbortSignal): Promise<PodUsage> {
+    const failed = new Set<string>();
     const usages = new Map<string, VolumeUsage & { readonly tookMs: number }>();
     const own = `${this.#deps.layout.podDir(uid)}/`;
     const asked = new Set<string>();
@@ -354,7 +357,7 @@ export class VolumeManager implements Runnable {
       (this.#pods.get(uid)?.measured() ?? []).map(
         async ({ name, place: { plugin, specName, volumeMode }, mounted }) => {
           asked.add(name);
-          const usage = await this.#measure(uid, name, signal, async () =>
+          const usage = await this.#measure(uid, name, failed, signal, async () =>
             plugin.stats?.({ uid, specName, volumeMode }, mounted, signal),
           );
           if (usage === undefined) return;
@@ -363,15 +366,26 @@ export class VolumeManager implements Runnable {
         },
       ),
     );
-    for (const [name, { hostPath, hasOwnFilesystem }] of this.mountsOf(uid)) {
+    const there = [...this.#foundOf(uid), ...this.mountsOf(uid)];
+    for (const [name, { hostPath, hasOwnFilesystem }] of new Map(there)) {
       if (asked.has(name) || !hostPath.startsWith(own) || !table.isLocal(hostPath)) continue;
       const isAlone = hasOwnFilesystem === true && table.at(hostPath) !== undefined;
-      const usage = await this.#measure(uid, name, signal, () =>
+      const usage = await this.#measure(uid, name, failed, signal, () =>
         isAlone ? usageOfFilesystem(hostPath) : this.#count(hostPath, table, signal),
       );
       if (usage !== undefined) usages.set(name, usage);
     }
-    return usages;
+    return { uid, volumes: usages, failed };
+  }
+
+  /** Scratch volumes of an earlier run that are not set up again yet: what is in them is on the disk all the same. */
+  #foundOf(uid: string): readonly (readonly [name: string, Pick<MountedVolume, 'hostPath' | 'hasOwnFilesystem'>])[] {
+    const { layout } = this.#deps;
+    const found = this.#pods.get(uid)?.maybeThere(EMPTY_DIR) ?? [];
+    return found.map(({ name, resolved }) => [
+      name,
+      { hostPath: layout.volumeDir(uid, EMPTY_DIR, resolved?.specName ?? name) },
+    ]);
   }
 
   async #count(path: string, table: MountTable, signal: AbortSignal): Promise<VolumeUsage> {
@@ -380,10 +394,10 @@ export class VolumeManager implements Runnable {
     return usageOf(path, await this.#sizes.of(path, table, signal), 'du');
   }
 
-  /** A volume that cannot be measured, or not in time, is left out. */
   async #measure(
     uid: string,
     name: string,
+    failed: Set<string>,
     signal: AbortSignal,
     measure: () => Promise<VolumeUsage | undefined>,
   ): Promise<(VolumeUsage & { readonly tookMs: number }) | undefined> {
@@ -395,6 +409,7 @@ export class VolumeManager implements Runnable {
     } catch (err) {
       signal.throwIfAborted();
       this.#deps.log.debug('volume could not be measured', { podUID: uid, volume: name, err });
+      if (errnoOf(err) !== 'ENOENT') failed.add(name);
       return undefined;
     }
   }

@@ -1,6 +1,5 @@
-// The volumes of one pod: what is wanted, what is there, and the steps under way. `reconcile` may be called at any time
-// and as often as anybody likes; it starts the steps that are due, at most one per volume, and each step's end calls it
-// again. A step that hangs holds up its own volume and nothing else.
+// The volumes of one pod: what is wanted, what is there, and the steps under way. `reconcile` may be called at any time. It starts
+// the steps that are due, at most one per volume; each step's end calls it again. A hung step holds up its own volume only.
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
@@ -195,6 +194,11 @@ export class PodVolumes {
       if (actual.is === 'mounted') total.actual++;
       totals.set(name, total);
     }
+  }
+
+  /** Volumes of a kind that may be on the disk although this process has not set them up. */
+  maybeThere(kind: string): readonly VolumeEntry[] {
+    return [...this.#entries.values()].filter((e) => e.resolved?.plugin.name === kind && e.actual.is === 'uncertain');
   }
 
   /** What is mounted and can say itself how much it holds. */

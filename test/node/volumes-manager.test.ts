@@ -292,6 +292,9 @@ test('a new manager adopts wanted volumes and removes the others once it may', a
   const second = bench.open();
   await second.manager.reconstruct(bench.signal);
   assert.equal(second.manager.hasMounts('uid-goes'), true);
+  const [held] = await Array.fromAsync(second.manager.statsOf(['uid-stays'], bench.signal));
+  assert.equal(held?.volumes.get('e')?.inodesUsed, 2, 'what is on the disk counts before it is set up again');
+  assert.deepEqual(held.failed, new Set());
   await second.manager.waitMounted(stays, bench.signal);
   assert.deepEqual(mountsBeneath(bench.root), mountedBefore, 'nothing is unmounted before sources are read');
   second.manager.removeUnknown((uid) => uid === 'uid-stays');
