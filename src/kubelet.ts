@@ -146,7 +146,6 @@ async function buildNode(
   options: KubeletOptions,
   signal: AbortSignal,
 ): Promise<NodeParts> {
-  const { clock, log } = base;
   const made = buildStores(base, { cluster: () => cluster, notReady: () => notReady });
   const { store, statuses, objects, podMetrics, feed } = made;
   const condition = { pressures: () => eviction.pressures(), shuttingDown: () => shutdown.shuttingDown() };
@@ -220,17 +219,17 @@ async function buildNode(
   };
   const sources: Sources = createSources(base, sourcesDeps, cluster.sources);
   const stats = await buildStats({ ...known, life });
-  const { lifecycles } = life;
+  const { lifecycles, changes } = life;
   const eviction = await buildEviction({ ...known, active, resizing, lifecycles, upkeep, stats: stats.provider });
-  const ending = { known: sourcesReady, running: () => life.changes.running(), end: lifecycles.end.bind(lifecycles) };
+  const ending = { known: sourcesReady, running: () => changes.running(), end: lifecycles.end.bind(lifecycles) };
   const shutdown = createShutdown(base, { pods: ending, events, onChange: nodeChanged }, base.systemBus);
   const { explainer, notReady } = buildExplainer({ ...known, life, probes });
-  const seen = { life, upkeep, sources, probes, stats, eviction, explainer };
-  const page = await buildPage({ ...known, ...seen, podRuntime: runtime });
-  const server = await buildServer({ ...known, ...seen, active, page, process: options, stats: stats.provider });
+  const seen = { ...known, life, upkeep, sources, probes, stats, eviction, explainer };
+  const page = await buildPage({ ...seen, podRuntime: runtime });
+  const server = await buildServer({ ...seen, active, page, process: options, stats: stats.provider });
   const tree = createCgroupTree(base, edge, { pods: { active }, events });
   const plugins = createPlugins(base, [...volumes.handlers, ...managers.pluginHandlers]);
-  const statusOf = (uid: PodUid): ReturnType<StatusStore['statusOf']> => statuses.statusOf(uid);
+  const statusOf = statuses.statusOf.bind(statuses);
   const afterRelist = [
     ...managers.parts,
     ...life.parts,
@@ -257,7 +256,7 @@ async function buildNode(
   ];
   return {
     prepare: (stop) => prepareNode(base.flags, edge, { cluster, tree, volumes }, stop),
-    allStarted: (stop) => waitForPods({ sourcesReady, pods: () => store.all(), statusOf, clock, log }, stop),
+    allStarted: (stop) => waitForPods({ ...base, sourcesReady, pods: () => store.all(), statusOf }, stop),
     run: (ready, stop) => supervise([...parts, pods(base, edge, afterRelist, ready)], base, stop),
   };
 }

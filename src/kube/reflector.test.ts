@@ -142,6 +142,16 @@ describe('a server that names a time to come back', () => {
   }
 });
 
+it('a scout asks an absent server as often as the transport opens connections, however long that goes on', async () => {
+  const absent = async function* (): AsyncGenerator<WatchEvent<KubeObject>, void, undefined> {
+    yield* [];
+    throw new KubeletError('unavailable', 'connect ECONNREFUSED', { detail: { absent: true, retryInMs: 1000 } });
+  };
+  const at = await asks(absent, true);
+  assert.ok(at.length >= 600, `${at.length} requests`);
+  for (const [i, ms] of at.entries()) assert.ok(i === 0 || ms - (at[i - 1] ?? 0) <= 1000, at.join());
+});
+
 describe('a watch that breaks as soon as it stands', () => {
   const added = { metadata: { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '10' } };
   async function* breaking(): AsyncGenerator<WatchEvent<KubeObject>, void, undefined> {

@@ -276,7 +276,7 @@ describe('the budget of a container', () => {
       podOf({ enableServiceLinks: false }),
       { name: 'a', ...container },
       { configMaps: new Map(), secrets: new Map(), files: new Map(), services: [] },
-      { podIPs: [], hostIPs: [], allocatable: {} },
+      { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 },
     );
   const MIB = 1024 * 1024;
 

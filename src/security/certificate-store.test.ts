@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { CertificateStore } from './certificate-store.ts';
-import { newSelfSigned } from './serving-certificate.ts';
+import { newSelfSigned } from './self-signed-serving.ts';
 
 it('a certificate is saved when the directory with its link is synced', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'certificates-'));

@@ -20,6 +20,7 @@ import type { VolumeMetrics, VolumeTotals } from './metrics.ts';
 import type { PodDirs } from './pod-dirs.ts';
 import type { MountedVolume, ObjectReference, VolumePlugin, VolumeResolver } from './plugin.ts';
 import { attachLimitError, notMountedError, type PersistentVolumeEvents } from './mount-messages.ts';
+import { PodWaiters } from './pod-waiters.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { volumesOnDisk } from './reconstruct.ts';
 import type { SubPaths } from './subpath.ts';
@@ -78,8 +79,6 @@ const STOP_MS = 5_000;
 /** Passes over what a kind of volume left may overlap: one that waits for a slow driver keeps no other from its turn. */
 type LeftoversOf = { readonly plugin: VolumePlugin; passes: number; hasFailed: boolean };
 
-type Waiter = { readonly uid: string; readonly done: () => boolean; readonly resolve: () => void };
-
 export class VolumeManager implements Runnable {
   readonly name = 'volume-manager';
   readonly #deps: VolumeManagerDeps;
@@ -96,7 +95,7 @@ export class VolumeManager implements Runnable {
   /** Kinds whose leftovers are still to be removed; undefined until all pods are known. */
   #leftovers: Map<string, LeftoversOf> | undefined;
   readonly #stop = new AbortController();
-  #waiters = new Set<Waiter>();
+  readonly #waiters = new PodWaiters();
 
   constructor(deps: VolumeManagerDeps, opts: VolumeManagerOpts = {}) {
     this.#deps = deps;
@@ -126,7 +125,7 @@ export class VolumeManager implements Runnable {
     const { clock, log } = this.#deps;
     const isQuiet = (): boolean => ![...this.#pods.values()].some((pod) => pod.hasRunning);
     try {
-      await withDeadline(clock, new AbortController().signal, STOP_MS, (own) => this.#until('', isQuiet, own));
+      await withDeadline(clock, new AbortController().signal, STOP_MS, (own) => this.#waiters.until('', isQuiet, own));
     } catch {
       for (const [uid, pod] of this.#pods)
         if (pod.hasRunning)
@@ -255,7 +254,9 @@ export class VolumeManager implements Runnable {
     try {
       // Mostly all of them are: pods are looked after again and again.
       if (!done())
-        await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) => this.#until(uid, done, own));
+        await withDeadline(this.#deps.clock, signal, this.#opts.waitTimeoutMs, (own) =>
+          this.#waiters.until(uid, done, own),
+        );
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
       const missing = volumes.missingByCause();
@@ -268,12 +269,12 @@ export class VolumeManager implements Runnable {
 
   /** Resolves when a volume that the pod waits for failed, or waits for a controller itself. Ask after `waitMounted`. */
   async whenBlocked(uid: string, signal: AbortSignal): Promise<void> {
-    await this.#until(uid, () => this.#pods.get(uid)?.isBlocked === true, signal);
+    await this.#waiters.until(uid, () => this.#pods.get(uid)?.isBlocked === true, signal);
   }
 
   /** Resolves when nothing of the pod is mounted. Call `podRemoved` first. */
   async waitUnmounted(uid: string, signal: AbortSignal): Promise<void> {
-    await this.#until(uid, () => this.#pods.get(uid)?.isUnmounted !== false, signal);
+    await this.#waiters.until(uid, () => this.#pods.get(uid)?.isUnmounted !== false, signal);
   }
 
   hasMounts(uid: string): boolean {
@@ -475,32 +476,6 @@ export class VolumeManager implements Runnable {
       this.#pods.delete(uid);
       this.#deps.expander?.forget(uid);
     }
-    for (const waiter of this.#waiters) {
-      if ((waiter.uid === uid || waiter.uid === '') && waiter.done()) {
-        this.#waiters.delete(waiter);
-        waiter.resolve();
-      }
-    }
-  }
-
-  #until(uid: string, done: () => boolean, signal: AbortSignal): Promise<void> {
-    if (done()) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiters.delete(waiter);
-        reject(signal.reason instanceof Error ? signal.reason : new KubeletError('cancelled', 'cancelled'));
-      };
-      const waiter: Waiter = {
-        uid,
-        done,
-        resolve: () => {
-          signal.removeEventListener('abort', onAbort);
-          resolve();
-        },
-      };
-      if (signal.aborted) return onAbort();
-      this.#waiters.add(waiter);
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+    this.#waiters.changed(uid);
   }
 }

@@ -4,7 +4,7 @@ import type { EventRecorder, EventType } from '../core/events.ts';
 import type { Pod } from '../core/pod.ts';
 import { rejection } from '../core/rejection.ts';
 import type { PersistentVolume } from '../core/storage.ts';
-import { isFault, KubeletError } from '../lib/errors.ts';
+import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
 import { systemErrorText } from '../lib/system-error-text.ts';
 import type { PersistentSource } from './plugin.ts';
 
@@ -91,3 +91,6 @@ export const attachLimitError = (missing: Missing, why: string): KubeletError =>
 
 export const ago = (now: number, sinceMs: number): string =>
   formatDurationMs(Math.max(0, Math.round((now - sinceMs) / 1000)) * 1000);
+
+export const unmountFailure = (specName: string, err: unknown): string =>
+  `UnmountVolume.TearDown failed for volume "${specName}" : ${messageOf(err)}`;

@@ -2,10 +2,10 @@
 // the steps that are due, at most one per volume; each step's end calls it again. A hung step holds up its own volume only.
 import { podKey, type Pod, type Volume } from '../core/pod.ts';
 import { childScope, withDeadline } from '../lib/abort.ts';
-import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
+import { isFault, KubeletError } from '../lib/errors.ts';
 import { attachVolume, awaitsNobody, waitsInVain, type AttachStepDeps } from './attach-step.ts';
 import { gidOf, mountProblem } from './claims/mount-checks.ts';
-import { ago, mountFailure, tellMismatch, tellOther, type Missing } from './mount-messages.ts';
+import { ago, mountFailure, tellMismatch, tellOther, unmountFailure, type Missing } from './mount-messages.ts';
 import { hasSameContent, planVolume, usedVolumes } from './plan.ts';
 import type { MountedVolume, ObjectReference, ResolvedVolume } from './plugin.ts';
 import type { PodVolumesDeps, PodVolumesOpts } from './pod-volumes-deps.ts';
@@ -487,12 +487,9 @@ export class PodVolumes {
     if (step === 'refresh') entry.stale = true;
     const fields = { pod: this.#pod === undefined ? '' : podKey(this.#pod), podUID: this.uid, volume: entry.specName };
     if (step === 'unmount') {
-      const message = `UnmountVolume.TearDown failed for volume "${entry.specName}" : ${messageOf(err)}`;
-      entry.failure = { message, sinceMs, unresolved: false };
-      log.warn('volume could not be unmounted', { ...fields, err, retryMs });
-      return;
+      entry.failure = { message: unmountFailure(entry.specName, err), sinceMs, unresolved: false };
+      return log.warn('volume could not be unmounted', { ...fields, err, retryMs });
     }
-    // The volume itself counts as not processed, also in its first failure.
     entry.failure = { message: '', sinceMs, unresolved: unread };
     const { reason, message, unresolved } = mountFailure(entry.specName, err, this.missingByCause());
     entry.failure = { message, sinceMs, unresolved };

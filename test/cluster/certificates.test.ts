@@ -14,11 +14,10 @@ import { SECRETS, SIGNING_REQUESTS, type CertificateSigningRequest } from '../..
 import { subjectOf } from '../../src/lib/x509/certificate.ts';
 import type { ServedRequest } from '../harness/api-server.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { nodeReady, readLease } from './node-view.ts';
 import { never, Scene } from './scene.ts';
 
-const PATIENCE_MS = 60_000;
 const TOKEN = { id: 'abcdef', secret: '0123456789abcdef' };
 const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet';
 const SERVING = 'kubernetes.io/kubelet-serving';
@@ -113,7 +112,7 @@ describe('TLS bootstrap', () => {
     assert.equal(csr?.spec.username, `system:bootstrap:${TOKEN.id}`);
     assert.deepEqual(csr.spec.usages, ['digital signature', 'client auth']);
     assert.match(csr.metadata.name, /^csr-/);
-    await until('it is stored', () => existsSync(pki('kubelet-client-current.pem')), PATIENCE_MS);
+    await until('it is stored', () => existsSync(pki('kubelet-client-current.pem')));
     const { commonName, organizations } = subjectOf(current('client'));
     assert.deepEqual([commonName, organizations], [USER, ['system:nodes']]);
     checkFiles('client');
@@ -131,7 +130,7 @@ describe('TLS bootstrap', () => {
 
 describe('serving certificate', () => {
   it('is asked for with the name and addresses of the node, and shown on the port', async () => {
-    const shown = await until('the port shows a certificate', shownByServer, PATIENCE_MS);
+    const shown = await until('the port shows a certificate', shownByServer);
     const [csr] = await requests(SERVING);
     assert.equal(csr?.spec.username, USER);
     assert.deepEqual(csr.spec.usages, ['digital signature', 'server auth']);
@@ -141,7 +140,7 @@ describe('serving certificate', () => {
     const ip = status?.addresses?.find((a) => a.type === 'InternalIP')?.address ?? '';
     assert.equal(shown.checkIP(ip), ip);
     assert.equal(shown.checkHost(NODE_NAME), NODE_NAME);
-    await until('it is stored', () => existsSync(pki('kubelet-server-current.pem')), PATIENCE_MS);
+    await until('it is stored', () => existsSync(pki('kubelet-server-current.pem')));
     checkFiles('server');
     assert.equal(shown.fingerprint256, current('server').fingerprint256);
   });
@@ -153,17 +152,17 @@ describe('later', () => {
     const asked = (await requests(CLIENT)).length + (await requests(SERVING)).length;
     await node.kubelet.kill('SIGTERM');
     await node.kubelet.start(node.healthzPort);
-    const shown = await until('the port shows a certificate', shownByServer, PATIENCE_MS);
+    const shown = await until('the port shows a certificate', shownByServer);
     assert.deepEqual([current('client').fingerprint256, shown.fingerprint256], had);
     assert.equal((await requests(CLIENT)).length + (await requests(SERVING)).length, asked);
   });
 
   it('gets back in by itself after sleeping past its certificate', async () => {
     const expired = await restartWith(7_200_000, -3_600_000);
-    await until(
+    await untilSeen(
       'there is a new certificate',
-      () => current('client').fingerprint256 !== expired.fingerprint256,
-      PATIENCE_MS,
+      () => current('client').fingerprint256,
+      (seen) => seen !== expired.fingerprint256,
     );
     const csr = (await requests(CLIENT)).find((c) => c.spec.username === `system:bootstrap:${TOKEN.id}`);
     assert.ok(csr !== undefined);
@@ -178,28 +177,34 @@ describe('later', () => {
     const scene = await Scene.open(node, 'rotating');
     await scene.pod('before', {});
     await scene.ready('before');
-    await until(
+    await untilSeen(
       'there is a new certificate',
-      () => current('client').fingerprint256 !== old.fingerprint256,
-      PATIENCE_MS,
+      () => current('client').fingerprint256,
+      (seen) => seen !== old.fingerprint256,
     );
     assert.ok((await requests(CLIENT)).some((c) => c.spec.username === USER));
     checkFiles('client');
     const credential = `X509SHA256=${current('client').fingerprint256.replaceAll(':', '').toLowerCase()}`;
     const served = async (): Promise<readonly ServedRequest[]> =>
       (await node.api.served()).filter((r) => r.user === USER);
-    await until(
-      'the watches are opened anew with it',
-      async () => (await served()).some((r) => r.url.includes('watch=true') && r.credential === credential),
-      PATIENCE_MS,
+    await untilSeen('the watches are opened anew with it', served, (seen) =>
+      seen.some((r) => r.url.includes('watch=true') && r.credential === credential),
     );
-    await until('the old one has run out', () => Date.now() > Date.parse(old.validTo) + 1000, PATIENCE_MS);
+    await untilSeen(
+      'the old one has run out',
+      () => Date.now(),
+      (seen) => seen > Date.parse(old.validTo) + 1000,
+    );
     // A kubelet at rest may ask for nothing for ten seconds: there is work for it first.
     const before = (await served()).length;
     const renewed = (await readLease(node))?.spec?.renewTime;
     await scene.pod('behind', {});
     await scene.ready('behind');
-    await until('the lease is renewed', async () => (await readLease(node))?.spec?.renewTime !== renewed, PATIENCE_MS);
+    await untilSeen(
+      'the lease is renewed',
+      async () => (await readLease(node))?.spec?.renewTime,
+      (seen) => seen !== renewed,
+    );
     const late = (await served()).slice(before);
     assert.deepEqual(
       new Set(late.map((r) => r.credential)),

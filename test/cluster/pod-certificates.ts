@@ -167,7 +167,7 @@ export function podCertificateSuite(node: () => TestNode): void {
           const now = await s.exec(pod, 'cat /certs/bundle');
           return now !== first && now;
         };
-        const after = await until('it has another', renewed, 15_000);
+        const after = await until('it has another', renewed);
         const leaf = leafOf(after, after.slice(after.indexOf('-----BEGIN CERT')));
         const old = new X509Certificate(first.slice(first.indexOf('-----BEGIN CERT')));
         assert.ok(Date.parse(leaf.validTo) > Date.parse(old.validTo));
@@ -182,7 +182,7 @@ export function podCertificateSuite(node: () => TestNode): void {
           );
           return items.length === 0;
         };
-        if (node().api.hasControllers) await until('its requests go with the pod', left, 30_000);
+        if (node().api.hasControllers) await until('its requests go with the pod', left);
       }),
     );
   });

@@ -47,11 +47,11 @@ function readiness(scene: () => Scene): void {
   it('is asked as soon as it has started up, however rarely it is asked later', async () => {
     const s = scene();
     const startupProbe = { ...isFile('/started'), periodSeconds: 1, failureThreshold: 60 };
-    const readinessProbe = { ...isFile('/'), periodSeconds: 60 };
+    const readinessProbe = { ...isFile('/'), periodSeconds: 3600 };
     await s.pod('started-up', { containers: staying('sleep 3; touch /started', { startupProbe, readinessProbe }) });
-    const pod = await s.ready('started-up', 30_000);
+    const pod = await s.ready('started-up');
     const tookMs = readyMs(pod) - startedMs(pod);
-    assert.ok(tookMs >= 2000 && tookMs < 20_000, `${tookMs} ms after the start`);
+    assert.ok(tookMs >= 2000, `${tookMs} ms after the start`);
   });
 
   it('asks named ports, with the headers and the path it is told', async () => {
@@ -136,7 +136,7 @@ function liveness(scene: () => Scene): void {
       containers: [container('main', { command: shell('trap "" TERM; while :; do sleep 1; done'), livenessProbe })],
     });
     await s.phase('short-grace', 'Running');
-    const pod = await s.until('short-grace', 'was restarted', (p) => restartsOf(p) >= 1, 30_000);
+    const pod = await s.until('short-grace', 'was restarted', (p) => restartsOf(p) >= 1);
     assert.equal(statusOf(pod, 'main')?.lastState.terminated?.exitCode, 137);
     await s.delete('short-grace', { gracePeriodSeconds: 0 });
   });
@@ -223,7 +223,7 @@ function hooks(scene: () => Scene): void {
   it('sleeps before the stop as long as it is told', async () => {
     const s = scene();
     await s.pod('sleeper', {
-      terminationGracePeriodSeconds: 20,
+      terminationGracePeriodSeconds: 3600,
       containers: staying(':', { lifecycle: { preStop: { sleep: { seconds: 3 } } } }),
     });
     await s.ready('sleeper');
@@ -231,6 +231,6 @@ function hooks(scene: () => Scene): void {
     await s.delete('sleeper');
     await s.gone('sleeper');
     const tookMs = performance.now() - from;
-    assert.ok(tookMs >= 2900 && tookMs < 19_000, `gone after ${tookMs} ms`);
+    assert.ok(tookMs >= 2900, `gone after ${tookMs} ms`);
   });
 }

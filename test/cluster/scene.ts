@@ -19,15 +19,13 @@ import { CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICE_ACCOUNTS, type Resource } f
 import { isFault } from '../../src/lib/errors.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 
 export const never = new AbortController().signal;
 export const NAMESPACES: Resource<KubeObject> = { base: '/api/v1', plural: 'namespaces' };
 
 /** How many tests of a suite go on at the same time: more only wait for each other. */
 export const AT_ONCE = 5;
-/** Generous: machines that run tests are busy. What must be quick is measured where it matters. */
-const PATIENCE_MS = 60_000;
 
 /** Ends at once when asked to. */
 export const SERVE = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 1000 & wait $!; done'];
@@ -111,15 +109,8 @@ export class Scene {
     return this.node.client.get(PODS, { namespace: this.namespace, name }, never);
   }
 
-  async until(name: string, what: string, check: (pod: Pod) => boolean, timeoutMs = PATIENCE_MS): Promise<Pod> {
-    let last: Pod | undefined;
-    const look = async (): Promise<Pod | false> => {
-      last = await this.read(name);
-      return check(last) && last;
-    };
-    return until(`${name} ${what}`, look, timeoutMs).catch((err: unknown) => {
-      throw new Error(`${name} never ${what}: ${JSON.stringify(last?.status)}`, { cause: err });
-    });
+  async until(name: string, what: string, check: (pod: Pod) => boolean, timeoutMs?: number): Promise<Pod> {
+    return untilSeen(`${name} ${what}`, () => this.read(name), check, timeoutMs);
   }
 
   ready(name: string, timeoutMs?: number): Promise<Pod> {
@@ -134,16 +125,25 @@ export class Scene {
     return this.node.client.delete(PODS, { namespace: this.namespace, name }, options, never);
   }
 
-  async gone(name: string, timeoutMs = PATIENCE_MS): Promise<void> {
-    await until(`${name} is gone`, () => this.isGone(name), timeoutMs);
+  async gone(name: string, timeoutMs?: number): Promise<void> {
+    await untilSeen(
+      `${name} is gone`,
+      () => this.shown(name),
+      (pod) => pod === undefined,
+      timeoutMs,
+    );
   }
 
   async isGone(name: string): Promise<boolean> {
+    return (await this.shown(name)) === undefined;
+  }
+
+  /** Undefined when there is none. */
+  async shown(name: string): Promise<Pod | undefined> {
     try {
-      await this.read(name);
-      return false;
+      return await this.read(name);
     } catch (err) {
-      if (isFault(err, 'notFound')) return true;
+      if (isFault(err, 'notFound')) return undefined;
       throw err;
     }
   }
@@ -153,10 +153,27 @@ export class Scene {
     return (await this.node.client.list(EVENTS, { namespace: this.namespace, query }, never)).items;
   }
 
-  event(pod: Pod, reason: string, check: (event: KubeEvent) => boolean = () => true): Promise<KubeEvent> {
-    const find = async (): Promise<KubeEvent | undefined> =>
-      (await this.events(pod.metadata.uid ?? '')).find((e) => e.reason === reason && check(e));
-    return until(`${pod.metadata.name} has an event ${reason}`, find, PATIENCE_MS);
+  async event(pod: Pod, reason: string, check: (event: KubeEvent) => boolean = () => true): Promise<KubeEvent> {
+    const isWanted = (e: KubeEvent): boolean => e.reason === reason && check(e);
+    const events = await untilSeen(
+      `${pod.metadata.name} has an event ${reason}`,
+      () => this.events(pod.metadata.uid ?? ''),
+      (seen) => seen.some(isWanted),
+    );
+    return events.find(isWanted) as KubeEvent;
+  }
+
+  /** The grace periods with which containers of the pod are stopped from now on. */
+  stopsOf(pod: Pod): readonly number[] {
+    const ids = new Set((pod.status?.containerStatuses ?? []).map((c) => c.containerID?.replace(/^.*\/\//, '')));
+    const stops: number[] = [];
+    const before = this.node.cri.observe;
+    this.node.cri.observe = (call) => {
+      before?.(call);
+      const { containerId, timeout } = call.request as { containerId?: string; timeout?: number };
+      if (call.call === 'StopContainer' && ids.has(containerId)) stops.push(Number(timeout));
+    };
+    return stops;
   }
 
   /** What a container wrote, without the stamps. */

@@ -30,16 +30,12 @@ export function tokenSuite(node: () => TestNode): void {
         (await s.exec(pod, 'cat /tokens/own; echo; cat /tokens/vault')).split('\n');
       const first = await read();
       assert.deepEqual(claimsOf(first[1] ?? '').aud, ['vault']);
-      const second = await until(
-        'both tokens are new',
-        async () => {
-          const now = await read();
-          const expires = Math.min(...now.map((token) => claimsOf(token).exp));
-          assert.ok(Date.now() / 1000 < expires, 'no token in the pod has expired');
-          return now.every((token, i) => token !== first[i]) && now;
-        },
-        30_000,
-      );
+      const second = await until('both tokens are new', async () => {
+        const now = await read();
+        const expires = Math.min(...now.map((token) => claimsOf(token).exp));
+        assert.ok(Date.now() / 1000 < expires, 'no token in the pod has expired');
+        return now.every((token, i) => token !== first[i]) && now;
+      });
       for (const [i, token] of second.entries()) {
         const age = claimsOf(token).iat - claimsOf(first[i] ?? '').iat;
         assert.ok(age >= TOKEN_SECONDS * 0.6 && age < TOKEN_SECONDS, `renewed after ${age} s`);

@@ -72,10 +72,10 @@ export function trustBundleSuite(node: () => TestNode): void {
         (await trusted(s, pod, 'by-name.pem')).join() === 'third' &&
         (await trusted(s, pod, 'by-label.pem')).join() === 'a,c,twin' &&
         (await trusted(s, pod, 'absent.pem')).join() === 'present';
-      await until('the running pod sees the changes', changed, 10_000);
+      await until('the running pod sees the changes', changed);
       await node().client.delete(TRUST_BUNDLES, { name: named('a') }, {}, never);
       const gone = async (): Promise<boolean> => (await trusted(s, pod, 'by-label.pem')).join() === 'c,twin';
-      await until('what was deleted is trusted no more', gone, 10_000);
+      await until('what was deleted is trusted no more', gone);
     });
 
     it('keep a pod waiting until the one it needs is there', async () => {

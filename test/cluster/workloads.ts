@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeObject } from '../../src/core/meta.ts';
 import { PODS, type Resource } from '../../src/kube/resources.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { AT_ONCE, container, isTrue, never, Scene, shell } from './scene.ts';
 
 type Workload = KubeObject & { readonly status?: Readonly<Record<string, number | undefined>> };
@@ -34,7 +34,11 @@ export function workloadsSuite(scene: () => Scene): void {
       });
       const read = (): Promise<Workload> =>
         s.node.client.get(DEPLOYMENTS, { namespace: s.namespace, name: 'web' }, never);
-      await until('both are available', async () => (await read()).status?.['availableReplicas'] === 2, 60_000);
+      await untilSeen(
+        'both are available',
+        async () => (await read()).status?.['availableReplicas'],
+        (seen) => seen === 2,
+      );
       await s.patch(DEPLOYMENTS, 'web', { spec: { template: versioned('2') } });
       const pods = async (): Promise<readonly string[]> => {
         const { items } = await s.node.client.list(
@@ -46,7 +50,11 @@ export function workloadsSuite(scene: () => Scene): void {
           (p) => `${p.spec.containers[0]?.env?.[0]?.value ?? ''}:${isTrue(p, 'Ready') ? 'ready' : 'not ready'}`,
         );
       };
-      await until('only the new ones are left', async () => (await pods()).join() === '2:ready,2:ready', 60_000);
+      await untilSeen(
+        'only the new ones are left',
+        async () => (await pods()).join(),
+        (seen) => seen === '2:ready,2:ready',
+      );
       await s.node.client.delete(DEPLOYMENTS, { namespace: s.namespace, name: 'web' }, {}, never);
     });
 
@@ -57,14 +65,10 @@ export function workloadsSuite(scene: () => Scene): void {
       await s.create(JOBS, 'work', {
         spec: { completions: 2, parallelism: 2, template: template({}, { restartPolicy: 'Never', containers }) },
       });
-      const job = await until(
-        'the job is complete',
-        async () => {
-          const found = await s.node.client.get(JOBS, { namespace: s.namespace, name: 'work' }, never);
-          return found.status?.['succeeded'] === 2 && found;
-        },
-        60_000,
-      );
+      const job = await until('the job is complete', async () => {
+        const found = await s.node.client.get(JOBS, { namespace: s.namespace, name: 'work' }, never);
+        return found.status?.['succeeded'] === 2 && found;
+      });
       assert.equal(job.status?.['failed'] ?? 0, 0);
     });
   });

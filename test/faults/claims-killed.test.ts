@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { CallFault } from '../../src/devcluster/csi-hostpath/faults.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/kube/resources.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 import { claimed, ClaimsNode, namespace, never, type RecordedCall } from '../node/claims-node.ts';
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
@@ -26,8 +26,8 @@ const SLOWED = [
 ] as const;
 /** How often the kubelet is started and pods may still change before all is looked at. */
 const LOOK_EVERY = 4;
-/** A claim that grows under a running pod is noticed with the pod's next sync. */
-const PATIENCE_MS = 100_000;
+/** A claim that grows under a running pod is noticed with the pod's next sync, minutes later. */
+const PATIENCE_MS = 240_000;
 const noLoops = existsSync('/dev/loop-control') ? false : 'this machine has no loop devices';
 
 /** Ends with an error when something is missing that an earlier pod wrote; then writes, to the files first. */
@@ -244,12 +244,16 @@ describe(`claims while the kubelet is killed ${KILLS} times (seed ${SEED})`, { s
     setFaults([]);
     for (const slot of slots) if (slot.pod !== undefined) await remove(slot);
     await converged('at the end');
-    await until('nothing is in use', async () => (await scene.inUse()).length === 0);
+    await untilSeen(
+      'nothing is in use',
+      () => scene.inUse(),
+      (seen) => seen.length === 0,
+    );
     const left = (): string[] =>
       readdirSync(csiDir(), { recursive: true, encoding: 'utf8' }).filter(
         (name) => name.includes('pvc-') || name.includes('mount'),
       );
-    await until('no directory of a volume is left', () => left().length === 0);
+    await untilSeen('no directory of a volume is left', left, (seen) => seen.length === 0);
     for (const slot of slots) {
       const [files, image] = claimsOf(slot).map((claim) => volume(claim).handle);
       const device = readFileSync(imageOf(image ?? ''));

@@ -78,6 +78,8 @@ export class CriProxy {
   readonly #channel: GrpcChannel;
   /** Calls that the runtime is working on, by verb. */
   readonly #underWay = new Map<string, number>();
+  /** When the calls began that hang now. */
+  readonly #hanging = new Set<{ readonly sinceMs: number }>();
   readonly #rules = new Set<ActiveRule>();
   #server: GrpcServer | undefined;
   #stopped = false;
@@ -113,6 +115,11 @@ export class CriProxy {
   /** How many calls of the verb the runtime is working on. */
   underWay(verb: string): number {
     return this.#underWay.get(verb) ?? 0;
+  }
+
+  /** Since when the longest of the calls hangs that hang now; Infinity when there is none. */
+  get hangsSinceMs(): number {
+    return Math.min(...[...this.#hanging].map(({ sinceMs }) => sinceMs));
   }
 
   /** No more faults. */
@@ -168,7 +175,7 @@ export class CriProxy {
         await systemClock.sleep(fault.ms, signal);
         return forward();
       case 'hang':
-        await aborted(signal);
+        await this.#hang(signal);
         throw new GrpcError(GrpcCode.Canceled, 'the caller gave up');
       case 'freeze':
         await Promise.race([aborted(signal), aborted(rule?.lifted.signal ?? signal)]);
@@ -185,6 +192,13 @@ export class CriProxy {
         await forward();
         throw new GrpcError(fault.code, fault.message);
     }
+  }
+
+  async #hang(signal: AbortSignal): Promise<void> {
+    const call = { sinceMs: performance.now() };
+    this.#hanging.add(call);
+    await aborted(signal);
+    this.#hanging.delete(call);
   }
 
   async #forward(rpc: Rpc<unknown, unknown>, request: unknown, signal: AbortSignal): Promise<unknown> {

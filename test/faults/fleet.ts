@@ -22,7 +22,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { container } from '../cluster/scene.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import type { ObservedCall } from './cri-proxy.ts';
 
 const never = new AbortController().signal;
@@ -173,6 +173,18 @@ export class Fleet {
     if (member !== undefined) member.uid = made.metadata.uid ?? '';
   }
 
+  /** Creates a plain pod and says how long it took until it was ready. */
+  async readyMs(name: string): Promise<number> {
+    const begun = performance.now();
+    await this.create(name, 'plain', false);
+    await untilSeen(
+      `${name} is ready`,
+      () => this.shown(name),
+      (pod) => pod !== undefined && isReady(pod),
+    );
+    return Math.round(performance.now() - begun);
+  }
+
   async remove(name: string): Promise<void> {
     const member = this.members.get(name);
     assert.ok(member !== undefined, name);
@@ -304,7 +316,7 @@ export class Fleet {
   }
 
   /** Resolves to what was waited for longest. */
-  async untilConverged(why: string, timeoutMs = 30_000): Promise<string> {
+  async untilConverged(why: string, timeoutMs?: number): Promise<string> {
     let last = 'nothing';
     await until(
       `the fleet is as wanted ${why}`,
@@ -313,12 +325,10 @@ export class Fleet {
         const answer = await this.converged();
         if (answer === true) return true;
         last = answer;
-        return false;
+        throw new Error(answer);
       },
       timeoutMs,
-    ).catch((err: unknown) => {
-      throw new Error(`${err instanceof Error ? err.message : String(err)}: ${last}`);
-    });
+    );
     await this.assertAlive();
     return last;
   }

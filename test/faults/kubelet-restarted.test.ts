@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 import { container } from '../cluster/scene.ts';
 import { Fleet, podOf } from './fleet.ts';
 
@@ -30,7 +30,11 @@ describe('kubelet restarted', () => {
   /** containerd hears up to half a minute late of the end of a container in which an exec was cut off at its beginning. */
   const killKubeletBetweenProbes = async (): Promise<void> => {
     const letProbesBegin = node.cri.inject({ verb: 'ExecSync', fault: { do: 'hang' } });
-    await until('no probe is under way', () => node.cri.underWay('ExecSync') === 0);
+    await untilSeen(
+      'no probe is under way',
+      () => node.cri.underWay('ExecSync'),
+      (seen) => seen === 0,
+    );
     await node.kubelet.kill('SIGKILL');
     letProbesBegin();
   };
@@ -111,7 +115,11 @@ describe('kubelet restarted', () => {
   it('counts what ended meanwhile', async () => {
     const dies = (await stateOf('dies'))?.containerStatuses?.[0];
     assert.deepEqual([dies?.restartCount, dies?.lastState.terminated?.exitCode], [1, 137]);
-    await until('it ended', async () => (await stateOf('ends-meanwhile'))?.phase === 'Failed');
+    await untilSeen(
+      'it ended',
+      async () => (await stateOf('ends-meanwhile'))?.phase,
+      (seen) => seen === 'Failed',
+    );
     const gone = (await stateOf('ends-meanwhile'))?.containerStatuses?.[0];
     assert.deepEqual([gone?.restartCount, gone?.state.terminated?.exitCode], [0, 137]);
   });
@@ -135,12 +143,18 @@ describe('kubelet restarted', () => {
     await node.kubelet.start();
     await fleet.untilConverged('at the end');
     let left: string[] = [];
-    await until('nothing is left', async () => (left = await fleet.leftovers()).length === 0, 20_000).catch(
-      (err: unknown) => {
-        throw new Error(`left over: ${left.join(', ')}`, { cause: err });
-      },
-    );
+    await untilSeen(
+      'nothing is left',
+      async () => (left = await fleet.leftovers()),
+      (seen) => seen.length === 0,
+    ).catch((err: unknown) => {
+      throw new Error(`left over: ${left.join(', ')}`, { cause: err });
+    });
     for (const name of ['succeeds', 'fails', 'ends-meanwhile', 'rarely-asked'])
-      await until(`${name} is gone`, async () => (await shown(name)) === undefined);
+      await untilSeen(
+        `${name} is gone`,
+        () => shown(name),
+        (seen) => seen === undefined,
+      );
   });
 });

@@ -13,7 +13,7 @@ import { FakeCri } from '../fakes/fake-cri.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { runPod } from '../harness/pods.ts';
 import { CriProxy } from './cri-proxy.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 /** Long enough for a busy machine to see the other pods meanwhile. */
@@ -38,7 +38,11 @@ describe('observer behind a faulty connection', () => {
     );
     running = observer.run(stop.signal);
     await observer.cache.whenReady(forever);
-    await until('events flow', () => observer.stream === 'cri');
+    await untilSeen(
+      'events flow',
+      () => observer.stream,
+      (seen) => seen === 'cri',
+    );
   });
   after(async () => {
     stop.abort();
@@ -51,23 +55,39 @@ describe('observer behind a faulty connection', () => {
 
   it('finds by relist what a lost event would have told', async () => {
     const pod = await runPod(fake, 'lost', ['sleep', '1000']);
-    await until('seen', () => stateOf(pod.uid) === 'running');
+    await untilSeen(
+      'seen',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'running',
+    );
     proxy.events = 'drop';
     fake.state.exit(pod.containerId, 7);
-    await until('found', () => stateOf(pod.uid) === 'exited');
+    await untilSeen(
+      'found',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'exited',
+    );
     proxy.events = undefined;
   });
 
   it('tells a death once, however often the event comes', async () => {
     const pod = await runPod(fake, 'twice', ['sleep', '1000']);
-    await until('seen', () => stateOf(pod.uid) === 'running');
+    await untilSeen(
+      'seen',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'running',
+    );
     proxy.events = 'duplicate';
     let deaths = 0;
     const off = observer.cache.onChange((_, events) => {
       deaths += events.filter((e) => e.type === 'ContainerDied' && e.id === pod.containerId).length;
     });
     fake.state.exit(pod.containerId, 1);
-    await until('seen', () => deaths > 0);
+    await untilSeen(
+      'seen',
+      () => deaths,
+      (seen) => seen > 0,
+    );
     await timePasses(300, 'nothing to happen');
     off();
     proxy.events = undefined;
@@ -90,16 +110,28 @@ describe('observer behind a faulty connection', () => {
     // Another read of the sick one is given up after this; the other pod does not wait for that.
     const begun = systemClock.monotonic();
     fake.state.exit(well.containerId, 0);
-    await until('the other pod is seen', () => stateOf(well.uid) === 'exited');
+    await untilSeen(
+      'the other pod is seen',
+      () => stateOf(well.uid),
+      (seen) => seen === 'exited',
+    );
     assert.ok(systemClock.monotonic() - begun < READ_DEADLINE_MS);
     assert.equal(observer.unhealthy(), undefined);
     lift();
-    await until('readable again', () => observer.cache.unreadable().length === 0);
+    await untilSeen(
+      'readable again',
+      () => observer.cache.unreadable(),
+      (seen) => seen.length === 0,
+    );
   });
 
   it('keeps the last truth while a read fails, then tells what happened meanwhile', async () => {
     const pod = await runPod(fake, 'fails', ['sleep', '1000']);
-    await until('seen', () => stateOf(pod.uid) === 'running');
+    await untilSeen(
+      'seen',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'running',
+    );
     // A read under way might see the death before the fault begins.
     await observer.cache.refresh(podUid(pod.uid), forever);
     const lift = proxy.inject({
@@ -107,28 +139,48 @@ describe('observer behind a faulty connection', () => {
       fault: { do: 'error', code: GrpcCode.Internal, message: 'broken' },
     });
     fake.state.exit(pod.containerId, 9);
-    await until('set aside', () => observer.cache.unreadable().some((p) => p.uid === pod.uid));
+    await untilSeen(
+      'set aside',
+      () => observer.cache.unreadable(),
+      (seen) => seen.some((p) => p.uid === pod.uid),
+    );
     assert.equal(stateOf(pod.uid), 'running');
     lift();
-    await until('told', () => stateOf(pod.uid) === 'exited');
+    await untilSeen(
+      'told',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'exited',
+    );
     assert.equal(observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode, 9);
   });
 
   it('comes back after an outage without blaming a pod', async () => {
     const pod = await runPod(fake, 'outage', ['sleep', '1000']);
-    await until('seen', () => stateOf(pod.uid) === 'running');
+    await untilSeen(
+      'seen',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'running',
+    );
     const outage = proxy.outage(500);
     await timePasses(50, 'an outage');
     fake.state.exit(pod.containerId, 0);
     await assert.rejects(observer.cache.refresh(podUid(pod.uid), forever), { kind: 'unavailable' });
     await outage;
-    await until('seen after the outage', () => stateOf(pod.uid) === 'exited');
+    await untilSeen(
+      'seen after the outage',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'exited',
+    );
     assert.deepEqual(observer.cache.unreadable(), []);
   });
 
   it('lists in parts when the runtime finds the whole list too large', async () => {
     const pod = await runPod(fake, 'large', ['sh', '-c', 'exit 3']);
-    await until('seen', () => stateOf(pod.uid) === 'exited');
+    await untilSeen(
+      'seen',
+      () => stateOf(pod.uid),
+      (seen) => seen === 'exited',
+    );
     const whole = (r: unknown): boolean => (r as { filter?: unknown }).filter === undefined;
     const tooLarge = {
       do: 'error',
@@ -140,7 +192,11 @@ describe('observer behind a faulty connection', () => {
     );
     proxy.events = 'drop';
     const later = await runPod(fake, 'later', ['sleep', '1000']);
-    await until('found by a relist', () => stateOf(later.uid) === 'running');
+    await untilSeen(
+      'found by a relist',
+      () => stateOf(later.uid),
+      (seen) => seen === 'running',
+    );
     assert.equal(stateOf(pod.uid), 'exited');
     assert.equal(observer.unhealthy(), undefined);
     proxy.events = undefined;
@@ -176,10 +232,14 @@ describe('observer of a runtime with the ways of CRI-O', () => {
     const running = observer.run(stop.signal);
     try {
       await observer.cache.whenReady(forever);
-      await until('events flow', () => observer.stream === 'cri');
+      await untilSeen(
+        'events flow',
+        () => observer.stream,
+        (seen) => seen === 'cri',
+      );
       fake.state.exit(pod.containerId, 3);
       const exitCode = (): number | undefined => observer.cache.get(podUid(pod.uid))?.containers[0]?.exitCode;
-      await until('its end is seen', () => exitCode() === 3);
+      await untilSeen('its end is seen', exitCode, (seen) => seen === 3);
       const looks = fake.calls.filter(({ verb }) => !['Version', 'Status'].includes(verb)).length;
       assert.ok(looks < 30, `${looks} calls`);
     } finally {

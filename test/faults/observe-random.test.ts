@@ -12,7 +12,7 @@ import { FakeCri } from '../fakes/fake-cri.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { runPod, type BarePod } from '../harness/pods.ts';
 import { CriProxy, type Fault } from './cri-proxy.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 const SEEDS = (process.env['SEED'] ?? '1,2,3').split(',').map(Number);
@@ -101,8 +101,12 @@ describe('observer under random trouble', () => {
             )
             .sort(),
         );
-      await until('the cache shows the truth', () => observer.cache.ready && seen() === truth(), 15_000);
-      await until('nobody is set aside', () => observer.cache.unreadable().length === 0, 15_000);
+      await until('the cache shows the truth', () => observer.cache.ready && seen() === truth());
+      await untilSeen(
+        'nobody is set aside',
+        () => observer.cache.unreadable(),
+        (seen) => seen.length === 0,
+      );
       for (const [id, count] of deaths) assert.equal(count, 1, `${id} died ${count} times`);
     });
 });

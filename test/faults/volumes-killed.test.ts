@@ -9,7 +9,7 @@ import type { Pod, Volume } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, PODS, SECRETS, type Resource } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 import { mountsBeneath } from '../node/volumes-setup.ts';
 import { randomFrom } from './fleet.ts';
 
@@ -130,11 +130,15 @@ describe(`volumes while the kubelet is killed ${KILLS} times (seed ${SEED})`, ()
       assert.deepEqual(readdirSync(podsDir()).sort(), [...wanted.values()].sort());
       return true;
     };
-    await until(`all is as wanted ${when}`, check, 120_000).catch((err: unknown) => {
+    await until(`all is as wanted ${when}`, check).catch((err: unknown) => {
       throw new Error(`${String(err)}\n${JSON.stringify(seen, undefined, 1)}`);
     });
     for (const [name, uid] of wanted)
-      await until(`${name} has written`, () => assert.deepEqual(dataOf(uid), [`${name}\n`, `${name}\n`]) === undefined);
+      await untilSeen(
+        `${name} has written`,
+        () => dataOf(uid),
+        (data) => data.every((text) => text === `${name}\n`),
+      );
   }
 
   it('mounts', async () => {

@@ -17,7 +17,7 @@ import { SyncPod } from '../../src/pods/sync-pod.ts';
 import { PodRuntime } from '../../src/runtime/pod-runtime.ts';
 import { FakeCri } from '../fakes/fake-cri.ts';
 import { facts, fakeCluster, fakeInfra, mountsFromSpec, recordingEvents, removerOn } from '../golden/fixture.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const IMAGE = 'localhost/busybox:latest';
@@ -166,7 +166,12 @@ for (const { what, idle, most } of [
       const burst = Array.from({ length: 18 }, (_, i) => sync.sync(podOf(`burst-${i}`), stop.signal));
       // Within three seconds: no turn is given up for its length alone.
       for (let ms = 0; ms < 3000; ms += 250) await clock.advance(250);
-      await until(`${most} sandboxes are being made`, () => seen >= most, WITHIN_MS);
+      await untilSeen(
+        `${most} sandboxes are being made`,
+        () => seen,
+        (got) => got >= most,
+        WITHIN_MS,
+      );
       network.resolve();
       await Promise.all(burst);
       assert.deepEqual([seen, crio.state.containers.size], [most, 18]);

@@ -9,7 +9,7 @@ import { EVENTS, PODS } from '../../src/kube/resources.ts';
 import { Reflector } from '../../src/kube/reflector.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
-import { until } from '../harness/until.ts';
+import { HANG_MS, until } from '../harness/until.ts';
 import { normalisedStatus, type CallLedger } from './observed.ts';
 import type { Recording } from './recording.ts';
 
@@ -78,25 +78,26 @@ export async function drive(
   const pod = await createPod(client, scenario.pods.start);
   const { name, namespace, uid = '' } = { namespace: 'golden', ...pod.metadata };
   const read = (): Promise<Pod> => client.get(PODS, { namespace, name }, never);
+  const boundMs = HANG_MS * patience;
   await until(
     `${name} has made its recorded starts`,
     () => startsIn(ledger.of(uid)) >= startsIn(scenario.calls),
-    75_000 * patience,
+    boundMs,
   ).catch(() => undefined);
   const seen = (): boolean =>
     (statuses.get(uid) ?? []).some((status) => isDeepStrictEqual(status, recorded));
-  await until(`${name} looks as recorded`, seen, 15_000 * patience).catch(() => undefined);
+  await until(`${name} looks as recorded`, seen, boundMs).catch(() => undefined);
   const reported = async (): Promise<readonly KubeEvent[]> =>
     (await client.list(EVENTS, { namespace, query: { fieldSelector: `involvedObject.uid=${uid}` } }, never)).items;
   // Events are sent behind everything else. What was recorded before the deletion is to be there before ours, too.
   const hasTold = (count: number): Promise<unknown> =>
-    until(`${name} has told ${count} events`, async () => (await reported()).length >= count, 5000 * patience).catch(
+    until(`${name} has told ${count} events`, async () => (await reported()).length >= count, boundMs).catch(
       () => undefined,
     );
   const earlier = scenario.events.filter((event) => !isOfDeletion(event));
   await hasTold(earlier.length);
   const kills = earlier.filter(({ reason }) => reason === 'Killing').length;
-  await until(`${name} has stopped ${kills} containers`, () => stopsIn(ledger.of(uid)) >= kills, 15_000 * patience);
+  await until(`${name} has stopped ${kills} containers`, () => stopsIn(ledger.of(uid)) >= kills, boundMs);
   const last = await read();
   await client.delete(PODS, { namespace, name }, {}, never);
   await until(
@@ -106,12 +107,12 @@ export async function drive(
         () => false,
         () => true,
       ),
-    45_000 * patience,
+    boundMs,
   );
   await hasTold(scenario.events.length);
   // Without a grace period the pod is gone from the API server before it is stopped.
   const compared = scenario.calls.filter(({ call }) => call !== 'ExecSync').length;
-  await until(`${name} has made ${compared} calls`, () => ledger.of(uid).length >= compared, 15_000 * patience).catch(
+  await until(`${name} has made ${compared} calls`, () => ledger.of(uid).length >= compared, boundMs).catch(
     () => undefined,
   );
   return { pod: last, statuses: statuses.get(uid) ?? [], events: await reported() };

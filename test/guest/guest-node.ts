@@ -67,7 +67,7 @@ export class GuestNode {
     const usual = { nodeName: NODE_NAME, terminationGracePeriodSeconds: 1, automountServiceAccountToken: false };
     const metadata = { name, namespace: 'default' };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { hostNetwork: true, ...usual, ...spec } } as Pod;
-    return until(`${name} may be made`, () => this.client.create(PODS, { namespace: 'default' }, pod, never), 60_000);
+    return until(`${name} may be made`, () => this.client.create(PODS, { namespace: 'default' }, pod, never));
   }
 
   pod(name: string): Promise<Pod> {

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Container, Pod, PodSpec } from '../../src/core/pod.ts';
 import { CONFIG_MAPS, EVENTS, NODES, PODS } from '../../src/kube/resources.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { cgroupOf, command, IMAGE, NODE_NAME, PATIENT_MS, property, value, type GuestNode } from './guest-node.ts';
 
 const never = new AbortController().signal;
@@ -141,9 +141,10 @@ async function outOfMemory(node: GuestNode): Promise<void> {
   const ended = pod.status?.containerStatuses?.[0]?.state?.terminated;
   assert.deepEqual([ended?.reason, ended?.exitCode], ['OOMKilled', 137]);
   const query = { fieldSelector: `involvedObject.uid=${metadata.uid},reason=OOMKilling` };
-  await until(
+  await untilSeen(
     'the event is there',
-    async () => (await node.client.list(EVENTS, { namespace: 'default', query }, never)).items.length > 0,
+    async () => (await node.client.list(EVENTS, { namespace: 'default', query }, never)).items,
+    (seen) => seen.length > 0,
     PATIENT_MS,
   );
   await node.remove('oom');

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { until } from './until.ts';
+import { until, untilSeen } from './until.ts';
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -44,7 +44,11 @@ export class BrowserPage {
 
   async open(url: string): Promise<void> {
     await this.send('Page.navigate', { url });
-    await until(`${url} is loaded`, async () => (await this.evaluate('document.readyState')) === 'complete');
+    await untilSeen(
+      `${url} is loaded`,
+      () => this.evaluate('document.readyState'),
+      (seen) => seen === 'complete',
+    );
   }
 
   /** The value of an expression, promises awaited. */
@@ -59,7 +63,7 @@ export class BrowserPage {
   }
 
   /** Waits until the page shows this text; the error says what it shows instead. */
-  async shows(text: string | RegExp, timeoutMs = 60_000): Promise<void> {
+  async shows(text: string | RegExp, timeoutMs?: number): Promise<void> {
     let shown = '';
     await until(
       `the page shows ${text}`,
@@ -152,7 +156,6 @@ export class Browser {
     const port = await until(
       'chromium listens',
       async () => Number((await readFile(join(profile, 'DevToolsActivePort'), 'utf8')).split('\n')[0]) || undefined,
-      60_000,
     );
     return new Browser(child, profile, port);
   }

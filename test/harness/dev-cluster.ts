@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { timePasses } from './until.ts';
+import { HANG_MS, timePasses } from './until.ts';
 
 const run = promisify(execFile);
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
@@ -32,7 +32,7 @@ export class DevCluster {
 
   /** Starts it, or fails with what it said. */
   async up(...args: string[]): Promise<Ran> {
-    const ran = await this.command('up', '--no-install', '--timeout=60', ...args);
+    const ran = await this.command('up', '--no-install', '--timeout=240', ...args);
     if (ran.code !== 0) throw new Error(`kubelet-dev up: ${ran.stdout}${ran.stderr}${await this.#lastOutput()}`);
     return ran;
   }
@@ -53,7 +53,7 @@ export class DevCluster {
   kubectl(binary: string, args: readonly string[], input?: string): Promise<Ran> {
     const child = execFile(binary, ['--kubeconfig', this.kubeconfig, ...args], {
       maxBuffer: 16 << 20,
-      timeout: 60_000,
+      timeout: HANG_MS,
     });
     if (input !== undefined) child.stdin?.end(input);
     return collect(child);

@@ -27,7 +27,7 @@ import { freePort } from './ports.ts';
 import { timePasses } from './until.ts';
 
 const NAMES = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
-const READY_WITHIN_MS = 60_000;
+const READY_WITHIN_MS = 240_000;
 const STOP_WITHIN_MS = 20_000;
 
 export async function startRealApiServer(dir: string, assets: Assets): Promise<TestApiServer> {

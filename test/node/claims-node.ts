@@ -19,7 +19,7 @@ import {
 } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type NodeOptions, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { mountsBeneath } from './volumes-setup.ts';
 import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
 
@@ -90,9 +90,13 @@ export class ClaimsNode {
   async removePods(): Promise<void> {
     for (const pod of (await this.node.client.list(PODS, { namespace }, never)).items)
       await this.remove(pod.metadata.name);
-    await until('nothing is mounted', () => mountsBeneath(this.root).length === 0);
+    await untilSeen(
+      'nothing is mounted',
+      () => mountsBeneath(this.root),
+      (seen) => seen.length === 0,
+    );
     const loops = (): string[] => [...this.loops(this.root), ...this.loops(this.dir)];
-    await until('no loop device is left', () => loops().length === 0);
+    await untilSeen('no loop device is left', loops, (seen) => seen.length === 0);
   }
 
   async stop(): Promise<void> {

@@ -21,7 +21,7 @@ import { Registration } from '../../src/lib/csi-api/gen/pluginregistration.ts';
 import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import type { Rpc } from '../../src/lib/grpc/rpc.ts';
 import { GrpcError, type GrpcCodeName } from '../../src/lib/grpc/status.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'devcluster', 'csi-hostpath', 'main.ts');
@@ -209,7 +209,11 @@ describe('the CSI driver of the development cluster', () => {
     assert.equal(usage[0]?.total, 8 << 20);
     await call(Node.nodeUnpublishVolume, publish);
     await call(Node.nodeUnstageVolume, stage);
-    await until('the loop device is gone', async () => (await devices.loopsOf(image)).length === 0);
+    await untilSeen(
+      'the loop device is gone',
+      () => devices.loopsOf(image),
+      (seen) => seen.length === 0,
+    );
     await call(Controller.deleteVolume, { volumeId });
   });
 

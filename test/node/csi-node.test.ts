@@ -9,7 +9,7 @@ import { uniqueNameOf } from '../../src/volumes/csi/csi-layout.ts';
 import type { Volume } from '../../src/core/pod.ts';
 import { CSI_NODES, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../src/kube/resources.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { claimed, ClaimsNode, DRIVER, namespace, never } from './claims-node.ts';
 import { mountsBeneath } from './volumes-setup.ts';
 
@@ -35,7 +35,11 @@ describe('claims on a whole node', () => {
     const handle = (await scene.volumeOf('one')).spec.csi?.volumeHandle ?? '';
     assert.deepEqual(await scene.inUse(), [uniqueNameOf(DRIVER, handle)]);
     await scene.remove('writer');
-    await until('nothing is in use', async () => (await scene.inUse()).length === 0);
+    await untilSeen(
+      'nothing is in use',
+      () => scene.inUse(),
+      (seen) => seen.length === 0,
+    );
     assert.deepEqual(mountsBeneath(root), []);
     await scene.create('reader', [claimed('one')], 'test "$(cat /data/f)" = kept && sleep 1000');
     await until('the second pod runs', () => scene.runs('reader'));
@@ -48,19 +52,23 @@ describe('claims on a whole node', () => {
     await node.kubelet.kill('SIGKILL');
     await node.kubelet.start(node.healthzPort);
     const again = (): string => scene.called().slice(calls).join();
-    await until('it is published again', () => again() === 'NodeStageVolume,NodePublishVolume');
+    await untilSeen('it is published again', again, (seen) => seen === 'NodeStageVolume,NodePublishVolume');
     const after = (await scene.read('reader')).status?.containerStatuses?.[0];
     assert.equal(after?.containerID, before?.containerID);
     assert.equal(after?.restartCount, 0);
     await scene.remove('reader');
-    await until('it is taken down', () => again().endsWith(',NodeUnpublishVolume,NodeUnstageVolume'));
+    await untilSeen('it is taken down', again, (seen) => seen.endsWith(',NodeUnpublishVolume,NodeUnstageVolume'));
   });
 
   it('a claim that is missing or not bound is told, and the pod starts once it is', async () => {
     await scene.create('early', [claimed('two')], 'sleep 1000');
     const expected =
       'FailedMount: Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: error processing PVC default/two: failed to fetch PVC from API server: persistentvolumeclaims "two" not found';
-    await until('the event is there', async () => (await scene.eventsOf('early')).includes(expected));
+    await untilSeen(
+      'the event is there',
+      () => scene.eventsOf('early'),
+      (seen) => seen.includes(expected),
+    );
     await scene.claim('two');
     await until('the pod runs', () => scene.runs('early'));
   });
@@ -73,7 +81,11 @@ describe('claims on a whole node', () => {
     });
     await scene.create('late', [{ name: 'scratch', csi: { driver: DRIVER } }], 'sleep 1000');
     const expected = `FailedMount: MountVolume.SetUp failed for volume "scratch" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name ${DRIVER} not found in the list of registered CSI drivers`;
-    await until('the event is there', async () => (await scene.eventsOf('late')).includes(expected));
+    await untilSeen(
+      'the event is there',
+      () => scene.eventsOf('late'),
+      (seen) => seen.includes(expected),
+    );
     await scene.startDriver();
     await until('the pod runs', () => scene.runs('late'));
     assert.deepEqual(await node.refusals(), []);
@@ -94,8 +106,10 @@ describe('claims on a whole node', () => {
     assert.deepEqual([after?.capacity, after?.allocatedResourceStatuses], [size, undefined]);
     const pv = (await scene.volumeOf('two')).metadata.name;
     const told = `FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "${pv}" n1`;
-    await until('pod and claim are told', async () =>
-      (await Promise.all([scene.eventsOf('grown'), scene.eventsOf('two')])).every((events) => events.includes(told)),
+    await untilSeen(
+      'pod and claim are told',
+      () => Promise.all([scene.eventsOf('grown'), scene.eventsOf('two')]),
+      (seen) => seen.every((events) => events.includes(told)),
     );
     assert.deepEqual(await node.refusals(), []);
   });
@@ -125,23 +139,25 @@ describe('claims on a whole node', () => {
     const pv = (await scene.volumeOf('three')).metadata.name;
     const link = join(root, 'pods', metadata.uid ?? '', 'volumeDevices', 'kubernetes.io~csi', pv);
     assert.match(readlinkSync(link), /volumeDevices\/publish\/pvc-[^/]+\/[^/]+$/);
-    await until(
+    await untilSeen(
       'both events are there',
       async () =>
         (await scene.eventsOf('device')).filter((event) =>
           event.startsWith('SuccessfulMountVolume: MapVolume.MapPodDevice'),
-        ).length === 2,
+        ),
+      (seen) => seen.length === 2,
     );
     const calls = scene.called().length;
     await node.kubelet.kill('SIGKILL');
     await node.kubelet.start(node.healthzPort);
-    await until(
+    await untilSeen(
       'it is published again',
       () =>
         scene
           .called()
           .slice(calls)
-          .filter((c) => c === 'NodePublishVolume').length >= 2,
+          .filter((c) => c === 'NodePublishVolume'),
+      (seen) => seen.length >= 2,
     );
     assert.equal(
       (await scene.read('device')).status?.containerStatuses?.[0]?.containerID,

@@ -16,7 +16,7 @@ import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
 import { EventType, Pods } from '../../src/server/gen/pods-api.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const R = 'example.com/card';
@@ -102,7 +102,11 @@ async function listed(): Promise<readonly string[]> {
 }
 
 test('a pod gets its device, and keeps it over restarts of container, kubelet and plugin', async () => {
-  await until('the node has two', async () => (await shown('allocatable')) === '2');
+  await untilSeen(
+    'the node has two',
+    () => shown('allocatable'),
+    (seen) => seen === '2',
+  );
   assert.equal(await shown('capacity'), '2');
   await create(manifest('user', 1));
   const pod = await runs('user');
@@ -115,11 +119,23 @@ test('a pod gets its device, and keeps it over restarts of container, kubelet an
   await node.kubelet.kill('SIGKILL');
   await stopPlugin('SIGKILL');
   await node.kubelet.start(node.healthzPort);
-  await until('the node has none without the plugin', async () => (await shown('capacity')) === '0');
+  await untilSeen(
+    'the node has none without the plugin',
+    () => shown('capacity'),
+    (seen) => seen === '0',
+  );
   assert.equal((await runs('user')).metadata.uid, pod.metadata.uid, 'the pod goes on');
-  await until('the kubelet knows its device again', async () => (await listed()).join() === `user/c ${R} a`);
+  await untilSeen(
+    'the kubelet knows its device again',
+    async () => (await listed()).join(),
+    (seen) => seen === `user/c ${R} a`,
+  );
   startPlugin('a', 'b');
-  await until('the plugin is back', async () => (await shown('allocatable')) === '2');
+  await untilSeen(
+    'the plugin is back',
+    () => shown('allocatable'),
+    (seen) => seen === '2',
+  );
 
   const id = (pod.status?.containerStatuses?.[0]?.containerID ?? '').split('://')[1] ?? '';
   await node.containerd.runtime.stopContainer({ containerId: id, timeout: 0 }, signal);
@@ -140,10 +156,18 @@ test('a pod gets its device, and keeps it over restarts of container, kubelet an
   );
 
   await stopPlugin('SIGTERM');
-  await until('nothing can be had of a plugin that left', async () => (await shown('allocatable')) === '0');
+  await untilSeen(
+    'nothing can be had of a plugin that left',
+    () => shown('allocatable'),
+    (seen) => seen === '0',
+  );
   assert.equal(await shown('capacity'), '2');
   startPlugin('a');
-  await until('it is back with one', async () => (await shown('capacity')) === '1');
+  await untilSeen(
+    'it is back with one',
+    () => shown('capacity'),
+    (seen) => seen === '1',
+  );
   assert.equal((await podNow('second')).status?.phase, 'Running');
   assert.deepEqual([...(await listed())].sort(), [`second/c ${R} b`, `user/c ${R} a`]);
 });
@@ -158,9 +182,17 @@ test('agents on the node can watch its pods', async () => {
     if (text.includes(metadata.uid ?? '')) seen.push(`${type}${text.includes('Running') ? ' Running' : ''}`);
   });
   try {
-    await until('the pod is told', () => seen.length > 0);
+    await untilSeen(
+      'the pod is told',
+      () => seen,
+      (got) => got.length > 0,
+    );
     await node.client.delete(PODS, { namespace: 'default', name: 'user' }, {}, signal);
-    await until('its end is told', () => seen.includes(String(EventType.DELETED)));
+    await untilSeen(
+      'its end is told',
+      () => seen,
+      (got) => got.includes(String(EventType.DELETED)),
+    );
   } finally {
     stop.abort();
     await watching.catch(() => undefined);

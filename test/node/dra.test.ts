@@ -14,7 +14,7 @@ import { GrpcChannel } from '../../src/lib/grpc/channel.ts';
 import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const DRIVER = 'gpu.example.com';
@@ -119,7 +119,11 @@ test('a pod gets the devices of its claim and gives them back', async () => {
   await until('the pod may be made', () =>
     node.client.create(PODS, { namespace: NAMESPACE }, pod, signal).then(() => true),
   );
-  await until('it waits for its claim', async () => /is not allowed to use ResourceClaim one/.test(await node.log()));
+  await untilSeen(
+    'it waits for its claim',
+    () => node.log(),
+    (text) => /is not allowed to use ResourceClaim one/.test(text),
+  );
   const { metadata } = await podNow();
   await allocate(metadata.uid ?? '');
   const running = await until('the pod runs', async () => {
@@ -146,7 +150,7 @@ test('a pod gets the devices of its claim and gives them back', async () => {
 
   await node.kubelet.kill('SIGKILL');
   await node.kubelet.start(node.healthzPort);
-  await until('the kubelet knows the claim again', async () => (await claimsListed()).length === 1);
+  await untilSeen('the kubelet knows the claim again', claimsListed, (seen) => seen.length === 1);
   assert.equal((await podNow()).status?.containerStatuses?.[0]?.restartCount, 0);
 
   await node.client.delete(PODS, { namespace: NAMESPACE, name: 'user' }, {}, signal);

@@ -9,7 +9,7 @@ import type { Pod, PodSpec } from '../../src/core/pod.ts';
 import { EVENTS, NODES, PODS } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const namespace = 'default';
 const never = new AbortController().signal;
@@ -47,14 +47,10 @@ describe('a node whose disk runs full', { skip: process.getuid?.() !== 0 && 'nee
     return comesTo(name, 'Running');
   };
   const comesTo = (name: string, phase: string): Promise<Pod> =>
-    until(
-      `${name} is ${phase}`,
-      async () => {
-        const pod = await node.client.get(PODS, { namespace, name }, never);
-        return pod.status?.phase === phase && pod;
-      },
-      30_000,
-    );
+    until(`${name} is ${phase}`, async () => {
+      const pod = await node.client.get(PODS, { namespace, name }, never);
+      return pod.status?.phase === phase && pod;
+    });
   const events = async (reason: string): Promise<readonly KubeEvent[]> =>
     (await node.client.list(EVENTS, { namespace, query: { fieldSelector: `reason=${reason}` } }, never)).items;
   const availableMi = async (): Promise<number> => {
@@ -95,16 +91,16 @@ describe('a node whose disk runs full', { skip: process.getuid?.() !== 0 && 'nee
     assert.equal(evicted.message, status.message);
     assert.equal(evicted.metadata.annotations?.['starved_resource'], 'ephemeral-storage');
 
-    await until('the pressure was told', async () => (await events('NodeHasDiskPressure')).length > 0);
-    await until(
-      'the pressure is over',
-      async () => {
-        const { status: seen } = await node.client.get(NODES, { name: NODE_NAME }, never);
-        const pressure = seen?.conditions?.find((c) => c.type === 'DiskPressure');
-        return pressure?.status === 'False' && pressure.reason === 'KubeletHasNoDiskPressure';
-      },
-      30_000,
+    await untilSeen(
+      'the pressure was told',
+      () => events('NodeHasDiskPressure'),
+      (seen) => seen.length > 0,
     );
+    await until('the pressure is over', async () => {
+      const { status: seen } = await node.client.get(NODES, { name: NODE_NAME }, never);
+      const pressure = seen?.conditions?.find((c) => c.type === 'DiskPressure');
+      return pressure?.status === 'False' && pressure.reason === 'KubeletHasNoDiskPressure';
+    });
     assert.ok((await availableMi()) > THRESHOLD_MI);
     for (const name of ['asked', 'modest']) {
       const { status: other } = await node.client.get(PODS, { namespace, name }, never);

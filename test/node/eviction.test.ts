@@ -17,7 +17,7 @@ import { HostReadings } from '../../src/stats/host-readings.ts';
 import { memoryFigures } from '../../src/stats/summary.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const namespace = 'default';
 const never = new AbortController().signal;
@@ -110,7 +110,7 @@ describe('a node that runs short', () => {
         },
       ],
     });
-    const { status } = await comesTo('greedy', 'Failed', 60_000);
+    const { status } = await comesTo('greedy', 'Failed');
     const message = new RegExp(
       `^The node was low on resource: memory\\. Threshold quantity: ${thresholdMi}Mi, available: \\d+(Ki|Mi)?\\. ` +
         'Container c was using \\d+(Ki|Mi)?, request is 16Mi, has larger consumption of memory\\. $',
@@ -138,12 +138,16 @@ describe('a node that runs short', () => {
   it('is told by the kernel that memory crossed the threshold, on cgroup v1', async () => {
     const isTold = async (): Promise<boolean> => /memory use crossed a threshold/.test(await node.log());
     // Up when the pod took it, down when it was gone.
-    if ((await detectCgroups()).version === 1) await until('the kernel told', isTold, 60_000);
+    if ((await detectCgroups()).version === 1) await until('the kernel told', isTold);
     else assert.equal(await isTold(), false, 'v2 has no such sign, and upstream does nothing there either');
   });
 
   it('shows the pressure for a while and takes no best effort pods, then takes them again', async () => {
-    await until('the pressure is told', async () => (await pressure('MemoryPressure')) === 'True');
+    await untilSeen(
+      'the pressure is told',
+      () => pressure('MemoryPressure'),
+      (seen) => seen === 'True',
+    );
     await create('refused', 'sleep 1000');
     const { status } = await comesTo('refused', 'Failed');
     assert.equal(status?.reason, 'Evicted');
@@ -152,7 +156,11 @@ describe('a node that runs short', () => {
       containers: [{ name: 'c', resources: { requests: { memory: '1Mi' } } }],
     });
     await comesTo('burstable', 'Running');
-    await until('the pressure is over', async () => (await pressure('MemoryPressure')) === 'False', 60_000);
+    await untilSeen(
+      'the pressure is over',
+      () => pressure('MemoryPressure'),
+      (seen) => seen === 'False',
+    );
     await create('later', 'sleep 1000');
     await comesTo('later', 'Running');
   });

@@ -15,7 +15,7 @@ import { createGoldenNamespace } from '../golden/namespace.ts';
 import { CallLedger, normalisedStatus } from '../golden/observed.ts';
 import { recording, type RecordedEvent } from '../golden/recording.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const STATUSES = join(import.meta.dirname, '..', 'golden', 'statuses');
 const never = new AbortController().signal;
@@ -46,7 +46,7 @@ async function comesTo(name: string, want: unknown): Promise<void> {
       return false;
     }
   };
-  await until(`${name} looks as recorded`, check, 20_000).catch(() => assert.deepEqual(seen, normalisedStatus(want)));
+  await until(`${name} looks as recorded`, check).catch(() => assert.deepEqual(seen, normalisedStatus(want)));
 }
 
 before(async () => {
@@ -77,7 +77,7 @@ spec:
   - {name: c, image: localhost/busybox:latest, imagePullPolicy: Never, command: [sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]}
 `,
     );
-    await until('the mirror exists', () => read(name), 20_000);
+    await until('the mirror exists', () => read(name));
     await comesTo(name, readJson('static')['status']);
     mirror = await read(name);
     const annotations = mirror.metadata.annotations ?? {};
@@ -103,14 +103,20 @@ spec:
   it('stops when its file goes, with the recorded requests and events', async () => {
     const last = await read(name);
     rmSync(file());
-    await until('the mirror is gone', () => gone(name), 20_000);
+    await until('the mirror is gone', () => gone(name));
     const scenario = recording('static');
     const pod = { ...last, metadata: { ...last.metadata, uid } };
-    await until('the sandbox is stopped', () => ledger.of(uid).some((c) => c.call === 'StopPodSandbox'));
-    assertSameCalls(placesOf(node), ledger, pod, scenario);
-    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length).catch(
-      () => undefined,
+    await untilSeen(
+      'the sandbox is stopped',
+      () => ledger.of(uid),
+      (seen) => seen.some((c) => c.call === 'StopPodSandbox'),
     );
+    assertSameCalls(placesOf(node), ledger, pod, scenario);
+    await untilSeen(
+      'all events',
+      () => eventsOf(uid),
+      (seen) => seen.length >= scenario.events.length,
+    ).catch(() => undefined);
     assertSameEvents(await eventsOf(uid), scenario.events);
   });
 });
@@ -130,7 +136,11 @@ describe('ephemeral container and resize', () => {
     const start: PodSpec = { ...spec, containers: scenario.pods.start.spec.containers };
     const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace }, spec: start } as Pod;
     pod = await node.client.create(PODS, { namespace }, body, never);
-    await until('it runs', async () => (await read(name)).status?.phase === 'Running');
+    await untilSeen(
+      'it runs',
+      async () => (await read(name)).status?.phase,
+      (seen) => seen === 'Running',
+    );
     await patch('ephemeralcontainers', { ephemeralContainers });
     await comesTo(name, stage('1-after-ephemeral'));
   });
@@ -148,12 +158,14 @@ describe('ephemeral container and resize', () => {
   it('made the recorded requests and events', async () => {
     const last = await read(name);
     await node.client.delete(PODS, { namespace, name }, {}, never);
-    await until('it is gone', () => gone(name), 20_000);
+    await until('it is gone', () => gone(name));
     assertSameCalls(placesOf(node), ledger, last, scenario);
     const uid = pod.metadata.uid ?? '';
-    await until('all events', async () => (await eventsOf(uid)).length >= scenario.events.length).catch(
-      () => undefined,
-    );
+    await untilSeen(
+      'all events',
+      () => eventsOf(uid),
+      (seen) => seen.length >= scenario.events.length,
+    ).catch(() => undefined);
     assertSameEvents(await eventsOf(uid), scenario.events);
   });
 });
@@ -168,7 +180,11 @@ for (const name of readdirSync(STATUSES)
     await comesTo(name, recorded['status']);
     const uid = pod.metadata.uid ?? '';
     const events = recorded['events'] as RecordedEvent[];
-    await until('all events', async () => (await eventsOf(uid)).length >= events.length).catch(() => undefined);
+    await untilSeen(
+      'all events',
+      () => eventsOf(uid),
+      (seen) => seen.length >= events.length,
+    ).catch(() => undefined);
     assertSameEvents(await eventsOf(uid), events);
     assert.equal(ledger.of(uid).length, 0);
   });

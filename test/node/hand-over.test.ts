@@ -30,7 +30,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { KubeletProcess, NODE_NAME } from '../harness/node.ts';
 import { makeNodeFolder, removeNodeFolder } from '../harness/node-folder.ts';
 import { freePort } from '../harness/ports.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const namespace = 'golden';
@@ -311,22 +311,18 @@ describe('a node that the Go kubelet had', { skip }, () => {
 
   it('has all its pods told as running, in the containers they had', async () => {
     for (const name of names) {
-      const told = await until(
-        `${name} is told`,
-        async () => {
-          const { status } = await scene.now(name);
-          if (status?.phase === 'Failed') return `${status.reason}: ${status.message}`; // nothing more will come
-          const ids = (status?.containerStatuses ?? []).map((c) => [
-            `${name}/${c.name}`,
-            c.state.running === undefined ? JSON.stringify(c.state) : c.containerID?.split('//')[1],
-          ]);
-          if (status?.phase !== 'Running' || ids.length === 0) return false;
-          const want = [...before_].filter(([key]) => ids.some(([k]) => k === key));
-          assert.deepEqual(Object.fromEntries(ids), Object.fromEntries(want));
-          return 'running';
-        },
-        120_000,
-      ).catch((err: unknown) => assert.fail(`${String(err)}\n${log().slice(-4000)}`));
+      const told = await until(`${name} is told`, async () => {
+        const { status } = await scene.now(name);
+        if (status?.phase === 'Failed') return `${status.reason}: ${status.message}`; // nothing more will come
+        const ids = (status?.containerStatuses ?? []).map((c) => [
+          `${name}/${c.name}`,
+          c.state.running === undefined ? JSON.stringify(c.state) : c.containerID?.split('//')[1],
+        ]);
+        if (status?.phase !== 'Running' || ids.length === 0) return false;
+        const want = [...before_].filter(([key]) => ids.some(([k]) => k === key));
+        assert.deepEqual(Object.fromEntries(ids), Object.fromEntries(want));
+        return 'running';
+      }).catch((err: unknown) => assert.fail(`${String(err)}\n${log().slice(-4000)}`));
       assert.equal(told, 'running', name);
     }
   });
@@ -336,12 +332,20 @@ describe('a node that the Go kubelet had', { skip }, () => {
     const { spec } = recording('besteffort').pods.start;
     const newcomer = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'newcomer', namespace }, spec } as Pod;
     await scene.client.create(PODS, { namespace }, newcomer, never);
-    await until('a newcomer runs', async () => (await scene.now('newcomer')).status?.phase === 'Running', 120_000);
+    await untilSeen(
+      'a newcomer runs',
+      async () => (await scene.now('newcomer')).status?.phase,
+      (seen) => seen === 'Running',
+    );
     const own = new Set([...scene.cri.state.sandboxes.values()].filter(isNew).map((s) => s.id));
     const ours = [...scene.cri.state.containers.values()].filter((c) => own.has(c.sandbox.id));
     assert.equal(disturbances().length, own.size + 2 * ours.length, disturbances().join());
     await scene.client.delete(PODS, { namespace, name: 'newcomer' }, {}, never);
-    await until('the newcomer has left', () => scene.running().size === before_.size, 120_000);
+    await untilSeen(
+      'the newcomer has left',
+      () => scene.running().size,
+      (seen) => seen === before_.size,
+    );
     assert.deepEqual(scene.running(), before_);
     for (const name of names)
       assert.deepEqual(
@@ -377,8 +381,16 @@ describe('a node that the Go kubelet had', { skip }, () => {
       );
     for (const name of names) await until(`${name} is gone`, () => gone(name), 120_000);
     // Those without a grace period of their own leave the API server at once, and their containers two seconds later.
-    await until('nothing runs any more', () => scene.running().size === 0, 120_000);
-    await until('directories are gone', () => readdirSync(join(scene.rootDir, 'pods')).length === 0, 120_000);
+    await untilSeen(
+      'nothing runs any more',
+      () => scene.running().size,
+      (seen) => seen === 0,
+    );
+    await untilSeen(
+      'directories are gone',
+      () => readdirSync(join(scene.rootDir, 'pods')),
+      (seen) => seen.length === 0,
+    );
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
     assert.deepEqual(
       mounts.filter((line) => line.includes(`${scene.rootDir}/`)),
@@ -394,15 +406,16 @@ describe('a node that the Go kubelet had', { skip }, () => {
     const noCpus = (): boolean => goReads.cpus(scene.state('cpu_manager_state')).entries === undefined;
     await until('processors are shared again', noCpus, 120_000);
     goReads.memory(scene.state('memory_manager_state'));
-    await until(
+    await untilSeen(
       'nothing is granted',
-      () =>
-        ['allocated_pods_state', 'actuated_pods_state'].every(
-          (file) => Object.keys(goReads.resources(scene.state(file))).length === 0,
-        ),
-      120_000,
+      () => ['allocated_pods_state', 'actuated_pods_state'].map((file) => goReads.resources(scene.state(file))),
+      (seen) => seen.every((granted) => Object.keys(granted).length === 0),
     );
-    await until('no claim is kept', () => goReads.claims(scene.state('dra_manager_state')).length === 0, 120_000);
+    await untilSeen(
+      'no claim is kept',
+      () => goReads.claims(scene.state('dra_manager_state')),
+      (seen) => seen.length === 0,
+    );
     goReads.devices(scene.state('device-plugins/kubelet_internal_checkpoint'));
   });
 });

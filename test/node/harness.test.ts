@@ -11,7 +11,7 @@ import type { PodNetwork } from '../../src/devcluster/containerd/config.ts';
 import { startContainerd } from '../harness/containerd.ts';
 import { noQemu } from '../harness/guest.ts';
 import { bareSandboxConfig, runPod } from '../harness/pods.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const networkOf = (root: string): PodNetwork =>
@@ -68,7 +68,11 @@ describe('private containerd', () => {
     await once(child, 'exit');
     const next = await startContainerd();
     // A test file beside this one may have come first, and may still be at it.
-    await until('nothing is left', async () => (await leftovers(root, network)).length === 0);
+    await untilSeen(
+      'nothing is left',
+      () => leftovers(root, network),
+      (seen) => seen.length === 0,
+    );
     await next.stop();
   });
 });

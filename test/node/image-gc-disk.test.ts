@@ -9,7 +9,7 @@ import { imageFilesystem } from '../../src/images/image-fs.ts';
 import { bytesToFree, usedPercent } from '../../src/images/image-gc-plan.ts';
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const NAMESPACE = 'default';
@@ -57,7 +57,11 @@ async function startPod(kind: Kind): Promise<void> {
   await until('the pod may be made', () =>
     node.client.create(PODS, { namespace: NAMESPACE }, pod(kind), never).then(() => true),
   );
-  await until(`${kind} runs`, async () => (await phaseOf(kind)) === 'Running');
+  await untilSeen(
+    `${kind} runs`,
+    () => phaseOf(kind),
+    (seen) => seen === 'Running',
+  );
 }
 
 async function endPod(kind: Kind): Promise<void> {
@@ -75,7 +79,11 @@ async function thresholds(high: number, low: number): Promise<void> {
       .replace(/(imageGCHighThresholdPercent:) \d+/, `$1 ${high}`)
       .replace(/(imageGCLowThresholdPercent:) \d+/, `$1 ${low}`),
   );
-  await until('the new thresholds are in force', async () => (await node.log()).includes(`imageGCLowThresholdPercent`));
+  await untilSeen(
+    'the new thresholds are in force',
+    () => node.log(),
+    (seen) => seen.includes(`imageGCLowThresholdPercent`),
+  );
 }
 
 type Listed = { readonly id: string; readonly size: number; readonly tags: readonly string[] };
@@ -99,7 +107,11 @@ test('a disk above the high threshold is collected to the low one, least recentl
   await startPod('used-last');
   await thresholds(99, 96);
   await endPod('used-last');
-  await until('the static pod is known', async () => (await node.log()).includes('pod rejected'));
+  await untilSeen(
+    'the static pod is known',
+    () => node.log(),
+    (seen) => seen.includes('pod rejected'),
+  );
   await node.containerd.importImage({ ref: ref('young'), extraBytes: 12 * MIB });
 
   const [full, there] = [await disk(), await images()];
@@ -118,7 +130,11 @@ test('a disk above the high threshold is collected to the low one, least recentl
     const bytes = (await removals()).reduce((sum, id) => sum + (size.get(id) ?? 0), 0);
     return bytes >= wanted;
   });
-  await until('usage is at most the low threshold', async () => usedPercent(await disk()) <= low, 10_000);
+  await untilSeen(
+    'usage is at most the low threshold',
+    async () => usedPercent(await disk()),
+    (seen) => seen <= low,
+  );
   const removed = await removals();
   const names = removed.map((id) => order.find((name) => idOf(name) === id) ?? id);
   assert.deepEqual(new Set(names.slice(0, 3)), new Set(order.slice(0, 3)), 'never used go first, in any order');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DevCluster, type Ran } from '../harness/dev-cluster.ts';
 import { kubectls, type Kubectl } from '../harness/kubectl-binaries.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const MANIFEST = `apiVersion: v1
@@ -115,7 +115,11 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
     work = join(scene().work, namespace);
     await mkdir(work);
     await ok(['create', 'namespace', namespace]);
-    await until('pods may be made', async () => (await any(['get', 'serviceaccount', 'default'])).code === 0);
+    await untilSeen(
+      'pods may be made',
+      async () => (await any(['get', 'serviceaccount', 'default'])).code,
+      (seen) => seen === 0,
+    );
   });
 
   /** For commands and flags that the oldest kubectl does not have. */
@@ -215,9 +219,10 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
   it('run, attach its output, delete', async () => {
     const image = ['--image=localhost/busybox:1', '--image-pull-policy=IfNotPresent', '--restart=Never'];
     await ok(['run', 'once', ...image, '--', 'sh', '-c', 'echo done']);
-    await until(
+    await untilSeen(
       'the pod has succeeded',
-      async () => (await ok(['get', 'pod', 'once', '-o', 'jsonpath={.status.phase}'])) === 'Succeeded',
+      () => ok(['get', 'pod', 'once', '-o', 'jsonpath={.status.phase}']),
+      (seen) => seen === 'Succeeded',
     );
     assert.equal(await ok(['logs', 'once']), 'done\n');
     assert.match(await ok(['delete', 'pod', 'once']), /deleted/);
@@ -228,7 +233,11 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
     const image = ['--image=localhost/busybox:1', '--image-pull-policy=IfNotPresent'];
     await ok(['debug', 'app', ...image, '-c', 'dbg', '--target=web', '--profile=general', '--', 'sleep', '1000']);
     const state = 'jsonpath={.status.ephemeralContainerStatuses[0].state}';
-    await until('the container runs', async () => (await ok(['get', 'pod', 'app', '-o', state])).includes('running'));
+    await untilSeen(
+      'the container runs',
+      () => ok(['get', 'pod', 'app', '-o', state]),
+      (seen) => seen.includes('running'),
+    );
     assert.match(
       await ok(['exec', 'app', '-c', 'dbg', '--', 'ps']),
       /sleep 100000/,
@@ -242,7 +251,11 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
     await ok(['rollout', 'status', 'statefulset/db', '--timeout=90s']);
     await ok(['expose', 'pod', 'db-1', '--name=one', '--port=80', '--target-port=8080', '--type=NodePort']);
     const fetched = (url: string): Promise<Ran> => any(['exec', 'db-0', '--', 'wget', '-qO-', url]);
-    await until('the service leads to its pod', async () => (await fetched('http://one')).stdout === 'db-1\n');
+    await untilSeen(
+      'the service leads to its pod',
+      async () => (await fetched('http://one')).stdout,
+      (seen) => seen === 'db-1\n',
+    );
     assert.equal((await fetched('http://db-1.db:8080')).stdout, 'db-1\n');
     const value = async (path: string): Promise<string> => ok(['get', 'service', 'one', '-o', `jsonpath={${path}}`]);
     assert.equal((await fetched(`http://${await value('.spec.clusterIP')}`)).stdout, 'db-1\n');
@@ -252,7 +265,11 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
     await ok(['exec', 'db-0', '--', 'nc', '-w', '5', 'kubernetes.default', '443']);
     assert.equal(await ok(['--server=https://10.96.0.1', 'get', '--raw', '/readyz']), 'ok');
     await ok(['scale', 'statefulset/db', '--replicas=1']);
-    await until('nobody is behind it', async () => /refused/.test((await fetched('http://one')).stderr));
+    await untilSeen(
+      'nobody is behind it',
+      async () => (await fetched('http://one')).stderr,
+      (text) => /refused/.test(text),
+    );
     assert.match(await ok(['rollout', 'history', 'statefulset/db']), /^1 /m);
     await ok(['delete', 'statefulset/db', 'service/db', 'service/one']);
   });
@@ -319,7 +336,11 @@ function commands(kubectl: Kubectl, namespace: string, scene: () => Scene): void
   });
 
   it('top', async () => {
-    await until('kubectl top answers', async () => (await any(['top', 'pod'])).code === 0);
+    await untilSeen(
+      'kubectl top answers',
+      async () => (await any(['top', 'pod'])).code,
+      (seen) => seen === 0,
+    );
     assert.match(await ok(['top', 'pod']), /NAME +CPU\(cores\) +MEMORY\(bytes\)/);
     assert.match(await ok(['top', 'node']), /CPU\(cores\)/);
   });
@@ -346,12 +367,17 @@ spec:
     await ok(['rollout', 'status', 'deployment/dep', '--timeout=60s']);
     assert.match(await ok(['get', 'deployment', 'dep', '-o', 'yaml']), /100000/);
     await ok(['scale', 'deployment/dep', '--replicas=1']);
-    await until(
+    await untilSeen(
       'there are two pods',
-      async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])).split('\n').length === 2,
+      async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])).split('\n'),
+      (seen) => seen.length === 2,
     );
     await ok(['delete', 'deployment', 'dep']);
-    await until('there are no pods', async () => (await ok(['get', 'pods', '-l', 'app=dep', '-o', 'name'])) === '');
+    await untilSeen(
+      'there are no pods',
+      () => ok(['get', 'pods', '-l', 'app=dep', '-o', 'name']),
+      (seen) => seen === '',
+    );
   });
 
   it('create and delete a namespace with what is in it', async () => {
@@ -366,9 +392,10 @@ spec:
 
   inNewest('why a pod is not ready is on the pod, until it is', async () => {
     const why = (part: string): string => `jsonpath={.status.conditions[?(@.type=="kubelet-ts/WhyNotReady")].${part}}`;
-    await until(
+    await untilSeen(
       'its condition says why',
-      async () => (await ok(['get', 'pod', 'stuck', '-o', why('status')])) === 'True',
+      () => ok(['get', 'pod', 'stuck', '-o', why('status')]),
+      (seen) => seen === 'True',
       120_000,
     );
     assert.equal(await ok(['get', 'pod', 'stuck', '-o', why('reason')]), 'SecretMissing');

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { KERNEL_SETTINGS } from '../../src/host/process/host-checks.ts';
 import { ApiClient, dig, type Json } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'kubelet-dev');
 const ROOT = process.getuid?.() === 0;
@@ -199,13 +199,21 @@ test('a first up that is cut short at any stage is completed by the next', { ski
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
     if (stage === 'interrupted') {
-      await until('it says what it does', () => said !== '');
+      await untilSeen(
+        'it says what it does',
+        () => said,
+        (seen) => seen !== '',
+      );
       child.kill('SIGINT');
       await ended;
       // Its last words may come after its end.
-      await until('it says that it stops', () => said.includes('what was started goes on'));
+      await untilSeen(
+        'it says that it stops',
+        () => said,
+        (seen) => seen.includes('what was started goes on'),
+      );
     } else {
-      await until(`there is ${stage}`, () => existsSync(join(cluster.dir, stage)), 60_000, 3);
+      await until(`there is ${stage}`, () => existsSync(join(cluster.dir, stage)), undefined, 3);
       child.kill('SIGKILL');
       await cluster.kill();
       await ended;

@@ -107,14 +107,10 @@ describe('logs and garbage on containerd', () => {
       },
       { policy: DEFAULT_POLICY, everyMs: 60_000, podLogs, containerLogs },
     );
-    await until(
-      'the container is dead',
-      async () => {
-        const { status } = await containerd.runtime.containerStatus({ containerId: dead.containerId }, forever);
-        return status?.state === 2;
-      },
-      5000,
-    );
+    await until('the container is dead', async () => {
+      const { status } = await containerd.runtime.containerStatus({ containerId: dead.containerId }, forever);
+      return status?.state === 2;
+    });
     await containerd.runtime.stopPodSandbox({ podSandboxId: dead.sandboxId }, forever);
     const result = await collector.collect({ allUnused: false }, forever);
     assert.equal(result.failed, 0);

@@ -16,11 +16,11 @@ import { cpusIn, cpuTopology, unitsOf } from '../../src/resources/cpu/cpu-topolo
 import { parseMemoryState } from '../../src/resources/memory/memory-state-file.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { HANG_MS, until, untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 /** Emulated machines take their time. */
-const PATIENCE_MS = process.env['GUEST'] === '1' ? 300_000 : 30_000;
+const PATIENCE_MS = process.env['GUEST'] === '1' ? 300_000 : HANG_MS;
 
 const machine = await readMachineTopology();
 const topology = cpuTopology(machine);
@@ -149,9 +149,10 @@ test('more than a NUMA node has left is refused', async () => {
   const [first] = topology.units.numa.keys();
   const onNode = cpusIn(topology, topology.cpus, 'numa', new Set([first ?? 0]));
   give('greedy', onNode.size + topology.per.core * (isLarge ? 1 : 0));
-  await until(
+  await untilSeen(
     'greedy is refused',
-    async () => /"pod rejected".*greedy.*TopologyAffinityError/.test(await node.log()),
+    () => node.log(),
+    (text) => /"pod rejected".*greedy.*TopologyAffinityError/.test(text),
     PATIENCE_MS,
   );
   rmSync(join(node.manifests, 'greedy.json'));
@@ -162,9 +163,10 @@ test('a restart of the kubelet leaves everything where it is', async () => {
   const told = node.cri.counts.get('UpdateContainerResources') ?? 0;
   await node.kubelet.kill('SIGKILL');
   await node.kubelet.start(node.healthzPort);
-  await until(
+  await untilSeen(
     'every container is told its CPUs once more',
-    () => (node.cri.counts.get('UpdateContainerResources') ?? 0) >= told + 2,
+    () => node.cri.counts.get('UpdateContainerResources') ?? 0,
+    (seen) => seen >= told + 2,
     PATIENCE_MS,
   );
   assert.deepEqual([await allowed(pinned), await allowed(shared)], [own, beside]);
@@ -190,7 +192,12 @@ test('when all containers are gone, as after a reboot, the pods come back on the
 test('the CPUs of a pod that is gone are shared again', async () => {
   rmSync(join(node.manifests, 'pinned.json'));
   await comesToRunOn(shared, ALL);
-  await until('its file says so, too', async () => (await ownedBy(pinned)).size === 0, PATIENCE_MS);
+  await untilSeen(
+    'its file says so, too',
+    async () => (await ownedBy(pinned)).size,
+    (seen) => seen === 0,
+    PATIENCE_MS,
+  );
 });
 
 test('another policy is refused until the state file is gone', async () => {

@@ -13,7 +13,7 @@ import { isFault, type Fault } from '../../src/lib/errors.ts';
 import { Logind } from '../../src/shutdown/logind.ts';
 import { FakeLogind, FakeSystemd } from '../fakes/fake-systemd.ts';
 import { MessageBus, noMessageBus } from '../harness/message-bus.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const { signal } = new AbortController();
@@ -108,7 +108,11 @@ describe('a message bus', { skip: noMessageBus }, () => {
     stranger.emit({ ...changed, destination: name, body: ['forged'] });
     peer.emit({ ...changed, member: 'Other', body: ['another member'] });
     peer.emit({ ...changed, body: ['real'] });
-    await until('the signal is heard', () => heard.length > 0);
+    await untilSeen(
+      'the signal is heard',
+      () => heard,
+      (seen) => seen.length > 0,
+    );
     // What the stranger sent was on its way before this answer.
     await stranger.call({ ...DBUS, member: 'GetId' }, 30_000, signal);
     await bus.call({ ...DBUS, member: 'GetId' }, signal);
@@ -147,11 +151,9 @@ describe('a message bus', { skip: noMessageBus }, () => {
     await bus.call({ ...DBUS, member: 'GetId' }, signal);
     daemon.freeze();
     try {
-      const begun = performance.now();
       await assert.rejects(bus.call({ ...DBUS, member: 'GetId' }, signal, 200), fault('deadline'));
       const stranger = new Bus(systemClock, { address: daemon.address, connectMs: 200 });
       await assert.rejects(stranger.call({ ...DBUS, member: 'GetId' }, signal), fault('deadline'));
-      assert.ok(performance.now() - begun < 10_000);
       const huge = 'x'.repeat(3_000_000);
       const flood = Array.from({ length: 4 }, () =>
         bus.call({ ...PEER, member: 'Echo', signature: 's', body: [huge] }, signal, 100),
@@ -232,7 +234,11 @@ describe('a message bus', { skip: noMessageBus }, () => {
       const stop = new AbortController();
       const waiting = machine.units.start('hung.slice', stop.signal);
       const rejected = assert.rejects(waiting);
-      await until('systemd was asked', () => systemd.asked.length === 1);
+      await untilSeen(
+        'systemd was asked',
+        () => systemd.asked,
+        (seen) => seen.length === 1,
+      );
       stop.abort();
       await rejected;
       systemd.hang = false;
@@ -271,7 +277,11 @@ describe('a message bus', { skip: noMessageBus }, () => {
       assert.deepEqual(logind.asked.at(-1)?.slice(0, 3), ['Inhibit', 'shutdown', 'kubelet']);
       assert.equal(logind.inhibitors, 1);
       inhibitor.release();
-      await until('it is released', () => logind.inhibitors === 0);
+      await untilSeen(
+        'it is released',
+        () => logind.inhibitors,
+        (seen) => seen === 0,
+      );
     });
 
     it('a shutdown is told once, also one announced before anybody listened', async () => {
@@ -279,10 +289,18 @@ describe('a message bus', { skip: noMessageBus }, () => {
       const stop = new AbortController();
       logind.announce(true);
       const watching = client.watch((down) => told.push(down), stop.signal);
-      await until('the shutdown is told', () => told.length === 1);
+      await untilSeen(
+        'the shutdown is told',
+        () => told,
+        (seen) => seen.length === 1,
+      );
       logind.announce(true);
       logind.announce(false);
-      await until('it is called off', () => told.length === 2);
+      await untilSeen(
+        'it is called off',
+        () => told,
+        (seen) => seen.length === 2,
+      );
       assert.deepEqual(told, [true, false]);
       stop.abort();
       await watching;

@@ -12,7 +12,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { KubeletProcess } from '../harness/node.ts';
 import { makeNodeFolder, removeNodeFolder } from '../harness/node-folder.ts';
 import { freePort } from '../harness/ports.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const PODS = 500;
 const FIRST_PAINT_MS = 1000;
@@ -107,7 +107,7 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1
     page = await browser.page();
     await page.size(1280, 900);
     const from = performance.now();
-    await until('all pods run', async () => (await readyPods()) === PODS, 240_000);
+    await untilSeen('all pods run', readyPods, (seen) => seen === PODS, 240_000);
     startedMs = performance.now() - from;
   });
   after(async () => {
@@ -134,9 +134,10 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1
     for (let look = 0; look < LOOKS && painted >= FIRST_PAINT_MS; look++) {
       await page.open('about:blank');
       await page.open(`${origin}/page/#/pods`);
-      await until(
+      await untilSeen(
         'all rows are there',
-        async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === PODS,
+        () => page.evaluate('document.querySelectorAll("tbody tr").length'),
+        (seen) => seen === PODS,
       );
       painted = await until('it was painted', () =>
         page.evaluate<number | undefined>(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`),
@@ -154,12 +155,17 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 1%, imagefs.available: 1
   it('costs the agent next to nothing while it is open, and nothing while it is not', async (t) => {
     await page.open('about:blank');
     // The pods have just started: their last status updates and probes are no part of this.
-    await until('the agent is at rest', async () => (await use(2000)) < 0.1, 120_000);
+    await untilSeen(
+      'the agent is at rest',
+      () => use(2000),
+      (seen) => seen < 0.1,
+    );
     const before = await use(WATCH_MS);
     await page.open(`${origin}/page/#/pods`);
-    await until(
+    await untilSeen(
       'all rows are there',
-      async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === PODS,
+      () => page.evaluate('document.querySelectorAll("tbody tr").length'),
+      (seen) => seen === PODS,
     );
     await use(1000);
     const open = await use(WATCH_MS);

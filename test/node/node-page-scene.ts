@@ -7,7 +7,7 @@ import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
 import { freePort } from '../harness/ports.ts';
 import { TestRegistry } from '../harness/registry.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const SECRETS = { base: '/api/v1', plural: 'secrets' } as Resource<KubeObject>;
@@ -153,7 +153,11 @@ export async function startScene(flags: readonly string[] = ['--node-page-write'
       (await readFile(join(node.dir, 'kubelet', 'node-page', 'token'), 'utf8')).trim(),
     );
     const origin = `http://127.0.0.1:${port}`;
-    await until('the page answers', async () => (await fetch(`${origin}/page/`)).status === 401);
+    await untilSeen(
+      'the page answers',
+      async () => (await fetch(`${origin}/page/`)).status,
+      (seen) => seen === 401,
+    );
     return { registry, node, port, origin, token, stop: () => stopScene(node, registry) };
   } catch (err) {
     await registry.stop();
@@ -169,10 +173,10 @@ async function stopScene(node: TestNode, registry: TestRegistry): Promise<void> 
     await node.client
       .delete(PODS, { namespace: metadata.namespace ?? '', name: metadata.name }, {}, never)
       .catch(() => undefined);
-  await until(
+  await untilSeen(
     'the pods of the API are gone',
-    async () => (await node.client.list(PODS, { namespace: NAMESPACE }, never)).items.length === 0,
-    60_000,
+    async () => (await node.client.list(PODS, { namespace: NAMESPACE }, never)).items,
+    (seen) => seen.length === 0,
   );
   await node.stop();
 }

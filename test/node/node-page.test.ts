@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Browser, browserProgram, type BrowserPage } from '../harness/browser.ts';
 import { send, type Answer, type Credential } from '../contracts/server/http-client.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { NAMESPACE, PLANTED, startScene, type PageScene } from './node-page-scene.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -100,9 +100,10 @@ describe('the node page', { skip }, () => {
     };
     const path = `/page/exec/${NAMESPACE}/web/web?command=true&output=1`;
     assert.equal((await ask(port, path, { ...upgrade, origin: 'http://evil.example' })).status, 403);
-    await until(
+    await untilSeen(
       'the pod runs',
-      async () => (await ask(port, path, { ...upgrade, origin: `http://${host}` })).status === 101,
+      async () => (await ask(port, path, { ...upgrade, origin: `http://${host}` })).status,
+      (seen) => seen === 101,
     );
   });
 
@@ -208,16 +209,18 @@ describe('the node page', { skip }, () => {
     await page.key('/', '/');
     assert.equal(await page.evaluate('document.activeElement.type'), 'search');
     for (const letter of 'crash') await page.key(letter, letter);
-    await until(
+    await untilSeen(
       'the filter is in the address',
-      async () => (await page.evaluate('location.hash')) === '#/pods?q=crash',
+      () => page.evaluate('location.hash'),
+      (seen) => seen === '#/pods?q=crash',
     );
     const rows = (): Promise<number> => page.evaluate('document.querySelectorAll("tbody tr").length');
-    await until('one pod is left', async () => (await rows()) === 1);
+    await untilSeen('one pod is left', rows, (seen) => seen === 1);
     await page.evaluate(`location.hash = '#/pods?sort=name&order=desc'`);
-    await until(
+    await untilSeen(
       'the order follows the address',
-      async () => (await page.evaluate('document.querySelector("tbody .c-name a").textContent')) === 'web',
+      () => page.evaluate('document.querySelector("tbody .c-name a").textContent'),
+      (seen) => seen === 'web',
     );
     assert.equal(await page.evaluate('document.querySelector("th[aria-sort]").ariaSort'), 'descending');
   });
@@ -229,7 +232,7 @@ describe('the node page', { skip }, () => {
         `Number([...document.querySelectorAll('.log .text')].map((e) => /200 (\\d+)/.exec(e.textContent)?.[1]).filter(Boolean).at(-1))`,
       );
     const seen = await last();
-    await until('more lines come', async () => (await last()) > seen + 1);
+    await untilSeen('more lines come', last, (got) => got > seen + 1);
     const order = await page.evaluate<string[]>(`[...document.querySelectorAll('.log time')].map((e) => e.title)`);
     assert.deepEqual(order, order.toSorted());
   });
@@ -263,13 +266,11 @@ describe('the node page', { skip }, () => {
     await until(
       'it is gone',
       async () => !(await page.evaluate<string>('document.body.innerText')).includes('visitor-n1'),
-      60_000,
     );
     await go('#/workers', /Pod workers/i);
     await until(
       'its worker is done',
       async () => !(await page.evaluate<string>('document.body.innerText')).includes('visitor-n1'),
-      60_000,
     );
     // Its next start is shown against this one.
     writeFileSync(join(scene.node.manifests, 'visitor.yaml'), manifest);
@@ -350,10 +351,8 @@ describe('the node page', { skip }, () => {
       return now.filter((e) => e.kind === 'agent' && e.text.startsWith('Starting')).length > starts;
     });
     // The page comes back by itself: the cookie is as good as before.
-    await until(
-      'the page is connected again',
-      () => page.evaluate<boolean>(`!document.body.classList.contains('stale')`),
-      60_000,
+    await until('the page is connected again', () =>
+      page.evaluate<boolean>(`!document.body.classList.contains('stale')`),
     );
     await page.shows(/Starting kubelet[\s\S]*Starting kubelet/);
     const exec = await ask(port, `/page/exec/${NAMESPACE}/web/web?command=true&output=1`, bearer());
@@ -373,7 +372,11 @@ describe('the node page', { skip }, () => {
     const own = { host: '127.0.0.1', port, tls: true };
     const ask = (as: Credential, headers: Record<string, string> = {}, path = '/page/api/pods'): Promise<Answer> =>
       send({ ...own, as }, 'GET', path, { headers });
-    await until('the page answers', async () => (await ask({}).catch(() => undefined))?.status === 401);
+    await untilSeen(
+      'the page answers',
+      async () => (await ask({}).catch(() => undefined))?.status,
+      (seen) => seen === 401,
+    );
     await assert.rejects(send({ ...own, tls: false }, 'GET', '/page/'), 'without TLS');
     assert.equal((await ask({ token })).status, 200);
     assert.equal((await ask({ token: 'wrong' })).status, 401);

@@ -11,7 +11,7 @@ import { RuntimeHealth } from '../../src/observe/runtime-health.ts';
 import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { missingContainerds } from '../harness/containerd-binaries.ts';
 import { removePod, runPod } from '../harness/pods.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, untilSeen } from '../harness/until.ts';
 
 const forever = new AbortController().signal;
 
@@ -48,7 +48,11 @@ for (const version of VERSIONS) {
 
     it('opens the event stream the runtime has', async () => {
       const expected = version === '1.6' ? 'containerd' : 'cri';
-      await until('the stream is open', () => observer.stream === expected);
+      await untilSeen(
+        'the stream is open',
+        () => observer.stream,
+        (seen) => seen === expected,
+      );
       await timePasses(1200, 'nothing to happen');
       const opened = streams.filter((live) => live).length;
       assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
@@ -71,16 +75,20 @@ for (const version of VERSIONS) {
       assert.ok(seenAt - Number(container.finishedAt / 1_000_000n) < 300, 'seen late');
       assert.equal(observer.cache.get(uid)?.ips.length, 1);
       await removePod(containerd, pod);
-      await until('the pod is gone', () => observer.cache.get(uid) === undefined);
+      await untilSeen(
+        'the pod is gone',
+        () => observer.cache.get(uid),
+        (seen) => seen === undefined,
+      );
     });
 
     it('sees what others start and stop', async () => {
       const pod = await runPod(containerd, 'foreign', ['sleep', '1000']);
       const uid = podUid(pod.uid);
       const state = (): string | undefined => observer.cache.get(uid)?.containers[0]?.state;
-      await until('started', () => state() === 'running');
+      await untilSeen('started', state, (seen) => seen === 'running');
       await containerd.runtime.stopContainer({ containerId: pod.containerId, timeout: 0 }, forever);
-      await until('stopped', () => state() === 'exited');
+      await untilSeen('stopped', state, (seen) => seen === 'exited');
       await removePod(containerd, pod);
     });
 
@@ -96,11 +104,19 @@ for (const version of VERSIONS) {
       await health.check(forever);
       await containerd.start();
       assert.equal((await cri.runtime.version({}, forever)).runtimeName, 'containerd');
-      await until('the stream is back', () => observer.stream !== 'none');
+      await untilSeen(
+        'the stream is back',
+        () => observer.stream,
+        (seen) => seen !== 'none',
+      );
       assert.equal((await observer.cache.refresh(uid, forever)).containers[0]?.state, 'running');
       assert.equal((await health.check(forever)).ready, true);
       await removePod(containerd, pod);
-      await until('the pod is gone', () => observer.cache.get(uid) === undefined);
+      await untilSeen(
+        'the pod is gone',
+        () => observer.cache.get(uid),
+        (seen) => seen === undefined,
+      );
     });
 
     it('reports the runtime healthy', async () => {

@@ -9,7 +9,7 @@ import type { Answer } from '../../src/probes/prober.ts';
 import { containerProber } from '../../src/probes/probers.ts';
 import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { removePod, runPod, type BarePod } from '../harness/pods.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const SERVE = 'mkdir /www; echo fine > /www/healthz; httpd -f -p 8080 -h /www';
@@ -44,7 +44,11 @@ const ask = (probe: Probe): Promise<Answer> =>
   );
 
 test('http and tcp by pod address and port name', async () => {
-  await until('it listens', async () => (await ask({ tcpSocket: { port: 8080 } })).result === 'success');
+  await untilSeen(
+    'it listens',
+    async () => (await ask({ tcpSocket: { port: 8080 } })).result,
+    (seen) => seen === 'success',
+  );
   assert.deepEqual(await ask({ tcpSocket: { port: 'web' } }), { result: 'success', output: '' });
   assert.deepEqual(await ask({ httpGet: { port: 'web', path: '/healthz' } }), { result: 'success', output: 'fine\n' });
   assert.deepEqual(await ask({ httpGet: { port: 8080, path: '/gone' } }), {

@@ -8,7 +8,7 @@ import { openCgroups } from '../../src/host/cgroups/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startContainerd, type PrivateRuntime } from '../harness/containerd.ts';
 import { removeFolder, temporaryFolder } from '../harness/temporary-folder.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'kubelet');
 const never = new AbortController().signal;
@@ -95,11 +95,21 @@ export class Machine {
       pid: child.pid ?? 0,
       output: () => text,
       says: async (what, withinMs) => {
-        await until(`it says ${String(what)}`, () => what.test(text), withinMs).catch(said);
+        await untilSeen(
+          `it says ${String(what)}`,
+          () => text,
+          (seen) => what.test(seen),
+          withinMs,
+        ).catch(said);
       },
       signal: (name) => void child.kill(name),
       ends: async (withinMs) => {
-        await until('it has ended', () => code !== undefined, withinMs).catch(said);
+        await untilSeen(
+          'it has ended',
+          () => code,
+          (seen) => seen !== undefined,
+          withinMs,
+        ).catch(said);
         return code ?? null;
       },
     };

@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { ContainerState } from '../../src/cri/gen/cri.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { freePort } from '../harness/ports.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { Machine, takenPort } from './process-harness.ts';
 
 const never = new AbortController().signal;
@@ -152,16 +152,32 @@ describe('systemd', { skip: hasPython ? false : 'needs python3' }, () => {
       ),
     );
     try {
-      await until('the socket is there', () => heard.includes('bound'));
+      await untilSeen(
+        'the socket is there',
+        () => heard,
+        (seen) => seen.includes('bound'),
+      );
       const program = machine.start([], { NOTIFY_SOCKET: path, WATCHDOG_USEC: '2000000' });
-      await until('READY', () => heard.includes('READY=1')).catch((err: unknown) => {
+      await untilSeen(
+        'READY',
+        () => heard,
+        (seen) => seen.includes('READY=1'),
+      ).catch((err: unknown) => {
         throw new Error(`${String(err)}; heard ${heard.join()}\n${program.output().slice(-3000)}`);
       });
       const before = heard.length;
-      await until('three signs of life', () => heard.slice(before).filter((h) => h === 'WATCHDOG=1').length >= 3);
+      await untilSeen(
+        'three signs of life',
+        () => heard.slice(before).filter((h) => h === 'WATCHDOG=1'),
+        (seen) => seen.length >= 3,
+      );
       program.signal('SIGTERM');
       assert.equal(await program.ends(), 0, program.output());
-      await until('STOPPING', () => heard.includes('STOPPING=1'));
+      await untilSeen(
+        'STOPPING',
+        () => heard,
+        (seen) => seen.includes('STOPPING=1'),
+      );
       assert.deepEqual(
         heard.filter((h) => h !== 'WATCHDOG=1'),
         ['bound', 'READY=1', 'STOPPING=1'],
@@ -226,14 +242,11 @@ describe('a part that dies takes the process down', () => {
     await program.says(/failed to start healthz server/);
     await program.says(STARTED);
     taken.free();
-    await until(
-      'health answers',
-      () =>
-        fetch(`http://127.0.0.1:${taken.port}/healthz`).then(
-          (r) => r.ok,
-          () => false,
-        ),
-      8000,
+    await until('health answers', () =>
+      fetch(`http://127.0.0.1:${taken.port}/healthz`).then(
+        (r) => r.ok,
+        () => false,
+      ),
     );
     program.signal('SIGTERM');
     assert.equal(await program.ends(), 0);

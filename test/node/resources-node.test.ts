@@ -14,7 +14,7 @@ import { EVENTS, NODES, PODS } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const { signal } = new AbortController();
 const NAMESPACE = 'default';
@@ -106,19 +106,23 @@ test('a processor hog in a 100m pod uses 100m', async () => {
     const mount = layout.hierarchies.find((h) => h.controllers.includes('cpuacct'))?.mountPoint ?? '';
     return Number(await readFile(join(mount, cgroup, 'cpuacct.usage'), 'utf8')) / 1e6;
   };
-  await until('it runs', async () => (await usedMs()) > 0);
+  await untilSeen('it runs', usedMs, (seen) => seen > 0);
+  const share = async (): Promise<number> => {
+    const [start, from] = [performance.now(), await usedMs()];
+    await timePasses(3000, 'measuring');
+    return ((await usedMs()) - from) / (performance.now() - start);
+  };
   await timePasses(500, 'measuring');
-  const [start, from] = [performance.now(), await usedMs()];
-  await timePasses(3000, 'measuring');
-  const share = ((await usedMs()) - from) / (performance.now() - start);
-  assert.ok(share > 0.07 && share < 0.12, `used ${share.toFixed(3)} of a processor`);
+  // Never more; as much only when the others on this machine leave it.
+  const used = await untilSeen('it gets what it asked for', share, (seen) => seen > 0.07);
+  assert.ok(used < 0.12, `used ${used.toFixed(3)} of a processor`);
 });
 
 test('a fork bomb stays within podPidsLimit', async () => {
   const cgroup = podCgroup(await comesTo('bomb', 'Running'));
   const cgroups = await openCgroups(systemClock, 'cgroupfs');
   const count = async (): Promise<number> => (await cgroups.pids(cgroup, signal)).length;
-  await until('the bomb goes off', async () => (await count()) > 10);
+  await untilSeen('the bomb goes off', count, (seen) => seen > 10);
   await timePasses(500, 'nothing to happen');
   const length = await count();
   assert.ok(length > 10 && length <= 20, `${length} processes`);
@@ -197,7 +201,11 @@ test('the limits of a pod as a whole change in place, through a refusal and a cr
   // The memory shrinks, then the runtime is out of reach for the processor time, and the kubelet dies.
   node.cri.inject({ verb: 'UpdateContainerResources', fault: { do: 'hang' }, when: isSecondUpdate() });
   await resize('100m', '24Mi');
-  await until('half of it is done', async () => (await inKernel(refused))[0]?.[2] === 24n * MI);
+  await untilSeen(
+    'half of it is done',
+    async () => (await inKernel(refused))[0]?.[2],
+    (seen) => seen === 24n * MI,
+  );
   await node.kubelet.kill('SIGKILL');
   node.cri.lift();
   assert.deepEqual((await inKernel(refused))[0], [409, 40_000, 24n * MI]);
@@ -230,14 +238,10 @@ test('a resize that has to wait is granted as soon as another pod makes room', a
   });
   assert.equal(resizeCondition(pending, 'PodResizePending')?.reason, 'Deferred');
   await node.client.delete(PODS, { namespace: NAMESPACE, name: 'bomb' }, {}, signal);
-  const granted = await until(
-    'it is granted',
-    async () => {
-      const pod = await podNow('whole');
-      return pod.status?.allocatedResources?.['cpu'] === cpu && pod;
-    },
-    15_000,
-  );
+  const granted = await until('it is granted', async () => {
+    const pod = await podNow('whole');
+    return pod.status?.allocatedResources?.['cpu'] === cpu && pod;
+  });
   assert.equal(resizeCondition(granted, 'PodResizePending'), undefined);
 });
 

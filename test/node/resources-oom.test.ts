@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/logger.ts';
 import { OomWatcher, type ContainerOom } from '../../src/oom/oom-watcher.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 import { openTestCgroup, type TestCgroup } from './resources-cgroup.ts';
 
 const { signal } = new AbortController();
@@ -74,7 +74,11 @@ for (const level of ['container', 'pod'] as const)
     await once(hog, 'exit');
     // On v2 the kernel itself tells; on v1 it is the end of the container.
     if (memoryEventsPath === undefined) watcher.lookSoon();
-    await until('the kill is told', () => seen.length > 0);
+    await untilSeen(
+      'the kill is told',
+      () => seen,
+      (got) => got.length > 0,
+    );
     stop.abort();
     await done;
     assert.deepEqual(seen, [

@@ -14,7 +14,7 @@ import {
   startServerNode,
   type ServerNode,
 } from '../contracts/server/server-node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -228,11 +228,16 @@ describe('authentication and authorization', { skip: process.getuid?.() !== 0 },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     await writeFile(server.node.api.caPath, other);
-    await until('the old certificate is refused', async () => (await send(server.main, 'GET', '/pods')).status === 401);
+    await untilSeen(
+      'the old certificate is refused',
+      async () => (await send(server.main, 'GET', '/pods')).status,
+      (seen) => seen === 401,
+    );
     await writeFile(server.node.api.caPath, server.node.api.caPem);
-    await until(
+    await untilSeen(
       'the old certificate is good again',
-      async () => (await send(server.main, 'GET', '/pods')).status === 200,
+      async () => (await send(server.main, 'GET', '/pods')).status,
+      (seen) => seen === 200,
     );
   });
 });

@@ -19,7 +19,7 @@ import {
   type ServerNode,
 } from '../contracts/server/server-node.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { until } from '../harness/until.ts';
+import { HANG_MS, until, untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const KUBECTL = (process.env['PATH'] ?? '')
@@ -57,7 +57,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       const child = execFile(
         KUBECTL ?? '',
         [...flags(), ...args],
-        { maxBuffer: 64 * MiB, timeout: 60_000 },
+        { maxBuffer: 64 * MiB, timeout: HANG_MS },
         (failure, out, err) => resolve({ code: failure === null ? 0 : Number(failure.code), out, err }),
       );
       child.stdin?.end(input ?? '');
@@ -79,9 +79,17 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     const following = start('logs', '-f', 'writer');
     let text = '';
     following.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
-    await until('it follows', () => text.includes('waiting\n'));
+    await untilSeen(
+      'it follows',
+      () => text,
+      (seen) => seen.includes('waiting\n'),
+    );
     assert.equal((await run(['exec', 'writer', '--', 'touch', '/tmp/go'])).code, 0);
-    await until('the last line is there', () => text.includes('line 6000 '), 60_000);
+    await untilSeen(
+      'the last line is there',
+      () => text,
+      (seen) => seen.includes('line 6000 '),
+    );
     following.kill('SIGKILL');
     const numbers = [...text.matchAll(/^line (\d+) /gm)].map((m) => Number(m[1]));
     assert.deepEqual(
@@ -107,13 +115,21 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'two' }, spec: { ...spec, nodeName: 'n1' } };
     assert.equal((await run(['create', '-f', '-'], JSON.stringify(pod))).code, 0);
     const ofEarly = ['logs', 'two', '-c', 'early'];
-    await until('the second line is there', async () => (await run(ofEarly)).out === 'early\nlater\n');
+    await untilSeen(
+      'the second line is there',
+      async () => (await run(ofEarly)).out,
+      (seen) => seen === 'early\nlater\n',
+    );
     const [, later = ''] = (await run([...ofEarly, '--timestamps'])).out.split('\n');
     const stamp = later.split(' ')[0] ?? '';
     assert.equal((await run([...ofEarly, `--since-time=${stamp}`])).out, 'later\n');
     assert.equal((await run([...ofEarly, '--since=1h'])).out, 'early\nlater\n');
     const before = ['logs', 'two', '-c', 'mortal', '-p'];
-    await until('it has lived before', async () => (await run(before)).code === 0);
+    await untilSeen(
+      'it has lived before',
+      async () => (await run(before)).code,
+      (seen) => seen === 0,
+    );
     assert.deepEqual(await run(before), { code: 0, out: 'mortal\n', err: '' });
     const all = (await run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
     for (const line of ['[pod/two/early] early', '[pod/two/early] later', '[pod/two/mortal] mortal'])
@@ -142,10 +158,18 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => void (text += chunk.toString()));
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    await until('the first size', () => text.includes('first'));
+    await untilSeen(
+      'the first size',
+      () => text,
+      (seen) => seen.includes('first'),
+    );
     const [terminal = ''] = /\/dev\/pts\/\d+/.exec(text) ?? [];
     await promisify(execFile)('stty', ['-F', terminal, 'rows', '30', 'cols', '90']);
-    await until('the second size', () => text.includes('second'));
+    await untilSeen(
+      'the second size',
+      () => text,
+      (seen) => seen.includes('second'),
+    );
     assert.equal(await ended, 7, text);
   });
 

@@ -20,7 +20,7 @@ import { GrpcError } from '../../src/lib/grpc/status.ts';
 import { PodResourcesLister } from '../../src/server/gen/pod-resources.ts';
 import { send, type Target } from '../contracts/server/http-client.ts';
 import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
 
 const never = new AbortController().signal;
@@ -72,7 +72,11 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
       });
       await assert.rejects(shown(server.main, { maxVersion: 'TLSv1.2' }));
       await writePair(dir, 'second');
-      await until('the new certificate is shown', async () => (await shown(server.main)).name === 'second', 90_000);
+      await untilSeen(
+        'the new certificate is shown',
+        async () => (await shown(server.main)).name,
+        (seen) => seen === 'second',
+      );
     });
 
     describe('one after the other', { concurrency: 1 }, () => {
@@ -184,7 +188,7 @@ describe('pages of the server', { skip: process.getuid?.() !== 0 }, () => {
         const ended = once(terminal, 'close');
         try {
           const drawings = (): number => drawn.split('\u001B[J').length - 1;
-          await until('it was drawn twice', () => drawings() >= 2);
+          await untilSeen('it was drawn twice', drawings, (seen) => seen >= 2);
           assert.ok(drawn.startsWith('\u001B[?1049h\u001B[?25l\u001B[Hn1  Ready'), drawn);
           terminal.stdin.write('\u0003');
           const [code] = (await ended) as [number];

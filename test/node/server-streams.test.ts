@@ -10,7 +10,7 @@ import { SpdyClient } from '../../src/server/streaming/spdy-client.ts';
 import { maskedFrame, openWebSocket, send, TestWebSocket, upgrade } from '../contracts/server/http-client.ts';
 import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { tunnelOver } from '../contracts/server/tunnel.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 const V5 = ['v5.channel.k8s.io'];
 const query = (command: readonly string[], flags: string): string =>
@@ -72,7 +72,11 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
     const script = 'stty size; until stty size | grep -q "30 90"; do sleep 0.05; done; stty size';
     const socket = await open(query(['sh', '-c', `sleep 0.3; ${script}`], 'input=1&output=1&tty=1'));
     socket.send(4, '{"Width":100,"Height":40}');
-    await until('the first size', () => socket.text(1).includes('40 100'));
+    await untilSeen(
+      'the first size',
+      () => socket.text(1),
+      (seen) => seen.includes('40 100'),
+    );
     socket.send(4, 'nonsense');
     socket.send(4, '{"Width":90,"Height":30}');
     assert.equal(await socket.closed, 1000);
@@ -85,7 +89,11 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
     socket.raw(maskedFrame(2, Buffer.from([0, 0x61]), false));
     socket.raw(maskedFrame(9, Buffer.alloc(0)));
     socket.raw(maskedFrame(0, Buffer.from('bc'), true));
-    await until('echo', () => socket.text(1) === 'abc');
+    await untilSeen(
+      'echo',
+      () => socket.text(1),
+      (seen) => seen === 'abc',
+    );
     assert.ok(socket.frames.some((f) => f.opcode === 10 && f.payload.toString() === 'are you there'));
     socket.raw(maskedFrame(8, Buffer.from([3, 232])));
     assert.equal(await socket.closed, 1000);
@@ -123,7 +131,11 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
     client.start(opened.first);
     stdin.write(Buffer.from('through'));
     stdin.end();
-    await until('both streams end', () => ends.size === 2);
+    await untilSeen(
+      'both streams end',
+      () => ends.size,
+      (seen) => seen === 2,
+    );
     assert.equal(got['stdout'], 'through');
     assert.match(got['error'] ?? '', /"message":"3"/);
     client.close();
@@ -132,7 +144,11 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
   it('attach: output and input of a running container', async () => {
     const socket = await open('/attach/golden/talker/web?input=1&output=1&error=1');
     socket.send(0, 'hello\n');
-    await until('the container answers', () => socket.text(1).includes('got hello'));
+    await untilSeen(
+      'the container answers',
+      () => socket.text(1),
+      (seen) => seen.includes('got hello'),
+    );
     socket.socket.destroy();
   });
 
@@ -160,12 +176,21 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
     const logs = Array.from({ length: 50 }, () => follow(server));
     const execs = await Promise.all(Array.from({ length: 200 }, () => open(query(['cat'], 'input=1&output=1'))));
     for (const [i, socket] of execs.entries()) socket.send(0, `I am ${i}`);
-    for (const [i, socket] of execs.entries()) await until(`echo ${i}`, () => socket.text(1) === `I am ${i}`);
+    for (const [i, socket] of execs.entries())
+      await untilSeen(
+        `echo ${i}`,
+        () => socket.text(1),
+        (seen) => seen === `I am ${i}`,
+      );
     for (const socket of execs) socket.raw(maskedFrame(2, Buffer.from([255, 0])));
     await Promise.all(execs.map((s) => s.closed));
     for (const stop of logs) (await stop)();
-    await until('all connections are closed', () => openSockets() === 0);
-    await until('memory is less than a fifth more than before', () => memoryKb() / before < 1.2);
+    await untilSeen('all connections are closed', openSockets, (seen) => seen === 0);
+    await untilSeen(
+      'memory is less than a fifth more than before',
+      () => memoryKb() / before,
+      (seen) => seen < 1.2,
+    );
   });
 
   it('10,000 fuzzed frames end their own stream at most', async () => {
@@ -182,7 +207,7 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
       );
     assert.equal(/[^\n]*unexpected failure[^\n]*/.exec(await server.node.log())?.[0], undefined);
     assert.equal((await send(server.main, 'GET', '/healthz')).body, 'ok');
-    await until('all connections are closed', () => openSockets() === 0);
+    await untilSeen('all connections are closed', openSockets, (seen) => seen === 0);
   });
 
   it('10,000 broken requests: an answer or a closed connection, never a crash or a leak', async () => {
@@ -211,7 +236,7 @@ describe('streams', { skip: process.getuid?.() !== 0 }, () => {
     assert.ok(answers > 500, `${answers} answers`);
     assert.equal(server.node.kubelet.pid, pid);
     assert.equal((await send(server.main, 'GET', '/healthz')).body, 'ok');
-    await until('all connections are closed', () => openSockets() === 0);
+    await untilSeen('all connections are closed', openSockets, (seen) => seen === 0);
   });
 });
 

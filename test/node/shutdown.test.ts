@@ -9,7 +9,7 @@ import { after, before, it } from 'node:test';
 import { FakeLogind } from '../fakes/fake-systemd.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { MessageBus, noMessageBus } from '../harness/message-bus.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { Machine } from './process-harness.ts';
 
 let machine: Machine;
@@ -59,14 +59,26 @@ it('pods end in order while the shutdown waits', { skip: noMessageBus }, async (
   const program = machine.start([], { DBUS_SYSTEM_BUS_ADDRESS: bus.address });
   for (const name of ['ordinary', 'critical'])
     await program.says(new RegExp(`about="${name}-n1" type="Normal" reason="Started"`));
-  await until('both listen', () => ['ordinary', 'critical'].every((name) => existsSync(join(ends, name))));
-  await until('the shutdown is held up', () => logind.inhibitors === 1);
+  await untilSeen(
+    'both listen',
+    () => ['ordinary', 'critical'].filter((name) => !existsSync(join(ends, name))),
+    (missing) => missing.length === 0,
+  );
+  await untilSeen(
+    'the shutdown is held up',
+    () => logind.inhibitors,
+    (seen) => seen === 1,
+  );
 
   logind.announce(true);
   await program.says(/reason="Shutdown" message="Shutdown manager detected shutdown event"/);
   writePod('late', 5);
   await program.says(/"pod rejected" pod="default\/late-n1" reason="NodeShutdown"/);
-  await until('the shutdown may go on', () => logind.inhibitors === 0);
+  await untilSeen(
+    'the shutdown may go on',
+    () => logind.inhibitors,
+    (seen) => seen === 0,
+  );
   assert.deepEqual(readFileSync(join(ends, 'log'), 'utf8').trim().split('\n'), [
     'ordinary asked',
     'ordinary ended',
@@ -84,5 +96,9 @@ it('pods end in order while the shutdown waits', { skip: noMessageBus }, async (
   await until('the next shutdown is held up too', () => logind.inhibitors === 1 && logind.granted === 2);
   program.signal('SIGTERM');
   assert.equal(await program.ends(), 0);
-  await until('nothing holds shutdowns up any more', () => logind.inhibitors === 0);
+  await untilSeen(
+    'nothing holds shutdowns up any more',
+    () => logind.inhibitors,
+    (seen) => seen === 0,
+  );
 });

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
 import { PODS } from '../../src/kube/resources.ts';
 import { startNode, NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 import { assertKnown, knownFamilies, parseExposition, type Family } from './stats-exposition.ts';
 
 const { signal } = new AbortController();
@@ -54,27 +54,47 @@ async function value(family: string, labels: Record<string, string> = {}, part =
 
 test('starts of pods are timed', async () => {
   for (const name of ['kubelet_pod_start_total_duration_seconds', 'kubelet_pod_start_sli_duration_seconds'])
-    await until(`${name} counts`, async () => (await value(name, {}, `${name}_count`)) >= 1);
+    await untilSeen(
+      `${name} counts`,
+      () => value(name, {}, `${name}_count`),
+      (seen) => seen >= 1,
+    );
   const seen = 'kubelet_pod_start_duration_seconds';
-  await until('both run', async () => (await value(seen, {}, `${seen}_count`)) === 2);
+  await untilSeen(
+    'both run',
+    () => value(seen, {}, `${seen}_count`),
+    (got) => got === 2,
+  );
   assert.ok((await value('kubelet_first_network_pod_start_sli_duration_seconds')) > 0);
   assert.equal(await value('kubelet_containers_per_pod_count', {}, 'kubelet_containers_per_pod_count_sum'), 2);
 });
 
 test('ends of containers are counted with how they ended', async () => {
   const labels = { container_type: 'container', exit_code: '7', reason: 'Error' };
-  await until('the end is counted', async () => (await value('kubelet_terminated_containers_total', labels)) === 1);
+  await untilSeen(
+    'the end is counted',
+    () => value('kubelet_terminated_containers_total', labels),
+    (seen) => seen === 1,
+  );
 });
 
 test('status updates are timed', async () => {
   const name = 'kubelet_pod_status_sync_duration_seconds';
-  await until('updates are counted', async () => (await value(name, {}, `${name}_count`)) >= 4);
+  await untilSeen(
+    'updates are counted',
+    () => value(name, {}, `${name}_count`),
+    (seen) => seen >= 4,
+  );
   const mean = (await value(name, {}, `${name}_sum`)) / (await value(name, {}, `${name}_count`));
   assert.ok(mean < 5, `${mean} s`);
 });
 
 test('a new node tells how long it took to be ready', async () => {
-  await until('ready', async () => (await value('kubelet_node_startup_duration_seconds')) > 0);
+  await untilSeen(
+    'ready',
+    () => value('kubelet_node_startup_duration_seconds'),
+    (seen) => seen > 0,
+  );
   assert.ok((await value('kubelet_node_startup_pre_kubelet_duration_seconds')) > 0);
   const total = await value('kubelet_node_startup_duration_seconds');
   assert.ok(total > (await value('kubelet_node_startup_pre_kubelet_duration_seconds')));
@@ -88,7 +108,11 @@ test('pods are counted where they stand', async () => {
     await value('kubelet_running_containers', { container_state: 'running' }),
   ];
   // Each is counted where it is known, not all in the same moment.
-  await until('one is over', async () => (await counts()).join() === '1,2,1,1').catch(() => undefined);
+  await untilSeen(
+    'one is over',
+    async () => (await counts()).join(),
+    (seen) => seen === '1,2,1,1',
+  ).catch(() => undefined);
   assert.deepEqual(await counts(), [1, 2, 1, 1]);
 });
 

@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { detectCgroups } from '../../src/host/cgroups/layout.ts';
 import { keyedNumbers } from '../../src/host/cgroups/kernel-formats.ts';
 import { startNode, type TestNode } from '../harness/node.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 import { assertKnown, labelsOf, parseExposition, referenceFamilies, type Family } from './stats-exposition.ts';
 
 const REFERENCE = join(import.meta.dirname, 'stats-reference');
@@ -47,7 +47,11 @@ let node: TestNode;
 before(async () => {
   node = await startNode({ cluster: false, config: `readOnlyPort: ${RO_PORT}\nvolumeStatsAggPeriod: 2s` });
   writeFileSync(join(node.manifests, 'busy.json'), JSON.stringify(manifest));
-  await until('the container has its memory', async () => (await container())?.memory.workingSetBytes > 20e6);
+  await untilSeen(
+    'the container has its memory',
+    async () => (await container())?.memory.workingSetBytes,
+    (seen) => seen > 20e6,
+  );
 });
 after(() => node.stop());
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
 import { ApiClient, dig, type Json } from '../contracts/api-server/client.ts';
 import { DevCluster, traces } from '../harness/dev-cluster.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const skip = process.getuid?.() !== 0 ? 'needs root' : !existsSync('/usr/bin/containerd') ? 'needs containerd' : false;
 const CORE = '/api/v1/namespaces/default';
@@ -68,14 +68,18 @@ class Terminal {
 
   async remove(path: string): Promise<void> {
     await this.#api.delete(path);
-    await until(`${path} is gone`, async () => (await this.#api.get(path)).status === 404, 60_000);
+    await untilSeen(
+      `${path} is gone`,
+      async () => (await this.#api.get(path)).status,
+      (seen) => seen === 404,
+    );
   }
 
   async running(name: string): Promise<void> {
-    await until(
+    await untilSeen(
       `${name} runs`,
-      async () => dig(await this.get(`${CORE}/pods/${name}`), 'status', 'phase') === 'Running',
-      60_000,
+      async () => dig(await this.get(`${CORE}/pods/${name}`), 'status', 'phase'),
+      (seen) => seen === 'Running',
     );
   }
 
@@ -109,7 +113,11 @@ test('a claim outlives its pods and a stop of the cluster, and goes without a tr
   const [csiNode] = await terminal.items(`${STORAGE}/csinodes`);
   assert.equal(dig(csiNode, 'spec', 'drivers', 0, 'name'), 'hostpath.csi.kubelet-dev');
   await terminal.remove(`${CORE}/pods/first`);
-  await until('detached', async () => (await terminal.items(`${STORAGE}/volumeattachments`)).length === 0);
+  await untilSeen(
+    'detached',
+    () => terminal.items(`${STORAGE}/volumeattachments`),
+    (seen) => seen.length === 0,
+  );
 
   await terminal.create(`${CORE}/pods`, podOf('second', 'cat /data/file; echo more >> /data/file', [DATA], MOUNTED));
   assert.equal(await terminal.printed('second'), 'kept\n');
@@ -126,7 +134,11 @@ test('a claim outlives its pods and a stop of the cluster, and goes without a tr
 
   await terminal.remove(`${CORE}/pods/third`);
   await terminal.remove(`${CORE}/persistentvolumeclaims/data`);
-  await until('the volume is gone', async () => (await terminal.items('/api/v1/persistentvolumes')).length === 0);
+  await untilSeen(
+    'the volume is gone',
+    () => terminal.items('/api/v1/persistentvolumes'),
+    (seen) => seen.length === 0,
+  );
   assert.deepEqual(await readdir(join(cluster.dir, 'volumes')), []);
   const mounts = (await readFile('/proc/self/mountinfo', 'utf8'))
     .split('\n')
@@ -162,17 +174,33 @@ describe('on one cluster', { skip }, () => {
       podOf('user', `${script}; echo x > /data/f`, [DATA, raw], { ...MOUNTED, ...device }),
     );
     await terminal.running('user');
-    await until('the device was used', async () => (await terminal.printed('user')).includes(`${8 << 20}`));
+    await untilSeen(
+      'the device was used',
+      () => terminal.printed('user'),
+      (seen) => seen.includes(`${8 << 20}`),
+    );
     assert.match(await terminal.printed('user'), /^kept/m);
     const capacity = async (claim: string): Promise<unknown> =>
       dig(await terminal.get(`${CORE}/persistentvolumeclaims/${claim}`), 'status', 'capacity', 'storage');
     await terminal.grow('data', '64Mi');
     await terminal.grow('raw', '16Mi');
-    await until('the claim has grown', async () => (await capacity('data')) === '64Mi', 120_000);
-    await until('the device has grown', async () => (await capacity('raw')) === '16Mi', 120_000);
+    await untilSeen(
+      'the claim has grown',
+      () => capacity('data'),
+      (seen) => seen === '64Mi',
+    );
+    await untilSeen(
+      'the device has grown',
+      () => capacity('raw'),
+      (seen) => seen === '16Mi',
+    );
     await terminal.remove(`${CORE}/pods/user`);
     for (const claim of ['data', 'raw']) await terminal.remove(`${CORE}/persistentvolumeclaims/${claim}`);
-    await until('the volumes are gone', async () => (await terminal.items('/api/v1/persistentvolumes')).length === 0);
+    await untilSeen(
+      'the volumes are gone',
+      () => terminal.items('/api/v1/persistentvolumes'),
+      (seen) => seen.length === 0,
+    );
     const { network, cgroupRoot } = await cluster.settings();
     const left = (await traces(cluster.dir, network, cgroupRoot)).filter((line) =>
       /loop device|kubernetes\.io/.test(line),
@@ -190,10 +218,22 @@ describe('on one cluster', { skip }, () => {
     const script = 'for d in inline scratch; do echo $d > /$d/f; cat /$d/f; done; echo end';
     await terminal.create(`${CORE}/pods`, podOf('brief', script, volumes, { volumeMounts }));
     await terminal.running('brief');
-    await until('printed', async () => (await terminal.printed('brief')) === 'inline\nscratch\nend\n');
+    await untilSeen(
+      'printed',
+      () => terminal.printed('brief'),
+      (seen) => seen === 'inline\nscratch\nend\n',
+    );
     assert.equal(await isBound(terminal, 'brief-scratch'), true);
     await terminal.remove(`${CORE}/pods/brief`);
-    await until('the claim is gone', async () => (await terminal.items(`${CORE}/persistentvolumeclaims`)).length === 0);
-    await until('no volume is left', async () => (await readdir(join(cluster.dir, 'volumes'))).length === 0);
+    await untilSeen(
+      'the claim is gone',
+      () => terminal.items(`${CORE}/persistentvolumeclaims`),
+      (seen) => seen.length === 0,
+    );
+    await untilSeen(
+      'no volume is left',
+      () => readdir(join(cluster.dir, 'volumes')),
+      (seen) => seen.length === 0,
+    );
   });
 });

@@ -15,7 +15,7 @@ import { startTestApiServer, type TestApiServer } from '../harness/api-server.ts
 import { connectClient } from '../harness/connect-client.ts';
 import { MessageBus, noMessageBus } from '../harness/message-bus.ts';
 import { makeNodeFolder, removeNodeFolder } from '../harness/node-folder.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const STRACE = '/usr/bin/strace';
 const { signal } = new AbortController();
@@ -67,7 +67,11 @@ describe('the systemd driver', { skip }, () => {
     );
     let said = '';
     strace.stderr.on('data', (data: Buffer) => (said += data.toString()));
-    await until('strace is attached', () => said.includes('attached'));
+    await untilSeen(
+      'strace is attached',
+      () => said,
+      (seen) => seen.includes('attached'),
+    );
     const before = systemd.asked.length;
     const volumes = [
       { name: 'disk', emptyDir: {} },
@@ -77,10 +81,16 @@ describe('the systemd driver', { skip }, () => {
     await node.create(node.pod('quick', { volumes }));
     await until('the pod runs', () => node.runs('quick'));
     await node.delete('quick');
-    await until('the pod is gone', async () => (await node.shown('quick')) === undefined);
+    await untilSeen(
+      'the pod is gone',
+      () => node.shown('quick'),
+      (seen) => seen === undefined,
+    );
     const slice = (unit: unknown): boolean => typeof unit === 'string' && /pod[0-9a-f_]+\.slice$/.test(unit);
-    await until('its slice is stopped', () =>
-      systemd.asked.some(([method, unit]) => method === 'StopUnit' && slice(unit)),
+    await untilSeen(
+      'its slice is stopped',
+      () => systemd.asked,
+      (seen) => seen.some(([method, unit]) => method === 'StopUnit' && slice(unit)),
     );
     const ended = new Promise((resolve) => strace.once('exit', resolve));
     strace.kill('SIGINT');

@@ -8,7 +8,7 @@ import type { Container, ContainerState, Pod, PodSpec } from '../../src/core/pod
 import { EVENTS, PODS } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const namespace = 'default';
@@ -220,14 +220,18 @@ describe('pods no recording has', () => {
   for (const { name, says, events = [] } of ROWS)
     it(name, async () => {
       let last = '';
-      await until(name, async () => (last = reported(await read(name))) === says).catch(() => assert.equal(last, says));
+      await untilSeen(
+        name,
+        async () => (last = reported(await read(name))),
+        (seen) => seen === says,
+      ).catch(() => assert.equal(last, says));
       const pod = await read(name);
       const seen = (e: KubeEvent): string => `${e.type} ${e.reason} ${anonymous(e.message ?? '', pod)}`;
       const found = async (): Promise<string[]> =>
         [...new Set((await eventsOf(name)).map(seen))].filter((e) => !ORDINARY.has(e)).sort();
       const expected = [...events].sort();
       // Events are sent behind everything else.
-      await until('its events', async () => (await found()).length >= expected.length).catch(() => undefined);
+      await untilSeen('its events', found, (seen) => seen.length >= expected.length).catch(() => undefined);
       assert.deepEqual(await found(), expected);
     });
 

@@ -8,7 +8,7 @@ import type { Container, ContainerStatus, Pod, PodSpec } from '../../src/core/po
 import { PODS } from '../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { NODE_NAME, startNode, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const namespace = 'default';
 const never = new AbortController().signal;
@@ -139,7 +139,11 @@ describe('files shared with hostile containers', { concurrency: true }, () => {
       },
     };
     writeFileSync(join(node.manifests, 'up.json'), JSON.stringify(manifest));
-    await until('it is said', async () => /up\.json.*must not contain '\.\.'/.test(await node.log()), 30_000);
+    await untilSeen(
+      'it is said',
+      () => node.log(),
+      (text) => /up\.json.*must not contain '\.\.'/.test(text),
+    );
     await assert.rejects(node.client.get(PODS, { namespace, name: `up-${NODE_NAME}` }, never), /not found/);
   });
 });

@@ -10,7 +10,7 @@ import { HostMounter } from '../../src/host/mounts/mounter.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { Bench, mountsBeneath, podNamed } from './volumes-setup.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 let bench: Bench;
 beforeEach(() => void (bench = new Bench()));
@@ -186,7 +186,11 @@ test('a mount that ignores even its deadline is reported and abandoned to itself
   const volumes = bench.open({ mounter, clock }, { stepTimeoutMs: 50, waitTimeoutMs: 200 });
   const pod = podWith('stuck', { name: 'm', emptyDir: { medium: 'Memory' } });
   const refused = assert.rejects(volumes.manager.waitMounted(pod, bench.signal), /volume "m": mounting \(for 0s\)/);
-  await until('the mount is under way', () => mounter.release !== undefined);
+  await untilSeen(
+    'the mount is under way',
+    () => mounter.release,
+    (seen) => seen !== undefined,
+  );
   await clock.advance(200);
   await refused;
   const other = podWith('other', { name: 'e', emptyDir: {} });

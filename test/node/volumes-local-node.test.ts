@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import type { PersistentVolumeSpec } from '../../src/core/storage.ts';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/kube/resources.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { claimed, ClaimsNode, namespace, never } from './claims-node.ts';
 import { mountsBeneath } from './volumes-setup.ts';
 
@@ -99,7 +99,11 @@ describe('local persistent volumes on a whole node', () => {
     await until('it wrote', () => existsSync(join(directory, 'f')));
     assert.equal(statSync(directory).gid, 2345);
     await scene.remove('writer');
-    await until('nothing is mounted', () => mountsBeneath(root).length === 0);
+    await untilSeen(
+      'nothing is mounted',
+      () => mountsBeneath(root),
+      (seen) => seen.length === 0,
+    );
     await scene.create('reader', [claimed('dir')], 'test "$(cat /data/f)" = kept && sleep 1000');
     await until('the second pod runs', () => scene.runs('reader'));
     await scene.remove('reader');
@@ -118,14 +122,22 @@ describe('local persistent volumes on a whole node', () => {
     await until('the second pod runs', () => scene.runs('second'));
     const before = (await scene.read('second')).status?.containerStatuses?.[0]?.containerID;
     await scene.remove('first');
-    await until('only the second pod has it', () => mountsBeneath(join(root, 'pods')).length === 1);
+    await untilSeen(
+      'only the second pod has it',
+      () => mountsBeneath(join(root, 'pods')),
+      (seen) => seen.length === 1,
+    );
     await node.kubelet.kill('SIGKILL');
     await node.kubelet.start(node.healthzPort);
     await scene.create('third', [claimed('disk')], 'test "$(cat /data/f)" = kept && sleep 1000');
     await until('a third pod runs', () => scene.runs('third'));
     assert.equal((await scene.read('second')).status?.containerStatuses?.[0]?.containerID, before);
     for (const name of ['second', 'third']) await scene.remove(name);
-    await until('the disk is unmounted after the last', () => mountsBeneath(root).length === 0);
+    await untilSeen(
+      'the disk is unmounted after the last',
+      () => mountsBeneath(root),
+      (seen) => seen.length === 0,
+    );
   });
 
   it(
@@ -180,8 +192,10 @@ describe('local persistent volumes on a whole node', () => {
     ];
     for (const [name, claim, use] of rows) await scene.create(name, [claimed(claim, use)], 'true');
     for (const [name, , , expected] of rows)
-      await until(`${name} is told why`, async () =>
-        (await scene.eventsOf(name)).some((event) => event.includes(expected)),
+      await untilSeen(
+        `${name} is told why`,
+        () => scene.eventsOf(name),
+        (seen) => seen.some((event) => event.includes(expected)),
       );
     for (const [name] of rows) await scene.remove(name);
   });

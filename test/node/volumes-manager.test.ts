@@ -9,7 +9,7 @@ import type { Container, Pod, Volume, VolumeMount } from '../../src/core/pod.ts'
 import { KubeletError } from '../../src/lib/errors.ts';
 import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { Bench, listing, mountsBeneath, podNamed } from './volumes-setup.ts';
-import { timePasses, until } from '../harness/until.ts';
+import { timePasses, until, untilSeen } from '../harness/until.ts';
 
 let bench: Bench;
 beforeEach(() => void (bench = new Bench()));
@@ -48,7 +48,11 @@ test('a missing config map is named while the pod waits, and mounted the moment 
   const volumes = bench.open({ clock }, { waitTimeoutMs: 150 });
   const pod = podWith('late', [{ name: 'conf', configMap: { name: 'later' } }]);
   const refused = rejection(volumes.manager.waitMounted(pod, bench.signal));
-  await until('it is told', () => bench.events.length > 0);
+  await untilSeen(
+    'it is told',
+    () => bench.events,
+    (seen) => seen.length > 0,
+  );
   await clock.advance(150);
   const err = await refused;
   const said = 'MountVolume.SetUp failed for volume "conf" : configmap "later" not found';
@@ -81,23 +85,51 @@ test('an update reaches the files at once and nothing is rewritten without one',
   const at = (name: string): string => volumes.manager.mountsOf('uid-up').get(name)?.hostPath ?? '';
   const before = readlinkSync(join(at('sec'), '..data'));
   volumes.manager.remount('uid-up');
-  await until('refresh', () => volumes.manager.blockedOn('uid-up') === undefined);
+  await untilSeen(
+    'refresh',
+    () => volumes.manager.blockedOn('uid-up'),
+    (seen) => seen === undefined,
+  );
   await timePasses(30, 'nothing to happen');
   assert.equal(readlinkSync(join(at('sec'), '..data')), before, 'same content, same directory');
   bench.secrets.set('golden/s', { metadata: { name: 's' }, data: { a: b64('new') } });
   volumes.manager.objectChanged('secret', 'other-namespace', 's');
   volumes.manager.objectChanged('secret', 'golden', 's');
-  await until('update', () => readFileSync(join(at('sec'), 'a'), 'utf8') === 'new');
-  await until('projected update', () => readFileSync(join(at('proj'), 'x/y'), 'utf8') === 'new');
+  await untilSeen(
+    'update',
+    () => readFileSync(join(at('sec'), 'a'), 'utf8'),
+    (seen) => seen === 'new',
+  );
+  await untilSeen(
+    'projected update',
+    () => readFileSync(join(at('proj'), 'x/y'), 'utf8'),
+    (seen) => seen === 'new',
+  );
   // The link is switched first; the name that is no more and the directory before go right after it.
   const named = (pattern: RegExp): number => listing(at('sec')).filter((line) => pattern.test(line)).length;
-  await until('stale name gone', () => named(/ \.\/b( |$)/) === 0);
-  await until('directory before gone', () => named(/^d.* \.\/\.\.20/) === 1);
+  await untilSeen(
+    'stale name gone',
+    () => named(/ \.\/b( |$)/),
+    (seen) => seen === 0,
+  );
+  await untilSeen(
+    'directory before gone',
+    () => named(/^d.* \.\/\.\.20/),
+    (seen) => seen === 1,
+  );
   volumes.manager.setDesired({ ...pod, metadata: { ...pod.metadata, labels: { now: 'here' } } });
-  await until('labels', () => readFileSync(join(at('down'), 'l'), 'utf8') === 'now="here"');
+  await untilSeen(
+    'labels',
+    () => readFileSync(join(at('down'), 'l'), 'utf8'),
+    (seen) => seen === 'now="here"',
+  );
   bench.secrets.delete('golden/s');
   volumes.manager.objectChanged('secret', 'golden', 's');
-  await until('complaint', () => volumes.manager.blockedOn('uid-up') !== undefined);
+  await untilSeen(
+    'complaint',
+    () => volumes.manager.blockedOn('uid-up'),
+    (seen) => seen !== undefined,
+  );
   assert.equal(readFileSync(join(at('sec'), 'a'), 'utf8'), 'new', 'content stays when the object goes');
   assert.equal(volumes.manager.mountsOf('uid-up').size, 3);
   await removed(volumes, pod);
@@ -116,7 +148,11 @@ test('optional sources may be missing; missing keys are named', async () => {
   await removed(volumes, fine);
   const bad = podWith('bad', [{ name: 'c', configMap: { name: 'c', items: [{ key: 'nokey', path: 'p' }] } }]);
   const refused = rejection(volumes.manager.waitMounted(bad, bench.signal));
-  await until('it is told', () => bench.events.length > 0);
+  await untilSeen(
+    'it is told',
+    () => bench.events,
+    (seen) => seen.length > 0,
+  );
   await clock.advance(100);
   const err = await refused;
   assert.match(err.message, /configmap references non-existent config key: nokey/);
@@ -218,7 +254,7 @@ test('host path types are checked in the recorded words', async () => {
     else {
       volumes.manager.setDesired(pod);
       const said = (): boolean => want.test(volumes.manager.blockedOn('uid-hp') ?? '');
-      await until(`${path} as ${type} is refused with ${want}`, said, 20_000);
+      await until(`${path} as ${type} is refused with ${want}`, said);
     }
     await removed(volumes, pod);
   }
@@ -251,7 +287,11 @@ test('a sub path follows the volume, is bound once, and is cleaned up', async ()
   bench.configMaps.set('golden/c', { metadata: { name: 'c' }, data: { f: 'two' } });
   volumes.manager.objectChanged('configMap', 'golden', 'c');
   const conf = volumes.manager.mountsOf('uid-sp').get('conf')?.hostPath ?? '';
-  await until('update', () => readFileSync(join(conf, 'f'), 'utf8') === 'two');
+  await untilSeen(
+    'update',
+    () => readFileSync(join(conf, 'f'), 'utf8'),
+    (seen) => seen === 'two',
+  );
   assert.equal(await volumes.manager.prepareSubPath(pod, only(pod), 2, 'f', bench.signal), bound);
   assert.equal(readFileSync(bound, 'utf8'), 'two', 'the next start of the container sees the new file');
   const dir = await volumes.manager.prepareSubPath(pod, only(pod), 3, 'sub', bench.signal);
@@ -318,7 +358,11 @@ test('a pod that comes back changed under its old UID gets the new volume and lo
 
   const pod = podWith('st', [{ name: 'v', configMap: { name: 'c' } }]);
   await next.manager.waitMounted(pod, bench.signal);
-  await until('old one gone', () => mountsBeneath(bench.root).length === 0);
+  await untilSeen(
+    'old one gone',
+    () => mountsBeneath(bench.root),
+    (seen) => seen.length === 0,
+  );
   assert.ok(existsSync(join(next.manager.mountsOf('uid-st').get('v')?.hostPath ?? '', 'a')));
   await removed(next, pod);
 });
@@ -352,7 +396,11 @@ test('a busy volume names who holds it and goes when it is let go', async () => 
   await volumes.manager.waitMounted(pod, bench.signal);
   const path = volumes.manager.mountsOf('uid-busy').get('m')?.hostPath ?? '';
   const holder = spawn('sleep', ['100'], { cwd: path, stdio: 'ignore' });
-  await until('holder', () => readlinkSync(`/proc/${holder.pid}/cwd`) === path);
+  await untilSeen(
+    'holder',
+    () => readlinkSync(`/proc/${holder.pid}/cwd`),
+    (seen) => seen === path,
+  );
   volumes.manager.podRemoved('uid-busy');
   const named = new RegExp(
     `UnmountVolume.TearDown failed for volume "m" : .*held by pid ${holder.pid} \\(sleep, open files\\)`,

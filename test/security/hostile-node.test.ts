@@ -14,7 +14,7 @@ import {
   type ServerNode,
 } from '../contracts/server/server-node.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 /** Answers every connection on port 8080 with the same bytes. */
@@ -70,7 +70,11 @@ describe('a node with hostile pods', () => {
         lifecycle: { preStop: { httpGet: { port: 80, path: '/\ud800', httpHeaders: header(value) } } },
       });
     for (const i of odd.keys())
-      await until(`odd-${i} runs`, async () => (await get(`odd-${i}`)).status?.phase === 'Running');
+      await untilSeen(
+        `odd-${i} runs`,
+        async () => (await get(`odd-${i}`)).status?.phase,
+        (seen) => seen === 'Running',
+      );
     await until('their probes failed more than once', async () => {
       const { body } = await send(server.main, 'GET', '/metrics/probes');
       return (body.match(/^prober_probe_total\{[^}]*pod="odd-\d"[^}]*result="failed"[^}]*\} [2-9]/gm) ?? []).length > 0;
@@ -90,9 +94,17 @@ describe('a node with hostile pods', () => {
       lifecycle: { preStop: { httpGet: { port: 8080 } } },
       livenessProbe: { httpGet: { port: 8080 }, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 100 },
     });
-    await until('it runs', async () => (await get('switching')).status?.phase === 'Running');
+    await untilSeen(
+      'it runs',
+      async () => (await get('switching')).status?.phase,
+      (seen) => seen === 'Running',
+    );
     await server.node.client.delete(PODS, { namespace: NAMESPACE, name: 'switching' }, {}, never);
-    await until('it is gone', async () => (await get('switching').catch(() => undefined)) === undefined, 30_000);
+    await untilSeen(
+      'it is gone',
+      () => get('switching').catch(() => undefined),
+      (seen) => seen === undefined,
+    );
     await isWell('switching');
   });
 
@@ -111,7 +123,11 @@ describe('a node with hostile pods', () => {
       },
       { restartPolicy: 'Never', volumes: [{ name: 'logs', hostPath: { path: logs } }] },
     );
-    await until('it failed', async () => (await get('pipes')).status?.phase === 'Failed');
+    await untilSeen(
+      'it failed',
+      async () => (await get('pipes')).status?.phase,
+      (seen) => seen === 'Failed',
+    );
     const asked = Array.from({ length: 8 }, () => send(server.main, 'GET', `/containerLogs/${NAMESPACE}/pipes/c`));
     for (const { body } of await Promise.all(asked)) assert.match(body, /^failed to open log file /);
     await isWell('pipes');

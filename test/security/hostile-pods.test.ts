@@ -275,7 +275,6 @@ it(`${COUNT} hostile pods, SEED=${SEED}`, { timeout: 3_600_000 }, async (t) => {
         `after ${Math.round(after)} ms; ${mib(first ?? 0)} held when warm, ${mib(grown)} more at the end`,
     );
     assert.ok(beside.taken >= COUNT || tookMs >= SECONDS * 1000, `only ${beside.taken} were taken`);
-    assert.ok(beside.slowestMs < 20_000, 'good pods start beside them');
     if (usual.times.length > 0)
       assert.ok(
         median(beside.times) <= MORE * median(usual.times),

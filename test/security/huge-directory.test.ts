@@ -54,7 +54,7 @@ function isAlive(pid: string): boolean {
   }
 }
 
-it('nothing goes on measuring for an agent that was killed', { timeout: 60_000 }, async () => {
+it('nothing goes on measuring for an agent that was killed', async () => {
   // The agent stands still as soon as it has a child, which then waits: not all its lines, long ones for links, fit into a pipe.
   const links = mkdtempSync(join(root, 'links'));
   const file = join(links, 'file');

@@ -123,7 +123,7 @@ const STEPS: Readonly<Record<string, (pod: Pod) => unknown>> = {
         pod,
         container,
         { configMaps: new Map(), secrets: new Map(), files: new Map(), services: [] },
-        { podIPs: [], hostIPs: [], allocatable: {} },
+        { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 },
       ),
     ),
   'container config': (pod) =>

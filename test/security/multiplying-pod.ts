@@ -54,7 +54,7 @@ async function start(container: Omit<Container, 'name'>, hostPath = ''): Promise
     configMap: async (_ns: string, name: string) => configMaps.get(name),
   };
   const volumes = new Map([['v', { hostPath, readOnly: false, selinuxRelabel: false }]]);
-  const addresses = { podIPs: [], hostIPs: [], allocatable: {} };
+  const addresses = { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 as const };
   const env = await new EnvReader(cluster).read(pod, own, volumes, addresses, budget, signal);
   const subPaths = (own.volumeMounts ?? []).map((mount) => subPathOf(mount, (name) => env.get(name), budget));
   const given = { restartCount: 0, imageRef: 'i', imageUser: {}, hostsFile: undefined, terminationLog: undefined };

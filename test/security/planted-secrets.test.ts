@@ -14,7 +14,7 @@ import { send } from '../contracts/server/http-client.ts';
 import { createNamespace, NAMESPACE, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
 import { freePort } from '../harness/ports.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 
 const never = new AbortController().signal;
 const MARK = 'planted-4711';
@@ -87,8 +87,10 @@ describe('planted secrets', () => {
         status?.lastState?.terminated !== undefined
       );
     });
-    await until('the URL was asked', async () =>
-      (await send(server.main, 'GET', '/problems')).body.includes('127.0.0.1'),
+    await untilSeen(
+      'the URL was asked',
+      async () => (await send(server.main, 'GET', '/problems')).body,
+      (seen) => seen.includes('127.0.0.1'),
     );
   });
   after(() => server?.stop());

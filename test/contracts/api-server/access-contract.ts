@@ -5,7 +5,7 @@ import { createSigningRequest } from '../../../src/lib/x509/csr.ts';
 import { newKeyPair } from '../../../src/lib/x509/keys.ts';
 import { dig } from './client.ts';
 import { podBody, type Scene } from './scene.ts';
-import { until } from '../../harness/until.ts';
+import { untilSeen } from '../../harness/until.ts';
 
 export function accessContract(s: Scene): void {
   it('lets a kubelet have its own node, lease and pods, and nobody else’s', async () => {
@@ -41,7 +41,11 @@ export function accessContract(s: Scene): void {
       { name: 't', projected: { sources: [token] } },
     ];
     await s.api.post(`${s.path}/pods`, podBody('owned', { nodeName: 'n1', volumes }));
-    await until('the node may read it', async () => (await kubelet.get(`${s.path}/secrets/used`)).status === 200);
+    await untilSeen(
+      'the node may read it',
+      async () => (await kubelet.get(`${s.path}/secrets/used`)).status,
+      (seen) => seen === 200,
+    );
     assert.equal((await kubelet.get(`${s.path}/secrets?fieldSelector=metadata.name%3Dused`)).status, 200);
     assert.equal((await kubelet.get(`${s.path}/secrets/unused`)).status, 403);
     assert.equal((await kubelet.get(`${s.path}/secrets`)).status, 403);
@@ -110,7 +114,11 @@ export function accessContract(s: Scene): void {
     assert.equal(dig(good, 'status', 'user', 'username'), 'system:serviceaccount:contract:default');
     assert.deepEqual(dig(good, 'status', 'user', 'extra', 'authentication.kubernetes.io/pod-name'), ['tok']);
     await s.api.delete(`${s.path}/pods/tok`, { gracePeriodSeconds: 0 });
-    await until('the token is refused', async () => dig((await review()).body, 'status', 'authenticated') !== true);
+    await untilSeen(
+      'the token is refused',
+      async () => dig((await review()).body, 'status', 'authenticated'),
+      (seen) => seen !== true,
+    );
     const short = await s.api.post(`${s.path}/serviceaccounts/default/token`, { spec: { expirationSeconds: 60 } });
     assert.equal(short.status, 422);
     assert.match(String(short.body['message']), /may not specify a duration less than 10 minutes/);
@@ -134,7 +142,11 @@ export function accessContract(s: Scene): void {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jo' }],
     });
-    await until('the binding counts', async () => (await ask('jo', [], 'get', 'pods')) === true);
+    await untilSeen(
+      'the binding counts',
+      () => ask('jo', [], 'get', 'pods'),
+      (seen) => seen === true,
+    );
     assert.equal(await ask('jo', [], 'list', 'pods'), false);
     const jo = s.server.as('jo', []);
     assert.equal((await jo.get(`${s.path}/pods/none`)).status, 404);

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../harness/ports.ts';
-import { until } from '../../harness/until.ts';
+import { untilSeen } from '../../harness/until.ts';
 import { ApiClient, dig } from './client.ts';
 import { podBody } from './scene.ts';
 import { temporaryFolder } from '../../harness/temporary-folder.ts';
@@ -85,8 +85,16 @@ async function checkWatchers(watchers: readonly Watcher[], lastVersion: number):
   assert.ok(first !== undefined);
   const done = `"resourceVersion":"${lastVersion}"`;
   let seen = '';
-  await until('the last change arrives', async () => (seen += first.take()).includes(done));
-  await until('all watchers have as much', async () => watchers.every((w) => w === first || w.bytes >= seen.length));
+  await untilSeen(
+    'the last change arrives',
+    () => (seen += first.take()),
+    (got) => got.includes(done),
+  );
+  await untilSeen(
+    'all watchers have as much',
+    () => watchers.filter((w) => w !== first).map((w) => w.bytes),
+    (bytes) => bytes.every((count) => count >= seen.length),
+  );
   for (const watcher of watchers)
     if (watcher !== first) assert.ok(watcher.take() === seen, 'every watcher sees the same');
   const events = seen

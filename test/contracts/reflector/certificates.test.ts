@@ -18,7 +18,7 @@ import { silentLogger } from '../../../src/lib/logger.ts';
 import { subjectOf } from '../../../src/lib/x509/certificate.ts';
 import { openClientIdentity } from '../../../src/security/client-identity.ts';
 import { openServing } from '../../../src/security/serving-source.ts';
-import { until } from '../../harness/until.ts';
+import { until, untilSeen } from '../../harness/until.ts';
 import { temporaryFolder } from '../../harness/temporary-folder.ts';
 
 const clock = systemClock;
@@ -63,7 +63,11 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   const { main } = connect(access, credentials);
   await assert.rejects(main.list(NODES, {}, signal), (err) => isFault(err, 'denied'), 'nobody yet');
   void manager.run(signal);
-  await until('client certificate', () => manager.valid !== undefined);
+  await untilSeen(
+    'client certificate',
+    () => manager.valid,
+    (seen) => seen !== undefined,
+  );
   await main.create(NODES, {}, { metadata: { name: 'n1' } }, signal);
   const path = join(paths.certDir, 'kubelet-client-current.pem');
   await until('it is stored', () => existsSync(path));
@@ -97,7 +101,11 @@ it('joins by bootstrap, serves with a signed certificate, and both are on disk',
   );
   assert.equal(serving.current(), undefined);
   for (const part of serving.parts) void part.run(signal);
-  await until('serving certificate', () => shown.length > 0);
+  await untilSeen(
+    'serving certificate',
+    () => shown,
+    (seen) => seen.length > 0,
+  );
   await until('it is stored', () => existsSync(join(paths.certDir, 'kubelet-server-current.pem')));
   const leaf = new X509Certificate(shown[0] ?? '');
   assert.equal(leaf.checkIP('127.0.0.1'), '127.0.0.1');

@@ -111,7 +111,7 @@ export const failure =
 export const tooLarge: Step = (res) => {
   const details = { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] };
   const message = 'Timeout: Too large resource version: 9, current: 4';
-  res.writeHead(504, { 'Content-Type': 'application/json', 'Retry-After': '1' });
+  res.writeHead(504, { 'Content-Type': 'application/json', 'Retry-After': '3600' });
   res.end(JSON.stringify({ kind: 'Status', status: 'Failure', message, reason: 'Timeout', code: 504, details }));
 };
 

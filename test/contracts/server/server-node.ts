@@ -4,7 +4,7 @@ import type { Pod } from '../../../src/core/pod.ts';
 import { PODS, type Resource } from '../../../src/kube/resources.ts';
 import { BUSYBOX_IMAGE } from '../../harness/containerd.ts';
 import { startNode, type NodeOptions, type TestNode } from '../../harness/node.ts';
-import { until } from '../../harness/until.ts';
+import { until, untilSeen } from '../../harness/until.ts';
 import { send, type Credential, type Target } from './http-client.ts';
 import { freePort } from '../../harness/ports.ts';
 
@@ -34,7 +34,11 @@ export async function startServerNode(options: NodeOptions = {}): Promise<Server
     return log.includes('"listening" listener="server"') && addressOf(log);
   });
   const main = { host, port: node.port, tls: true, as: admin };
-  await until('the main port answers', async () => (await send(main, 'GET', '/nosuch')).status === 404);
+  await untilSeen(
+    'the main port answers',
+    async () => (await send(main, 'GET', '/nosuch')).status,
+    (seen) => seen === 404,
+  );
   return {
     node,
     admin,
@@ -60,7 +64,11 @@ async function removePods(node: TestNode): Promise<void> {
       node.client.delete(PODS, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, {}, never),
     ),
   );
-  await until('all pods are gone', async () => (await node.client.list(PODS, {}, never)).items.length === 0, 30_000);
+  await untilSeen(
+    'all pods are gone',
+    async () => (await node.client.list(PODS, {}, never)).items,
+    (seen) => seen.length === 0,
+  );
 }
 
 export async function createNamespace(node: TestNode): Promise<void> {

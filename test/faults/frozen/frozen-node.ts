@@ -86,15 +86,11 @@ export class FrozenNode {
     writeFileSync(join(dir, 'meminfo'), MEMINFO);
     writeFileSync(join(dir, 'config.yaml'), `${await this.#config()}${config}\n`);
     const child = this.run();
-    await until(
-      `${this.name} is ready`,
-      async () => {
-        if (child.exitCode !== null) throw new Error(`the kubelet ended: ${this.log().slice(-2000)}`);
-        const node = await this.#o.client.get(NODES, { name: this.name }, never);
-        return node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
-      },
-      60_000,
-    );
+    await until(`${this.name} is ready`, async () => {
+      if (child.exitCode !== null) throw new Error(`the kubelet ended: ${this.log().slice(-2000)}`);
+      const node = await this.#o.client.get(NODES, { name: this.name }, never);
+      return node.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True');
+    });
   }
 
   /** Starts the kubelet, again if one ran before and has exited. */

@@ -2,7 +2,7 @@
 // because memory runs short, probes and node statuses go on, and the agent is told to stop.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { timePasses, until } from '../../harness/until.ts';
+import { timePasses, until, untilSeen } from '../../harness/until.ts';
 import { FrozenNode, type FrozenNodeOptions } from './frozen-node.ts';
 import { COLUMNS, type Column, type Part, type Row } from './rows.ts';
 
@@ -72,9 +72,17 @@ export class RowRun {
     };
     if (this.#row.pods === 'running') {
       await others();
-      await until('they run', () => [subject, victim].every((pod) => node.runs(this.#runtimeName(pod))));
+      await untilSeen(
+        'they run',
+        () => [subject, victim].filter((pod) => !node.runs(this.#runtimeName(pod))),
+        (waiting) => waiting.length === 0,
+      );
     }
-    await until('the probe is due', () => node.probes.length > 0);
+    await untilSeen(
+      'the probe is due',
+      () => node.probes,
+      (seen) => seen.length > 0,
+    );
     await part.freeze(node);
     const frozenAt = performance.now();
     if (this.#row.pods === 'starting') {
