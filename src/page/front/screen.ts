@@ -4,6 +4,9 @@ export type Cell = { char: string; style: string };
 
 const BLANK: Cell = { char: ' ', style: '' };
 const MAX_ROWS = 2000;
+/** Of colours; counts are bounded by the screen. */
+const MAX_PARAMETER = 255;
+const MAX_PARAMETERS = 32;
 /** CSI, OSC, character sets, and escapes of one letter. */
 const SEQUENCE = new RegExp(
   String.raw`^\u001b(?:\[([0-9;?>=!]*)([@-~])|\]([^\u0007\u001b]*)(?:\u0007|\u001b\\)|[()][0-9A-Za-z]|([=>78cDEHM]))`,
@@ -143,10 +146,12 @@ export class Screen {
   }
 
   #control(letter: string, text: string): void {
+    // More than the screen has is nothing more.
+    const most = Math.max(this.columns, this.rows, MAX_PARAMETER);
     const numbers = text
       .replace(/^[?>=!]/, '')
-      .split(';')
-      .map(Number);
+      .split(';', MAX_PARAMETERS)
+      .map((number) => Math.min(Number(number) || 0, most));
     const n = Math.max(1, numbers[0] ?? 1);
     if (letter === 'm') this.#graphics(numbers);
     else if (letter === 'h' || letter === 'l') {
@@ -195,22 +200,33 @@ export class Screen {
         line.splice(this.x, n);
         return;
       case '@':
-        line.splice(this.x, 0, ...Array.from({ length: n }, () => ({ ...BLANK })));
+        while (line.length < this.x) line.push({ ...BLANK });
+        line.splice(this.x, 0, ...Array.from({ length: Math.min(n, this.columns) }, () => ({ ...BLANK })));
+        line.length = Math.min(line.length, this.columns);
         return;
       case 'X':
         for (let i = this.x; i < Math.min(line.length, this.x + n); i++) line[i] = { ...BLANK };
         return;
       case 'L':
-        return this.#insert(this.y, n);
+        return this.#isInRegion() ? this.#insert(this.y, Math.min(n, this.#bottom - this.y + 1)) : undefined;
       case 'M':
-        return this.#scroll(this.y, n);
+        return this.#isInRegion() ? this.#scroll(this.y, Math.min(n, this.#bottom - this.y + 1)) : undefined;
       case 'r':
-        this.#top = n - 1;
-        this.#bottom = Math.min(this.rows, numbers[1] || this.rows) - 1;
-        this.x = this.y = 0;
-        return;
+        return this.#region(n - 1, Math.min(this.rows, numbers[1] || this.rows) - 1);
       default:
     }
+  }
+
+  #isInRegion(): boolean {
+    return this.y >= this.#top && this.y <= this.#bottom;
+  }
+
+  /** One of less than two rows is none. */
+  #region(top: number, bottom: number): void {
+    if (top >= bottom) return;
+    this.#top = top;
+    this.#bottom = bottom;
+    this.x = this.y = 0;
   }
 
   #eraseLine(line: Cell[], how: number): void {
