@@ -28,6 +28,44 @@ describe('health of devices', () => {
     assert.equal(health.of('x', 'p', 'd').health, 'Unknown');
   });
 
+  it('keeps no names that a driver makes up', async (t) => {
+    const clock = new ManualClock();
+    const dir = mkdtempSync(join(tmpdir(), 'kts-health-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    const file = join(dir, 'health');
+    const health = new HealthCache({ clock, log: silentLogger }, { file });
+    const tell = (name: string, count: number, healthCheckTimeoutSeconds = 1): void => {
+      const devices = Array.from({ length: count }, (_, i) => ({
+        lastUpdatedTime: 0,
+        healthCheckTimeoutSeconds,
+        message: '',
+        health: 1,
+        device: { poolName: 'p', deviceName: `${name}${i}` },
+      }));
+      health.update('x', devices);
+    };
+    const names = async (): Promise<string[]> => {
+      await health.flush();
+      const all = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { Devices: object }>;
+      return Object.keys(all['x']?.Devices ?? {});
+    };
+    for (let i = 0; i < 20; i++) {
+      tell(`made-up-${i}-`, 1);
+      await clock.advance(60_000);
+    }
+    assert.ok((await names()).length <= 11, 'those of the last ten minutes');
+    tell('lasting', 9_000, 2 ** 40);
+    tell('other', 9_000, 2 ** 40);
+    const kept = await names();
+    assert.equal(kept.length, 10_000);
+    assert.equal(kept.filter((name) => name.startsWith('p/other')).length, 9_000);
+    tell('l'.repeat(300), 1);
+    assert.equal(
+      (await names()).some((name) => name.includes('lll')),
+      false,
+    );
+  });
+
   it('is as old as it is, whatever becomes of the clock', async () => {
     const clock = new ManualClock();
     const health = new HealthCache({ clock, log: silentLogger }, { file: '/nonexistent/file' });

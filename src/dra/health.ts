@@ -21,6 +21,11 @@ type Told = KnownHealth & {
 const WORDS: readonly Health[] = ['Unknown', 'Healthy', 'Unhealthy'];
 const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_MESSAGE_BYTES = 1024;
+const KEEP_UNKNOWN_MS = 600_000;
+/** Of one driver. */
+const MAX_DEVICES = 10_000;
+/** No name of a pool or device is longer. */
+const MAX_NAME = 253;
 const UNKNOWN: KnownHealth = { health: 'Unknown', message: '' };
 
 export class HealthCache {
@@ -53,6 +58,7 @@ export class HealthCache {
     let changed = false;
     for (const { device, health, healthCheckTimeoutSeconds, message } of devices) {
       const { poolName = '', deviceName = '' } = device ?? {};
+      if (poolName.length > MAX_NAME || deviceName.length > MAX_NAME) continue;
       const key = `${poolName}/${deviceName}`;
       reported.add(key);
       const timeoutMs = healthCheckTimeoutSeconds > 0 ? healthCheckTimeoutSeconds * 1000 : DEFAULT_TIMEOUT_MS;
@@ -66,8 +72,11 @@ export class HealthCache {
         timeoutMs,
       };
       if (differ(known.get(key), told, this.#current(known.get(key)))) changed = true;
+      // The order is that in which they were told.
+      known.delete(key);
       known.set(key, told);
     }
+    if (this.#forget(known)) this.#write();
     for (const [key, told] of known) {
       if (reported.has(key) || told.health === 'Unknown' || this.#current(told) === told) continue;
       known.set(key, { ...told, ...UNKNOWN, atMs: this.#clock.now() });
@@ -76,6 +85,18 @@ export class HealthCache {
     if (changed) this.#write();
     else this.#refreshed = true;
     return changed;
+  }
+
+  /** Devices that nobody was told of for long, which are unknown either way, and the oldest beyond the bound. */
+  #forget(known: Map<string, Told>): boolean {
+    const before = known.size;
+    const since = this.#clock.monotonic() - KEEP_UNKNOWN_MS;
+    for (const [key, told] of known) if (told.until < since) known.delete(key);
+    for (const key of known.keys()) {
+      if (known.size <= MAX_DEVICES) break;
+      known.delete(key);
+    }
+    return known.size < before;
   }
 
   clear(driver: string): boolean {
