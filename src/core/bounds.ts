@@ -29,3 +29,6 @@ export const EXPLAINED_CHARACTERS = 1024;
 
 /** Of one value of a spec, what the node page shows. */
 export const SHOWN_VALUE_CHARACTERS = 4 * KIB;
+
+/** Of one line of a log, what the node page shows. */
+export const SHOWN_LINE_CHARACTERS = 16 * KIB;

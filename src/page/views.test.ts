@@ -319,6 +319,25 @@ describe('log lines', () => {
     );
   });
 
+  it('are cut where they are too long, in one pass over what a container prints without a newline', () => {
+    const reader = new LineReader('a');
+    const chunk = Buffer.alloc(48 * 1024, 'x');
+    reader.read(Buffer.from('t '));
+    const before = process.threadCpuUsage();
+    for (let i = 0; i < 1400; i++) assert.deepEqual(reader.read(chunk), []);
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 2_000_000, `${user + system} µs for 69 MB`);
+    const lines = [...reader.read(Buffer.from('x\nt short\nt ')), ...reader.end()];
+    assert.deepEqual(
+      lines.map(({ s }) => [s.length, s.slice(-2)]),
+      [
+        [16 * 1024 - 1, 'x…'],
+        [5, 'rt'],
+        [0, ''],
+      ],
+    );
+  });
+
   it('may be cut in the middle of a character', () => {
     const reader = new LineReader('a');
     const bytes = Buffer.from('t ü\n');
