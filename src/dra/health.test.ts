@@ -45,7 +45,7 @@ describe('health of devices', () => {
       health.update('x', devices);
     };
     const names = async (): Promise<string[]> => {
-      await health.flush();
+      await health.close();
       const all = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { Devices: object }>;
       return Object.keys(all['x']?.Devices ?? {});
     };

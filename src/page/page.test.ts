@@ -112,6 +112,23 @@ describe('the page on its own port', () => {
     await Promise.all(running);
     await rm(dir, { recursive: true });
   });
+  it('names the file of the token in the log, never the token', async () => {
+    const lines: string[] = [];
+    const write = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
+    const log = { ...silentLogger, info: write, warn: write, debug: write, error: write };
+    const rootDir = await mkdtemp(join(tmpdir(), 'kts-page-'));
+    try {
+      const options = { rootDir, address: '127.0.0.1', port: 1, write: false, nodeName: 'n', addresses: () => [] };
+      await new NodePage({ ...portsIn(rootDir), log }, options).ownPorts({ streams: exec, guard: nobody });
+      const made = (await readFile(join(rootDir, 'node-page', 'token'), 'utf8')).trim();
+      assert.equal(lines.length, 1);
+      assert.match(lines[0] ?? '', /node-page\/token/);
+      assert.equal(lines[0]?.includes(made), false);
+    } finally {
+      await rm(rootDir, { recursive: true });
+    }
+  });
+
   const bearer = (): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
   it('gives a cookie for the token, which opens everything below the page', async () => {

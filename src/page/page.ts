@@ -77,7 +77,7 @@ export class NodePage {
     if (port === 0) return [];
     const { clock, log } = this.#ports;
     const opened = await openToken(join(rootDir, 'node-page'));
-    const { token, file, isNew } = opened;
+    const { token, file } = opened;
     const views = new PageViews(this.#ports, { write });
     const pages = pageRoutes({
       ports: this.#ports,
@@ -89,8 +89,8 @@ export class NodePage {
     });
     const isLoopback = LOOPBACK.test(address);
     const url = `${isLoopback ? 'http' : 'https'}://${isLoopback ? address : nodeName}:${port}/`;
-    // Told once, when it is made; later it is in its file only.
-    log.info('node page', isNew ? { url: `${url}?token=${token.secret}` } : { url, tokenFile: file });
+    // Never the token: others than root may read the log.
+    log.info('node page', { url, tokenFile: file });
     const hosts = new Set([
       'localhost',
       '127.0.0.1',

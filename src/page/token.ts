@@ -21,11 +21,6 @@ export class PageToken {
     return this.#cookie;
   }
 
-  /** For the one who is shown the address of the page. */
-  get secret(): string {
-    return this.#token;
-  }
-
   isToken(given: string): boolean {
     return same(given, this.#token);
   }
@@ -42,7 +37,6 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export type OpenedToken = {
   readonly token: PageToken;
   readonly file: string;
-  readonly isNew: boolean;
   /** Writes the token to its file. Absent when the file has it. */
   readonly keep?: () => Promise<void>;
 };
@@ -51,13 +45,13 @@ export type OpenedToken = {
 export async function openToken(directory: string): Promise<OpenedToken> {
   const file = join(directory, 'token');
   const known = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (TOKEN.test(known)) return { token: new PageToken(known), file, isNew: false };
+  if (TOKEN.test(known)) return { token: new PageToken(known), file };
   const secret = randomBytes(TOKEN_BYTES).toString('base64url');
   const keep = async (): Promise<void> => {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await writeFileAtomic(file, `${secret}\n`, 0o600);
   };
-  const made = { token: new PageToken(secret), file, isNew: true };
+  const made = { token: new PageToken(secret), file };
   return keep().then(
     () => made,
     () => ({ ...made, keep }),
