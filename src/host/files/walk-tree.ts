@@ -13,7 +13,7 @@ export type WalkBounds = {
   readonly names: number;
 };
 
-const BOUNDS: WalkBounds = { held: 64, levels: 50_000, names: 200_000 };
+const BOUNDS: WalkBounds = { held: 64, levels: 50_000, names: 1_000_000 };
 
 export type Visitor = {
   /** A name, of a directory before it is entered. */
