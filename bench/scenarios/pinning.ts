@@ -151,6 +151,7 @@ async function startCards(dir: string, pods: readonly Pod[]): Promise<Cards> {
     },
     { checkpoint: join(directory, 'kubelet_internal_checkpoint') },
   );
+  await manager.load();
   const registrations = registry.counter('registrations', 'registrations', ['resource_name']);
   const life = new AbortController();
   const running = new DeviceRegistration({ clock: systemClock, plugins, log, registrations }, { directory }).run(

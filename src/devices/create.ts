@@ -56,7 +56,7 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
       pods: {
         alive: deps.alive,
         sourcesReady: deps.sourcesReady,
-        isRunning: (uid) => isRunning(deps.observed.get(uid)),
+        isRunning: (uid, container) => isRunning(deps.observed.get(uid), container),
       },
       numaNodes: () => deps.machine.nodes.map((node) => node.id),
       onHealthChange: deps.wake,
@@ -94,11 +94,15 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
   };
 }
 
-const isRunning = (seen: PodSnapshot | undefined): boolean => seen !== undefined && hasRunningContainers(seen);
+function isRunning(seen: PodSnapshot | undefined, container?: string): boolean {
+  if (container === undefined) return seen !== undefined && hasRunningContainers(seen);
+  return seen?.containers.some((c) => c.name === container && c.state === 'running') ?? false;
+}
 
 const closing = (plugins: Plugins, manager: DeviceManager): Runnable => ({
   name: 'device-plugins',
   run: async (signal) => {
+    await manager.loaded(signal);
     await aborted(signal);
     await Promise.allSettled([plugins.close(), manager.saved()]);
   },

@@ -153,7 +153,9 @@ test('devices: none has two owners, sums are right, all come back', async (t) =>
   const random = randomFrom(23);
   let admitted = 0;
   for (let step = 0; step < STEPS;) {
+    rmSync(join(dir, 'checkpoint'), { force: true });
     const node = new Node(random, join(dir, 'checkpoint'));
+    await node.manager.load();
     for (const resource of RESOURCES) node.list(resource);
     const end = step + STEPS_PER_NODE;
     for (; step < end; step++) {

@@ -1,136 +1,16 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { FakeDevicePlugin, serveGarbage, type FakeDevicePluginOptions } from '../../test/fakes/fake-device-plugin.ts';
 import { until } from '../../test/harness/until.ts';
-import { uidOf, type Container, type Pod } from '../core/pod.ts';
-import { systemClock, type Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/errors.ts';
-import { silentLogger } from '../lib/logger.ts';
-import { Registry } from '../lib/metrics.ts';
-import { DeviceHook } from './device-hook.ts';
-import { DeviceManager } from './device-manager.ts';
+import { uidOf } from '../core/pod.ts';
+import { container, DeviceNode, pod, R, signal } from './device-node.fixture.ts';
 import { STOP_GRACE_MS } from './inventory.ts';
-import { Plugins } from './plugins.ts';
-import { DeviceRegistration } from './registration.ts';
-
-const { signal } = new AbortController();
-const R = 'example.com/card';
-
-const container = (name: string, count: number, more: Partial<Container> = {}): Container => ({
-  name,
-  resources: { limits: { [R]: String(count) } },
-  ...more,
-});
-const pod = (uid: string, main: readonly Container[], init: readonly Container[] = []): Pod => ({
-  metadata: { name: uid, namespace: 'n', uid },
-  spec: { containers: main, initContainers: init },
-});
-
-/** A device manager with its socket, as the kubelet has it. */
-class Node {
-  readonly directory: string;
-  readonly registry = new Registry();
-  readonly active = new Map<string, Pod>();
-  readonly running = new Set<string>();
-  readonly woken: string[] = [];
-  skipMs = 0;
-  synced = true;
-  manager!: DeviceManager;
-  hook!: DeviceHook;
-  registration!: DeviceRegistration;
-  #plugins!: Plugins;
-  #stop = new AbortController();
-  #serving: Promise<void> = Promise.resolve();
-
-  constructor(directory: string) {
-    this.directory = directory;
-  }
-
-  async start(): Promise<this> {
-    const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + this.skipMs };
-    const registry = new Registry();
-    this.#plugins = new Plugins({
-      clock,
-      log: silentLogger,
-      events: {
-        onConnected: (r) => this.manager.connected(r),
-        onDevices: (r, d) => this.manager.listed(r, d),
-        onStopped: (r) => this.manager.stopped(r),
-      },
-    });
-    this.manager = new DeviceManager(
-      {
-        clock,
-        log: silentLogger,
-        plugins: this.#plugins,
-        pods: {
-          alive: () => [...this.active.values()],
-          sourcesReady: () => this.synced,
-          isRunning: (uid) => this.running.has(uid),
-        },
-        numaNodes: () => [0, 1],
-        onHealthChange: (uid) => void this.woken.push(uid),
-        onAmounts: () => undefined,
-        durations: registry.histogram('d', 'd', ['resource_name']),
-      },
-      { checkpoint: join(this.directory, 'kubelet_internal_checkpoint') },
-    );
-    this.hook = new DeviceHook(this.manager);
-    this.registration = new DeviceRegistration(
-      {
-        clock: systemClock,
-        plugins: this.#plugins,
-        log: silentLogger,
-        registrations: registry.counter('r', 'r', ['resource_name']),
-      },
-      { directory: this.directory },
-    );
-    await this.manager.load();
-    this.#stop = new AbortController();
-    this.#serving = this.registration.run(this.#stop.signal);
-    await until('the kubelet listens', () => existsSync(join(this.directory, 'kubelet.sock')));
-    return this;
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#serving;
-    await this.#plugins.close();
-    await this.manager.saved();
-  }
-
-  /** Admits a pod as the topology manager does without a policy. */
-  async admit(wanted: Pod): Promise<string> {
-    this.active.set(uidOf(wanted), wanted);
-    try {
-      for (const c of [...(wanted.spec.initContainers ?? []), ...wanted.spec.containers])
-        await this.manager.allocate(wanted, c, { numaNodes: undefined, preferred: true }, signal);
-      return 'admitted';
-    } catch (err) {
-      this.active.delete(uidOf(wanted));
-      return `UnexpectedAdmissionError: Allocate failed due to ${messageOf(err)}, which is unexpected`;
-    }
-  }
-
-  held(uid: string, name = 'c'): string {
-    return this.manager
-      .devicesOf(uidOf(pod(uid, [])), name)
-      .map((d) => d.id)
-      .sort()
-      .join(' ');
-  }
-
-  amounts(): string {
-    const { capacity, allocatable } = this.manager.amounts();
-    return `${allocatable.get(R) ?? '-'}/${capacity.get(R) ?? '-'}`;
-  }
-}
 
 describe('device manager', () => {
-  let node: Node;
+  let node: DeviceNode;
   const plugins: FakeDevicePlugin[] = [];
   const plugin = async (
     options: Partial<FakeDevicePluginOptions> = {},
@@ -144,7 +24,7 @@ describe('device manager', () => {
   };
 
   beforeEach(async () => {
-    node = await new Node(mkdtempSync(join(tmpdir(), 'devices-'))).start();
+    node = await new DeviceNode(mkdtempSync(join(tmpdir(), 'devices-'))).start();
   });
   afterEach(async () => {
     await Promise.all(plugins.splice(0).map((p) => p.stop()));
@@ -464,16 +344,5 @@ describe('device manager', () => {
     rmSync(path, { recursive: true });
     await node.hook.preCreate(wanted, container('c', 1), signal);
     assert.match(readFileSync(path, 'utf8'), /"PodUID":"1"/);
-  });
-
-  it('a damaged checkpoint costs what it said, not the agent', async () => {
-    await plugin();
-    await node.admit(pod('1', [container('c', 1)]));
-    await node.stop();
-    const path = join(node.directory, 'kubelet_internal_checkpoint');
-    writeFileSync(path, readFileSync(path, 'utf8').replace('"Checksum":', '"Checksum":1'));
-    await node.start();
-    assert.equal(node.held('1'), '');
-    assert.equal(node.manager.isForgotten, false);
   });
 });

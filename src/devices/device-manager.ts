@@ -2,14 +2,15 @@
 // asks for hints and allocation; the runtime asks what a container gets. Must never give one device to two pods, nor take
 // one from a pod that runs.
 import type { PodUid } from '../core/ids.ts';
-import { isSidecar, uidOf, type AllocatedResourceStatus, type Container, type Pod } from '../core/pod.ts';
+import { isSidecar, podKey, uidOf, type AllocatedResourceStatus, type Container, type Pod } from '../core/pod.ts';
 import type { Clock } from '../lib/clock.ts';
 import { KubeletError, messageOf } from '../lib/errors.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Histogram } from '../lib/metrics.ts';
-import { StateFile } from '../lib/state-file.ts';
+import { retryUntilDone } from '../lib/retry.ts';
 import type { HintProvider, HintsByResource, TopologyHint } from '../resources/topology/hint-provider.ts';
-import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
+import { formatCheckpoint } from './checkpoint.ts';
+import { CheckpointFile } from './checkpoint-file.ts';
 import { beginChoice, finishChoice, hasTopology, type Question } from './choose-devices.ts';
 import { containerOptions, type DeviceAdditions } from './container-options.ts';
 import { HEALTHY, type Devices } from './device.ts';
@@ -31,8 +32,8 @@ export type DeviceManagerDeps = {
     alive(): readonly Pod[];
     /** Before this nothing is dropped: pods that nobody named yet may still be there. */
     sourcesReady(): boolean;
-    /** Whether any container of the pod runs. */
-    isRunning(uid: PodUid): boolean;
+    /** Whether any container of the pod runs, or the one of this name. */
+    isRunning(uid: PodUid, container?: string): boolean;
   };
   readonly numaNodes: () => readonly number[];
   /** A pod's device changed its health. */
@@ -55,7 +56,7 @@ type Need = { readonly pod: Pod; readonly container: Container; readonly resourc
 export class DeviceManager implements HintProvider {
   readonly name = 'devices';
   readonly #deps: DeviceManagerDeps;
-  readonly #file: StateFile;
+  readonly #file: CheckpointFile;
   readonly #inventory = new Inventory();
   readonly #grants = new PodDevices();
   /** Chosen, while the plugin is asked. */
@@ -70,23 +71,32 @@ export class DeviceManager implements HintProvider {
 
   constructor(deps: DeviceManagerDeps, options: { readonly checkpoint: string }) {
     this.#deps = deps;
-    this.#file = new StateFile(options.checkpoint, () => this.#checkpoint());
+    this.#file = new CheckpointFile(options.checkpoint, () => this.#checkpoint(), deps.log);
   }
 
   /** Reads what an earlier run left; its resources have no devices until their plugins are back. */
   async load(): Promise<void> {
-    const { clock, log } = this.#deps;
-    try {
-      const text = await this.#file.read();
-      this.#isForgotten = text === undefined;
-      if (text === undefined) return;
-      const { grants, registered, damaged } = parseCheckpoint(text);
-      for (const entry of grants) this.#grants.set(entry);
-      for (const resource of registered.keys()) this.#inventory.remember(resource, clock.monotonic());
-      if (damaged.length > 0) log.error('device allocations could not be read', { entries: damaged.join('; ') });
-    } catch (err) {
-      log.error('device checkpoint is not usable, devices of running pods are not known', { err });
-    }
+    const { log } = this.#deps;
+    const { path } = this.#file;
+    await this.#read().catch((err: unknown) => log.error('device checkpoint cannot be read', { path, err }));
+  }
+
+  /** Resolves once what an earlier run left is read: an error of the disk may pass. */
+  async loaded(signal: AbortSignal): Promise<void> {
+    if (this.#file.isRead) return;
+    const message = 'device checkpoint cannot be read, trying again';
+    await retryUntilDone(this.#deps, { message, path: this.#file.path }, () => this.#read(), signal);
+  }
+
+  async #read(): Promise<void> {
+    const found = await this.#file.read();
+    this.#isForgotten = found === undefined;
+    if (found === undefined) return;
+    for (const entry of found.grants) this.#grants.set(entry);
+    const now = this.#deps.clock.monotonic();
+    for (const resource of found.registered.keys())
+      if (!this.#inventory.has(resource)) this.#inventory.remember(resource, now);
+    this.#deps.onAmounts();
   }
 
   /** No earlier run left anything: the node's device counts are from another life. */
@@ -203,6 +213,7 @@ export class DeviceManager implements HintProvider {
   async #allocateResource(need: Need, signal: AbortSignal): Promise<void> {
     const { pod, container, resource } = need;
     const uid = uidOf(pod);
+    this.#requireKnownHolders(resource);
     const choice = beginChoice({
       resource,
       needed: need.count,
@@ -223,6 +234,22 @@ export class DeviceManager implements HintProvider {
     const listed = this.#inventory.listed(resource);
     const devices = new Map(ids.map((id) => [id, listed.get(id)?.nodes ?? []]));
     this.#grants.set({ podUid: uid, container: container.name, resource, grant: { devices, response } });
+  }
+
+  /** Unknown is not free: throws while a container that asks for the resource runs and nobody knows with which devices. */
+  #requireKnownHolders(resource: string): void {
+    this.#file.requireRead();
+    for (const pod of this.#deps.pods.alive())
+      for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+        if (containerRequests(pod, container, (name) => name === resource).size === 0) continue;
+        const uid = uidOf(pod);
+        if (this.#grants.of(uid, container.name).has(resource)) continue;
+        if (!this.#deps.pods.isRunning(uid, container.name)) continue;
+        throw new KubeletError(
+          'unavailable',
+          `devices of ${resource} are not given out: container ${container.name} of pod ${podKey(pod)} runs with devices that ${this.#file.path} does not name; delete that pod`,
+        );
+      }
   }
 
   /** Throws when the container must not run with what it has, or cannot have what it asks for. */

@@ -30,11 +30,7 @@ export function watchDevices(world: World, report: Report): void {
     if (started?.state !== ContainerState.CONTAINER_RUNNING) return;
     const own = new Set(devicesOf(started));
     for (const other of own.size === 0 ? [] : world.running())
-      if (
-        other !== started &&
-        !world.state.forgotten.has(other.id) &&
-        devicesOf(other).some((device) => own.has(device))
-      )
+      if (other !== started && devicesOf(other).some((device) => own.has(device)))
         report('no device twice', `${podNameOf(started)} and ${podNameOf(other)} both have ${[...own].join()}`);
   };
   watchRefusals(world, report);
@@ -44,7 +40,10 @@ const wantedBy = (pod: Pod): number =>
   pod.spec.containers.reduce((sum, c) => sum + Number(c.resources?.limits?.[RESOURCE] ?? 0), 0);
 
 /** A pod is refused for want of devices only where there may be too few. */
-function watchRefusals({ api, scheduler, faults }: World, report: Report): void {
+function watchRefusals(world: World, report: Report): void {
+  const { api, scheduler, faults } = world;
+  /** Nobody gets devices while one runs of which no record says which devices it has. */
+  const isUnknown = (): boolean => world.running().some(({ id }) => world.state.forgotten.has(id));
   const wanted = new Map<string, number>();
   api.store.onChange(({ resource, type, now, before }) => {
     if (resource !== 'pods') return;
@@ -57,6 +56,7 @@ function watchRefusals({ api, scheduler, faults }: World, report: Report): void 
     const { phase, message = '', reason } = pod.status ?? {};
     if (phase !== 'Failed' || was === 'Failed' || !message.includes(RESOURCE)) return;
     const all = [...wanted.values()].reduce((sum, count) => sum + count, 0);
+    if (isUnknown() && message.includes('does not name')) return;
     if (all <= CARDS && scheduler.monotonic() - faults.lastMs > 3 * MINUTE)
       report('devices given back', `${name} was refused (${reason}: ${message}) with ${all} of ${CARDS} in use`);
   });
