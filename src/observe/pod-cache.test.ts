@@ -2,88 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
-import type { CriRuntime } from '../cri/services.ts';
-import { podUid } from '../core/ids.ts';
+import { ContainerState } from '../cri/gen/cri.ts';
 import { GrpcCode, GrpcError } from '../lib/grpc/status.ts';
-import { silentLogger } from '../lib/logger.ts';
-import { ManualClock } from '../lib/manual-clock.ts';
-import { PodCache } from './pod-cache.ts';
-import { observedSandbox } from './snapshot-of.ts';
-
-const forever = new AbortController().signal;
-const UID = podUid('u');
-const labels = {
-  'io.kubernetes.pod.uid': UID,
-  'io.kubernetes.pod.name': 'p',
-  'io.kubernetes.pod.namespace': 'n',
-};
-
-type Answer = { sandbox?: 'ready' | 'notReady'; container?: ContainerState };
-
-/** One pod; `gate` holds every list of that pod until a test lets it through. */
-function setup() {
-  const clock = new ManualClock();
-  const world: Answer = {};
-  const gates: (() => void)[] = [];
-  const control = {
-    gated: false,
-    /** Answers about containers are held, each with what was true when it was asked for. */
-    gatedStatus: false,
-    fail: undefined as Error | undefined,
-    failStatus: undefined as Error | undefined,
-    lists: 0,
-    statuses: 0,
-  };
-  const sandbox = () => ({
-    id: 's',
-    metadata: { name: 'p', namespace: 'n', uid: UID, attempt: 0 },
-    state: world.sandbox === 'ready' ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
-    createdAt: 1n,
-    labels,
-    annotations: {},
-    runtimeHandler: '',
-  });
-  const container = () => ({
-    id: 'c',
-    podSandboxId: 's',
-    labels,
-    state: world.container,
-    annotations: {},
-    createdAt: 1n,
-  });
-  const runtime = {
-    listPodSandbox: async () => {
-      control.lists++;
-      if (control.gated) await new Promise<void>((resolve) => gates.push(resolve));
-      if (control.fail !== undefined) throw control.fail;
-      return { items: world.sandbox === undefined ? [] : [sandbox()] };
-    },
-    listContainers: async () => ({ containers: world.container === undefined ? [] : [container()] }),
-    podSandboxStatus: async () => ({ status: { ...sandbox(), network: { ip: '10.0.0.1', additionalIps: [] } } }),
-    containerStatus: async () => {
-      control.statuses++;
-      if (control.failStatus !== undefined) throw control.failStatus;
-      const then = container();
-      if (control.gatedStatus) await new Promise<void>((resolve) => gates.push(resolve));
-      return {
-        status: { ...then, metadata: { name: 'c', attempt: 0 }, createdAt: 1n, annotations: {}, mounts: [] },
-      };
-    },
-  } as unknown as CriRuntime;
-  const made = async () => {
-    const { status } = await runtime.podSandboxStatus({}, forever);
-    assert.ok(status);
-    return { made: { sandbox: observedSandbox(status), containerIds: ['c'] } };
-  };
-  const cache = new PodCache({ runtime, clock, log: silentLogger }, { readDeadlineMs: 1000 });
-  const settle = (): Promise<void> => clock.advance(0);
-  const release = async (): Promise<void> => {
-    for (const go of gates.splice(0)) go();
-    await settle();
-  };
-  return { clock, world, control, cache, made, release, settle };
-}
+import { forever, setup, UID } from './pod-cache.fixture.ts';
 
 describe('a pod that the caller has just made', () => {
   it('is read without a search, and looks as if it had been searched for', async () => {
@@ -157,26 +78,6 @@ describe('a pod that the caller has just stopped', () => {
       await t.cache.refresh(UID, forever, 'stopped');
       assert.equal(t.control.lists, 2);
     });
-});
-
-describe('a pod that a list shows while it is being read', () => {
-  it('does not come back to life by an answer that is older than the list', async () => {
-    const t = setup();
-    const told: string[] = [];
-    t.cache.onChange((_uid, events) => told.push(...events.map((e) => e.type)));
-    Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_RUNNING });
-    t.control.failStatus = new GrpcError(GrpcCode.Internal, 'cannot be described');
-    await t.cache.relist(forever);
-    Object.assign(t.control, { failStatus: undefined, gatedStatus: true });
-    const read = t.cache.refresh(UID, forever);
-    await t.settle();
-    t.world.container = ContainerState.CONTAINER_EXITED;
-    await t.cache.relist(forever);
-    t.control.gatedStatus = false;
-    await t.release();
-    assert.equal((await read).containers[0]?.state, 'exited');
-    assert.deepEqual(told, ['ContainerStarted', 'ContainerStarted', 'ContainerDied']);
-  });
 });
 
 describe('a pod that somebody has in hand', () => {

@@ -11,7 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { readMadePod, readPod, readStoppedPod } from './read-pod.ts';
 import { listAll } from './list-all.ts';
-import { groupByPod, listedSnapshot, listingDiffers, type ListedPod, type Listing } from './listing.ts';
+import { groupByPod, listedSnapshot, listingDiffers, type Listing } from './listing.ts';
 import { assembleSnapshot, type PodRead } from './snapshot-of.ts';
 import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
 
@@ -47,6 +47,8 @@ type Mutation = {
   timer: Timer | undefined;
   readonly news: Map<string, News>;
 };
+/** Whatever was read since the list began has a higher version. */
+type VersionedListing = Listing & { readonly version: number };
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
 
 /** A container that runs or has ended is shown soon even if the next one takes minutes. */
@@ -71,6 +73,8 @@ export class PodCache {
   /** What the runtime has no more, in case a read that began before comes late or an event tells of it. Ids are never used again. */
   readonly #removed = new Set<string>();
   readonly #removing = new Set<string>();
+  /** Pods of which nothing was found, with the version of that read, in case a list that began before comes late. */
+  readonly #gone = new Map<PodUid, number>();
   /** Pods a relist is reading or waiting to read: a slow one must not take a second slot. */
   readonly #inTurn = new Set<PodUid>();
   readonly #lifetime = new AbortController();
@@ -164,8 +168,7 @@ export class PodCache {
 
   #drop(id: string): void {
     this.#removed.add(id);
-    const [oldest] = this.#removed;
-    if (this.#removed.size > REMEMBERED_REMOVALS && oldest !== undefined) this.#removed.delete(oldest);
+    forgetOldest(this.#removed);
     const owner = this.#owners.get(id);
     const previous = owner === undefined ? undefined : this.#pods.get(owner);
     if (previous !== undefined) this.#store({ ...this.#present(previous), version: ++this.#version }, previous);
@@ -222,12 +225,13 @@ export class PodCache {
    * later they go on by themselves. Says how many pods had changed unnoticed.
    */
   async relist(signal: AbortSignal): Promise<number> {
+    const version = ++this.#version;
     const { sandboxes, containers } = await listAll(this.#deps.runtime, signal);
-    const listing = groupByPod(sandboxes, containers);
+    const listing = { ...groupByPod(sandboxes, containers), version };
     this.#unlabelled = listing.unlabelled;
     const stale = this.#staleAgainst(listing);
     const reads = Promise.all(stale.map((uid) => this.#readInTurn(uid, listing)));
-    for (const uid of this.#troubled.keys()) if (!this.#inTurn.has(uid)) this.#showListed(uid, listing.pods.get(uid));
+    for (const uid of this.#troubled.keys()) if (!this.#inTurn.has(uid)) this.#showListed(uid, listing);
     if (!this.#ready) {
       await abortable(signal, reads);
       this.#ready = true;
@@ -257,23 +261,26 @@ export class PodCache {
   }
 
   /** Never rejects: a failed read is remembered in `#troubled` and tried again by a later relist. */
-  async #readInTurn(uid: PodUid, listing: Listing): Promise<void> {
+  async #readInTurn(uid: PodUid, listing: VersionedListing): Promise<void> {
     this.#inTurn.add(uid);
     try {
       await this.#slots.run(this.#lifetime.signal, () => this.#request(uid));
     } catch (err) {
       this.#deps.log.debug('pod could not be read', { uid, err });
-      this.#showListed(uid, listing.pods.get(uid));
+      this.#showListed(uid, listing);
     } finally {
       this.#inTurn.delete(uid);
     }
   }
 
   /** A pod that could never be read must not look like one that is not there: somebody would start it again. */
-  #showListed(uid: PodUid, listed: ListedPod | undefined): void {
+  #showListed(uid: PodUid, { pods, version }: VersionedListing): void {
+    const listed = pods.get(uid);
     const trouble = this.#troubled.get(uid);
     const known = this.#pods.get(uid);
     if (listed === undefined || (known !== undefined && known.partial !== true)) return;
+    // A read that began after the list has shown the pod, or that there is none.
+    if ((known?.version ?? this.#gone.get(uid) ?? 0) > version) return;
     if (trouble !== undefined) Object.assign(trouble, { name: listed.name, namespace: listed.namespace });
     this.#store(listedSnapshot(uid, listed, ++this.#version), known);
   }
@@ -362,6 +369,9 @@ export class PodCache {
     for (const id of idsOf(current)) this.#owners.set(id, uid);
     if (current === undefined) this.#pods.delete(uid);
     else this.#pods.set(uid, current);
+    this.#gone.delete(uid);
+    if (current === undefined) this.#gone.set(uid, snapshot.version);
+    forgetOldest(this.#gone);
     const events = transitions(previous, current);
     if (events.length > 0 || !sameObservation(previous, current)) this.#tell(uid, events);
     return current ?? emptySnapshot(uid, snapshot.name, snapshot.namespace, snapshot.version);
@@ -421,9 +431,14 @@ export class PodCache {
 const isOlder = (read: PodRead, shown: PodSnapshot | undefined): boolean =>
   read.containers.some(
     ({ id, state }) => state !== 'exited' && shown?.containers.some((c) => c.id === id && c.state === 'exited'),
-  );
+  ) || read.sandboxes.some(({ id, ready }) => ready && shown?.sandboxes.some((s) => s.id === id && !s.ready));
 
 const idsOf = (snapshot: PodSnapshot | undefined): string[] => [
   ...(snapshot?.sandboxes ?? []).map((s) => s.id),
   ...(snapshot?.containers ?? []).map((c) => c.id),
 ];
+
+function forgetOldest<K>(remembered: { readonly size: number; keys(): Iterable<K>; delete(key: K): unknown }): void {
+  const [oldest] = remembered.keys();
+  if (remembered.size > REMEMBERED_REMOVALS && oldest !== undefined) remembered.delete(oldest);
+}
