@@ -18,6 +18,25 @@ const labels = {
 
 type Answer = { sandbox?: 'ready' | 'notReady'; container?: ContainerState };
 
+const listedSandbox = ({ sandbox }: Answer) => ({
+  id: 's',
+  metadata: { name: 'p', namespace: 'n', uid: UID, attempt: 0 },
+  state: sandbox === 'ready' ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
+  createdAt: 1n,
+  labels,
+  annotations: {},
+  runtimeHandler: '',
+});
+
+const listedContainer = ({ container }: Answer) => ({
+  id: 'c',
+  podSandboxId: 's',
+  labels,
+  state: container,
+  annotations: {},
+  createdAt: 1n,
+});
+
 /** One pod; `gate` holds every list of that pod until a test lets it through. */
 export function setup() {
   const clock = new ManualClock();
@@ -34,23 +53,8 @@ export function setup() {
     lists: 0,
     statuses: 0,
   };
-  const sandbox = () => ({
-    id: 's',
-    metadata: { name: 'p', namespace: 'n', uid: UID, attempt: 0 },
-    state: world.sandbox === 'ready' ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
-    createdAt: 1n,
-    labels,
-    annotations: {},
-    runtimeHandler: '',
-  });
-  const container = () => ({
-    id: 'c',
-    podSandboxId: 's',
-    labels,
-    state: world.container,
-    annotations: {},
-    createdAt: 1n,
-  });
+  const sandbox = () => listedSandbox(world);
+  const container = () => listedContainer(world);
   const runtime = {
     listPodSandbox: async () => {
       control.lists++;
