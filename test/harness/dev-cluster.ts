@@ -44,6 +44,7 @@ export class DevCluster {
   async settings(): Promise<{
     nodeName: string;
     healthzPort: number;
+    apiPort: number;
     network: { name: string; bridge: string };
     cgroupRoot: string;
   }> {

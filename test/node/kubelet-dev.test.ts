@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { KERNEL_SETTINGS } from '../../src/host/process/host-checks.ts';
@@ -132,16 +132,27 @@ async function assertTakenPortIsNamed(cluster: DevCluster): Promise<void> {
 const kernelSettings = (): readonly string[] =>
   Object.keys(KERNEL_SETTINGS).map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`);
 
+async function listening(port: number): Promise<Server> {
+  const server = createServer();
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return server;
+}
+
 /** An `up` that found the supervisor alive does not wait in vain when that ends. */
 async function assertSupervisorIsReplaced(cluster: DevCluster): Promise<void> {
   const { pid, children } = await cluster.supervisor();
   const apiServer = children['api-server']?.pid;
   assert.ok(apiServer !== undefined);
+  const { apiPort } = await cluster.settings();
   process.kill(pid, 'SIGSTOP');
   process.kill(apiServer, 'SIGKILL');
+  const inItsPlace = await until('the port of the API server is free', () => listening(apiPort));
   const up = cluster.up();
-  await timePasses(1000, 'an outage');
+  // It asks the API server when it has found the supervisor alive.
+  const [asked] = (await once(inItsPlace, 'connection')) as [Socket];
   process.kill(pid, 'SIGKILL');
+  inItsPlace.close();
+  asked.destroy();
   assert.match((await up).stdout, /the supervisor has ended, starting it again/);
   await assertHealthy(cluster);
 }

@@ -10,11 +10,11 @@ import { CONTAINER_LOGS } from '../../core/log-links.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { isFault } from '../../lib/errors.ts';
 import { leftovers, removeTraces } from '../containerd/cleanup.ts';
-import { childProcesses, endProcess } from './own-processes.ts';
+import { childProcesses } from './own-processes.ts';
 import { notOurs, ownerOf, removeFiles } from './ownership.ts';
 import type { Paths } from './paths.ts';
 import { readSettings, salvagedSettings, SHARED_DIRECTORIES, type Settings } from './settings.ts';
-import { stopSupervisor } from './state.ts';
+import { endLeftChildren, stopSupervisor } from './state.ts';
 
 const run = promisify(execFile);
 const quiet = (file: string, args: readonly string[]): Promise<string> =>
@@ -42,7 +42,7 @@ async function stopAll(
 ): Promise<readonly string[]> {
   tell('stopping pods and processes');
   await stopSupervisor(paths);
-  await Promise.all((await childProcesses(paths)).map((pid) => endProcess(pid, 10_000)));
+  await endLeftChildren(paths, 10_000);
   tell('removing mounts, network and cgroups');
   await removeTraces(paths.containerd, settings?.network);
   await unmountBelow(paths.directory);

@@ -11,12 +11,13 @@ import { Child, type ChildSpec } from './child.ts';
 import { apiIsReady } from './client.ts';
 import { kubeletArguments, kubeletConfig } from './kubelet-files.ts';
 import { findProgram } from './machine.ts';
-import { childProcesses, endProcess, startTimeOf } from './own-processes.ts';
+import { startTimeOf } from './own-processes.ts';
 import { pathsBelow, type Paths } from './paths.ts';
 import { makeBridge, RuntimeClient, writeRuntimeFiles } from './runtime.ts';
 import { DNS_PORT } from '../services/dns-server.ts';
 import { isFree } from './ports.ts';
 import { readSettings, type Settings } from './settings.ts';
+import { endLeftChildren } from './state.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
@@ -52,7 +53,8 @@ class Supervisor {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#startTime = (await startTimeOf(process.pid)) ?? '';
-    await this.#endOldChildren();
+    // A supervisor that was killed leaves its children behind; they are replaced, pods run on.
+    await endLeftChildren(this.#paths, 5000);
     await this.#prepare(signal);
     const kubelet = new AbortController();
     const rest = new AbortController();
@@ -76,11 +78,6 @@ class Supervisor {
     this.#runtime.close();
     await this.#writing;
     await rm(this.#paths.supervisor, { force: true });
-  }
-
-  /** A supervisor that was killed leaves its children behind; they are replaced, pods run on. */
-  async #endOldChildren(): Promise<void> {
-    await Promise.all((await childProcesses(this.#paths)).map((pid) => endProcess(pid, 5000)));
   }
 
   async #prepare(signal: AbortSignal): Promise<void> {
