@@ -71,4 +71,20 @@ export function listedSnapshot(uid: PodUid, listed: ListedPod, version: number):
   return { ...assembleSnapshot(read, [], version), partial: true };
 }
 
+/** Where dead ones may be missing in the lists, what they lack is dead; whether it is still there a later list tells. */
+export function withUnlisted(shown: PodSnapshot, known: PodSnapshot | undefined): PodSnapshot {
+  const ids = new Set<string>([...shown.sandboxes, ...shown.containers].map(({ id }) => id));
+  const sandboxes = (known?.sandboxes ?? [])
+    .filter((s) => !ids.has(s.id))
+    .map((s) => ({ ...s, ready: false, ips: [] }));
+  const containers = (known?.containers ?? []).filter((c) => !ids.has(c.id)).map((c) => ({ ...c, state: EXITED }));
+  const read = {
+    ...shown,
+    sandboxes: [...shown.sandboxes, ...sandboxes],
+    containers: [...shown.containers, ...containers],
+  };
+  return { ...assembleSnapshot(read, [], shown.version), partial: true };
+}
+
+const EXITED = 'exited' as const;
 const NOT_LISTED = { startedAt: 0n, finishedAt: 0n, exitCode: 0, reason: '', message: '', mounts: [], logPath: '' };

@@ -43,6 +43,25 @@ describe('a pod that a list shows while it is being read', () => {
   });
 });
 
+it('what died stays dead while the lists have no room for it, and dies once', async () => {
+  const t = setup();
+  const told: string[] = [];
+  t.cache.onChange((_uid, events) => told.push(...events.map((e) => `${e.type} ${e.id}`)));
+  Object.assign(t.world, { sandbox: 'ready', container: ContainerState.CONTAINER_EXITED });
+  t.control.failStatus = new GrpcError(GrpcCode.Internal, 'cannot be described');
+  await t.cache.relist(forever);
+  assert.deepEqual(told, ['ContainerDied c', 'ContainerStarted s']);
+  t.control.tooManyDead = true;
+  await t.cache.relist(forever);
+  t.control.tooManyDead = false;
+  await t.cache.relist(forever);
+  assert.deepEqual(told.slice(2), []);
+  assert.equal(t.cache.get(UID)?.containers[0]?.state, 'exited');
+  delete t.world.container;
+  await t.cache.relist(forever);
+  assert.deepEqual(told.slice(2), ['ContainerRemoved c']);
+});
+
 it('a pod does not come back to life by a list that is older than the read that found nothing of it', async () => {
   const t = setup();
   const told: string[] = [];

@@ -1,8 +1,9 @@
 // A pod cache on a runtime with one pod, whose answers a test holds and releases by hand.
 import assert from 'node:assert/strict';
-import { ContainerState, PodSandboxState } from '../cri/gen/cri.ts';
+import { ContainerState, PodSandboxState, type ListContainersRequest } from '../cri/gen/cri.ts';
 import type { CriRuntime } from '../cri/services.ts';
 import { podUid } from '../core/ids.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { PodCache } from './pod-cache.ts';
@@ -44,6 +45,8 @@ export function setup() {
   const gates: (() => void)[] = [];
   const control = {
     gated: false,
+    /** Lists with dead containers are larger than the runtime sends. */
+    tooManyDead: false,
     /** Lists that are asked for now are answered by this, whenever it comes. */
     late: undefined as Promise<unknown[]> | undefined,
     /** Answers about containers are held, each with what was true when it was asked for. */
@@ -63,7 +66,13 @@ export function setup() {
       if (control.fail !== undefined) throw control.fail;
       return { items: world.sandbox === undefined ? [] : [sandbox()] };
     },
-    listContainers: async () => ({ containers: world.container === undefined ? [] : [container()] }),
+    listContainers: async ({ filter }: ListContainersRequest) => {
+      const state = filter?.state?.state;
+      if (control.tooManyDead && (state === undefined || state === ContainerState.CONTAINER_EXITED))
+        throw new KubeletError('exhausted', 'larger than max');
+      const isListed = world.container !== undefined && (state === undefined || state === world.container);
+      return { containers: isListed ? [container()] : [] };
+    },
     podSandboxStatus: async () => ({ status: { ...sandbox(), network: { ip: '10.0.0.1', additionalIps: [] } } }),
     containerStatus: async () => {
       control.statuses++;

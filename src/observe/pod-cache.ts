@@ -11,7 +11,7 @@ import type { Logger } from '../lib/logger.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { readMadePod, readPod, readStoppedPod } from './read-pod.ts';
 import { listAll } from './list-all.ts';
-import { groupByPod, listedSnapshot, listingDiffers, type Listing } from './listing.ts';
+import { groupByPod, listedSnapshot, listingDiffers, withUnlisted, type Listing } from './listing.ts';
 import { assembleSnapshot, type PodRead } from './snapshot-of.ts';
 import { sameObservation, transitions, type PlegEvent } from './transitions.ts';
 
@@ -48,7 +48,7 @@ type Mutation = {
   readonly news: Map<string, News>;
 };
 /** Whatever was read since the list began has a higher version. */
-type VersionedListing = Listing & { readonly version: number };
+type VersionedListing = Listing & { readonly version: number; readonly isWhole: boolean };
 type Reads = { current: Promise<PodSnapshot>; next: Promise<PodSnapshot> | undefined };
 
 /** A container that runs or has ended is shown soon even if the next one takes minutes. */
@@ -226,8 +226,8 @@ export class PodCache {
    */
   async relist(signal: AbortSignal): Promise<number> {
     const version = ++this.#version;
-    const { sandboxes, containers } = await listAll(this.#deps.runtime, signal);
-    const listing = { ...groupByPod(sandboxes, containers), version };
+    const { sandboxes, containers, isWhole } = await listAll(this.#deps.runtime, signal);
+    const listing = { ...groupByPod(sandboxes, containers), version, isWhole };
     this.#unlabelled = listing.unlabelled;
     const stale = this.#staleAgainst(listing);
     const reads = Promise.all(stale.map((uid) => this.#readInTurn(uid, listing)));
@@ -274,7 +274,7 @@ export class PodCache {
   }
 
   /** A pod that could never be read must not look like one that is not there: somebody would start it again. */
-  #showListed(uid: PodUid, { pods, version }: VersionedListing): void {
+  #showListed(uid: PodUid, { pods, version, isWhole }: VersionedListing): void {
     const listed = pods.get(uid);
     const trouble = this.#troubled.get(uid);
     const known = this.#pods.get(uid);
@@ -282,7 +282,8 @@ export class PodCache {
     // A read that began after the list has shown the pod, or that there is none.
     if ((known?.version ?? this.#gone.get(uid) ?? 0) > version) return;
     if (trouble !== undefined) Object.assign(trouble, { name: listed.name, namespace: listed.namespace });
-    this.#store(listedSnapshot(uid, listed, ++this.#version), known);
+    const shown = listedSnapshot(uid, listed, ++this.#version);
+    this.#store(isWhole ? shown : withUnlisted(shown, known), known);
   }
 
   #request(uid: PodUid, done?: JustDone): Promise<PodSnapshot> {
