@@ -141,14 +141,14 @@ async function listening(port: number): Promise<Server> {
 /** An `up` that found the supervisor alive does not wait in vain when that ends. */
 async function assertSupervisorIsReplaced(cluster: DevCluster): Promise<void> {
   const { pid, children } = await cluster.supervisor();
-  const apiServer = children['api-server']?.pid;
-  assert.ok(apiServer !== undefined);
+  const { 'api-server': apiServer, kubelet } = children;
+  assert.ok(apiServer?.pid !== undefined && kubelet?.pid !== undefined);
   const { apiPort } = await cluster.settings();
   process.kill(pid, 'SIGSTOP');
-  process.kill(apiServer, 'SIGKILL');
+  for (const child of [kubelet.pid, apiServer.pid]) process.kill(child, 'SIGKILL');
   const inItsPlace = await until('the port of the API server is free', () => listening(apiPort));
   const up = cluster.up();
-  // It asks the API server when it has found the supervisor alive.
+  // It asks the API server when it has found the supervisor alive; nothing else asks now.
   const [asked] = (await once(inItsPlace, 'connection')) as [Socket];
   process.kill(pid, 'SIGKILL');
   inItsPlace.close();
