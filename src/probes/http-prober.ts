@@ -53,12 +53,17 @@ function urlOf(action: HttpGetAction, port: number, podIp: string): HttpTarget {
 }
 
 function escapedPath(path: string): string {
-  const plain = upTo(path, '#').replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, percentEncoded);
+  const plain = upTo(path, '#').replace(/(?:[^\x21-\x7e]|["<>\\^`{|}])+/gu, percentEncoded);
   return plain.startsWith('/') || plain === '' ? plain : `/${plain}`;
 }
 
-const percentEncoded = (text: string): string =>
-  [...Buffer.from(text, 'utf8')].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+const ESCAPES = Array.from({ length: 256 }, (_, byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`);
+
+function percentEncoded(text: string): string {
+  let out = '';
+  for (const byte of Buffer.from(text, 'utf8')) out += ESCAPES[byte];
+  return out;
+}
 
 const textOf = (url: HttpTarget): string => `${url.scheme}://${hostPort(url.host, url.port)}${url.path}`;
 

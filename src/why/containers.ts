@@ -3,7 +3,7 @@ import { humanSpan } from '../core/human.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../core/pod.ts';
 import { parseTimeMs } from '../core/time.ts';
 import type { ContainerRule, PodFacts, Why } from './facts.ts';
-import { eventText, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
+import { eventText, lastEvent, nextTry, quote, retryOf, says, shortly } from './words.ts';
 
 type StartCause = { readonly words: RegExp; readonly cause: string; readonly because: string; readonly todo: string };
 
@@ -123,7 +123,7 @@ export const startFailed: ContainerRule = (facts, status) => {
   const { reason = '', message = '' } = status.state.waiting ?? {};
   const general = START_REASONS[reason];
   if (general === undefined) return undefined;
-  const found = START_CAUSES[reason]?.find((c) => c.words.test(message)) ?? general;
+  const found = START_CAUSES[reason]?.find((c) => says(message, c.words)) ?? general;
   // What a hook printed is not repeated: hooks print what they were given.
   const isHook = reason === 'PostStartHookError';
   const failed = isHook ? lastEvent(facts, 'FailedPostStartHook') : undefined;
@@ -154,7 +154,7 @@ const SEE_LOGS = 'Look at what it wrote last: kubectl logs --previous.';
 /** It was made, but its program never ran. */
 function neverStarted({ message = '' }: ContainerStateTerminated): Ending {
   const general = { cause: 'StartFailed', because: 'the runtime could not start it', todo: 'See the evidence.' };
-  const found = START_CAUSES['RunContainerError']?.find((c) => c.words.test(message)) ?? general;
+  const found = START_CAUSES['RunContainerError']?.find((c) => says(message, c.words)) ?? general;
   const exec = /exec: .*?(?=: unknown$|$)/m.exec(message)?.[0] ?? '';
   return {
     cause: found.cause,

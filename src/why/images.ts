@@ -3,7 +3,7 @@
 import { humanProgress } from '../core/human.ts';
 import type { ContainerRule, PodFacts, Why } from './facts.ts';
 import type { PullView } from '../images/pull-progress.ts';
-import { forSpan, nextTry, quote, retryOf, shortly } from './words.ts';
+import { forSpan, nextTry, quote, retryOf, says, shortly } from './words.ts';
 
 type PullCause = { readonly words: RegExp; readonly cause: string; readonly because: string; readonly todo: string };
 
@@ -116,7 +116,7 @@ export const imageFailed: ContainerRule = (facts, status) => {
   // A new try is better news than the failure of the last one.
   const again = pullOf(facts, status.image);
   if (again !== undefined) return pulling(again, facts, status.name);
-  const found = FIXED[reason] ?? PULL_CAUSES.find((c) => c.words.test(message)) ?? UNKNOWN;
+  const found = FIXED[reason] ?? PULL_CAUSES.find((c) => says(message, c.words)) ?? UNKNOWN;
   const failures = facts.events.findLast(
     (e) => e.reason === 'Failed' && e.message?.includes(quote(status.image)) === true,
   );

@@ -2,7 +2,7 @@
 import { humanSpan } from '../core/human.ts';
 import { isStaticPod, namespaceOf, type Pod } from '../core/pod.ts';
 import type { PodFacts, Rule, Why } from './facts.ts';
-import { eventMs, eventText, forSpan, lastEvent, nextTry, quote, retryOf, shortly } from './words.ts';
+import { eventMs, eventText, forSpan, lastEvent, nextTry, quote, retryOf, says, shortly } from './words.ts';
 
 const hasSandbox = ({ status }: PodFacts): boolean =>
   status.conditions?.some((c) => c.type === 'PodReadyToStartContainers' && c.status === 'True') === true;
@@ -145,7 +145,7 @@ export const volumesMissing: Rule = (facts) => {
   const event = lastEvent(facts, 'FailedMount', 'FailedAttachVolume', 'FailedMapVolume');
   const clauses = facts.steady === true ? facts.volumes.map((v) => v.replace(/ \(for [^()]*\)$/, '')) : facts.volumes;
   const text = clauses.join('; ');
-  const found = VOLUME_CAUSES.find((c) => c.words.test(text));
+  const found = VOLUME_CAUSES.find((c) => says(text, c.words));
   if (found === undefined && event === undefined)
     return waits(facts, {
       state: 'progressing',
@@ -153,7 +153,7 @@ export const volumesMissing: Rule = (facts) => {
       sentence: `The pod waits for its volumes: ${shortly(text)}.`,
       todo: '',
     });
-  const cause = found ?? VOLUME_CAUSES.find((c) => c.words.test(event?.message ?? ''));
+  const cause = found ?? VOLUME_CAUSES.find((c) => says(event?.message ?? '', c.words));
   return waits(facts, {
     state: 'failing',
     cause: cause?.cause ?? 'VolumesNotMounted',
@@ -217,7 +217,7 @@ export const sandboxFailed: Rule = (facts) => {
       evidence: [eventText(failed)],
       todo: 'Check that the cgroup hierarchy is writable and that its controllers are enabled; `kubelet node doctor` does.',
     });
-  const found = SANDBOX_CAUSES.find((c) => c.words.test(message));
+  const found = SANDBOX_CAUSES.find((c) => says(message, c.words));
   return waits(facts, {
     state: 'failing',
     cause: found?.cause ?? 'SandboxFailed',

@@ -1,4 +1,5 @@
 // Numbers and names in a sentence for people. Pure.
+import { EXPLAINED_CHARACTERS } from '../core/bounds.ts';
 import { humanSpan } from '../core/human.ts';
 import type { KubeEvent } from '../core/node.ts';
 import { parseTimeMs } from '../core/time.ts';
@@ -31,6 +32,9 @@ export const lastEvent = ({ events }: PodFacts, ...reasons: readonly string[]): 
 
 export const eventMs = (event: KubeEvent | undefined): number =>
   event?.lastTimestamp ? parseTimeMs(event.lastTimestamp) : 0;
+
+/** Whether a message has these words, near its beginning: patterns are searched in short texts only. */
+export const says = (message: string, words: RegExp): boolean => words.test(message.slice(0, EXPLAINED_CHARACTERS));
 
 /** Cut where it stops being one sentence's worth. */
 export const shortly = (text: string, max = 240): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);

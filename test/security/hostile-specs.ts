@@ -90,6 +90,9 @@ const simple = (container: object, spec: object = {}): object => ({
   ...spec,
 });
 
+/** Six levels of ten references each, then as many copies of the last. */
+const powerOfTen = (i: number): string => (i === 0 ? 'xxxxxxxxxx' : i > 6 ? '$(V6)' : `$(V${i - 1})`.repeat(10));
+
 /** `silentPort`: where somebody on the loopback interface takes connections and never answers. */
 export function hostileSpecs(silentPort: number): readonly object[] {
   const silent = { httpGet: { host: '127.0.0.1', port: silentPort, path: '/' } };
@@ -109,6 +112,7 @@ export function hostileSpecs(silentPort: number): readonly object[] {
     simple({ livenessProbe: { ...silent, ...probe, failureThreshold: 1 }, readinessProbe: { ...silent, ...probe } }),
     simple({ startupProbe: { tcpSocket: { host: '127.0.0.1', port: 1 }, ...probe, failureThreshold: 1 } }),
     simple({ env: Array.from({ length: 300 }, (_, i) => ({ name: `V${i}`, value: `$(V${i - 1})`.repeat(20) })) }),
+    simple({ env: Array.from({ length: 90 }, (_, i) => ({ name: `V${i}`, value: powerOfTen(i) })) }),
     simple({}, { containers: Array.from({ length: 8 }, (_, i) => ({ name: `c${i}`, ...IMAGE, command: ['false'] })) }),
   ];
 }

@@ -9,7 +9,9 @@ import { parseImageName } from '../../src/images/reference.ts';
 import { specText } from '../../src/page/spec-text.ts';
 import { containerViews, probeViews, volumeViews } from '../../src/page/pod-details.ts';
 import { podRow } from '../../src/page/pod-row.ts';
+import { ManualClock } from '../../src/lib/manual-clock.ts';
 import { expandCommand } from '../../src/probes/exec-command.ts';
+import { httpProber } from '../../src/probes/http-prober.ts';
 import { containerConfig } from '../../src/runtime/container-config.ts';
 import { podDns } from '../../src/runtime/dns.ts';
 import { containerEnv } from '../../src/runtime/env.ts';
@@ -26,7 +28,7 @@ import { facts } from '../golden/fixture.ts';
 
 const BYTES = 1_000_000;
 const LIMIT_MS = 100;
-const FILLINGS = ['$(', '/', 'a-', 'secret "', 'aws://', '0', '. '];
+const FILLINGS = ['$(', '/', 'a-', 'secret "', 'aws://', '0', '. ', '"'];
 
 const probe = { httpGet: { path: '/', port: 'p', host: 'h', httpHeaders: [{ name: 'N', value: 'v' }] } };
 const SAMPLE: Pod = {
@@ -151,6 +153,16 @@ const STEPS: Readonly<Record<string, (pod: Pod) => unknown>> = {
     [...containersOf(pod)].map(({ container }) =>
       expandCommand(container.livenessProbe?.exec?.command ?? [], container),
     ),
+  'probe request': (pod) => {
+    // What is done before the connection; that is not made any more.
+    const { readinessProbe, ...container } = pod.spec.containers[0] ?? { name: 'c' };
+    const target = { probe: readinessProbe ?? {}, container, containerId: 'i', podIp: '127.0.0.1', timeoutMs: 1000 };
+    void httpProber(
+      new ManualClock(),
+      { lookup: () => Promise.reject(new Error('none')) } as never,
+      'test',
+    )(target, AbortSignal.abort()).catch(() => undefined);
+  },
   image: (pod) => parseImageName(pod.spec.containers[0]?.image ?? ''),
   'migrated volumes': (pod) =>
     pod.spec.volumes?.map((volume) => migratedPodVolume(volume, pod.metadata.namespace ?? '')),
