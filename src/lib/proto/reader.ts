@@ -31,13 +31,12 @@ export class Reader {
   varint(): number {
     let value = 0;
     let scale = 1;
-    for (let i = 0; i < 10; i++) {
-      const byte = this.#byte();
+    for (let i = 0; ; i++) {
+      const byte = this.#digit(i);
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
       scale *= 128;
     }
-    throw new MalformedMessage('varint is too long');
   }
 
   /** The number and the wire type of a field. */
@@ -50,12 +49,11 @@ export class Reader {
   /** The lower 32 bits of a varint: more are sent for negative numbers. */
   varint32(): number {
     let value = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.#byte();
-      if (shift < 32) value |= (byte & 0x7f) << shift;
+    for (let i = 0; ; i++) {
+      const byte = this.#digit(i);
+      if (i < 5) value |= (byte & 0x7f) << (7 * i);
       if (byte < 0x80) return value;
     }
-    throw new MalformedMessage('varint is too long');
   }
 
   /** A signed varint, which is rarely so long that it is negative or inexact. */
@@ -75,12 +73,11 @@ export class Reader {
 
   varint64(): bigint {
     let value = 0n;
-    for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.#byte();
-      value |= BigInt(byte & 0x7f) << shift;
+    for (let i = 0; ; i++) {
+      const byte = this.#digit(i);
+      value |= BigInt(byte & 0x7f) << BigInt(7 * i);
       if (byte < 0x80) return BigInt.asIntN(64, value);
     }
-    throw new MalformedMessage('varint is too long');
   }
 
   double(): number {
@@ -133,6 +130,13 @@ export class Reader {
       else if (open.pop() !== tag >>> 3) throw new MalformedMessage('a group ends that did not begin');
       if (open.length > MAX_DEPTH) throw new MalformedMessage('groups in groups without end');
     }
+  }
+
+  /** A byte of a varint, of which there are ten: the last has one bit, and 64 bits are full. */
+  #digit(index: number): number {
+    const byte = this.#byte();
+    if (index === 9 && byte > 1) throw new MalformedMessage('varint is too long');
+    return byte;
   }
 
   #byte(): number {

@@ -116,6 +116,8 @@ describe('what is refused', () => {
     ['the wire type 6', bytes(tag(99, 6))],
     ['the wire type 7', bytes(tag(99, 7))],
     ['a number without end', bytes(tag(2, 0), 'ff'.repeat(11))],
+    ['a number of 65 bits', bytes(tag(2, 0), 'ff'.repeat(9), '02')],
+    ['a length of 65 bits', bytes(tag(1, 2), '80'.repeat(9), '02')],
   ];
   for (const [name, wire] of rows) it(name, () => assert.throws(() => decode(message, wire), MalformedMessage));
 });
