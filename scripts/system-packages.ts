@@ -21,6 +21,8 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   patchelf: ['/usr/bin/patchelf'],
   strace: ['/usr/bin/strace'],
   curl: ['/usr/bin/curl', '/usr/local/bin/curl'],
+  'golang-go': ['/usr/bin/go'],
+  'golang-google-grpc-dev': ['/usr/share/gocode/src/google.golang.org/grpc'],
   python3: ['/usr/bin/python3', '/usr/local/bin/python3'],
 };
 

@@ -54,15 +54,15 @@ describe(`our channel and a grpc-go server, SEED=${SEED}`, { skip: noGoPeer }, (
   }
 
   for (const [count, bytes, rounds] of [
-    [1, 64 * KIB, 5],
-    [1, 256 * KIB, 5],
-    [1, MIB, 5],
-    [1, 4 * MIB, 3],
-    [1, 8 * MIB, 3],
-    [1, 16 * MIB, 2],
-    [8, MIB, 2],
-    [30, 200 * KIB, 2],
-    [100, 30 * KIB, 2],
+    [1, 64 * KIB, 3],
+    [1, 256 * KIB, 3],
+    [1, MIB, 3],
+    [1, 4 * MIB, 2],
+    [1, 8 * MIB, 2],
+    [1, 16 * MIB, 1],
+    [8, MIB, 1],
+    [30, 200 * KIB, 1],
+    [100, 30 * KIB, 1],
   ] as const)
     it(`${count} requests of ${bytes / KIB} KiB at once, beside calls that sleep`, async () => {
       const body = Buffer.alloc(bytes, 'body');
@@ -185,18 +185,14 @@ describe('our server and a grpc-go client', { skip: noGoPeer }, () => {
       .trim()
       .split('\n')
       .map((line) => Object.values(JSON.parse(line) as object) as [string, string, string, number, number]);
-    const failed = (text: string): unknown[] => [
-      `fail ${Buffer.from(text).subarray(0, 5).toString()}`,
-      'FailedPrecondition',
-      text.slice(0, 4096),
-      0,
-      0,
-    ];
+    const shown = (text: string): string => (text.length > 100 ? `${text.length} characters` : text);
+    for (const line of told) line[2] = shown(line[2]);
+    const failed = (text: string, i: number): unknown[] => [`fail ${i}`, 'FailedPrecondition', shown(text), 0, 0];
     assert.deepEqual(told, [
       ...[0, 1, 16383, 16384, 65535, 65536, MIB, 3 * MIB].map((size) => [`echo ${size}`, 'OK', '', size, 0]),
       ['too long', 'ResourceExhausted', `grpc: received message larger than max (${5 * MIB + 5} vs. ${4 * MIB})`, 0, 0],
       ['unknown', 'Unimplemented', 'unknown method /wire.Peer/Nothing', 0, 0],
-      ...['plain', '100% of it', 'two\nlines\r', 'ü 日本 😀', '\t"quoted"', 'ü'.repeat(100_000)].map(failed),
+      ...['plain', '100% of it', 'two\nlines\r', 'ü 日本 😀', '\t"quoted"', 'ü'.repeat(4096)].map(failed),
       ['deadline', 'DeadlineExceeded', 'context deadline exceeded', 0, 0],
       ['stream', '', '', 500_000, 500],
       ['cancelled stream', 'Canceled', '', 0, 0],

@@ -72,7 +72,7 @@ func answer(_ interface{}, stream grpc.ServerStream) error {
 		return nil
 	case "Sleep": // until the caller has had enough
 		<-stream.Context().Done()
-		return stream.Context().Err()
+		return status.FromContextError(stream.Context().Err()).Err()
 	case "Facts":
 		facts, err := factsOf(stream)
 		if err != nil {
