@@ -37,6 +37,11 @@ export class Call implements StreamEvents {
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** The caller is not told of anything any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** `resend` sends a request anew that the server has not seen; returns false where it is not to be sent again. */
   open(connection: ClientConnection, request: Request, resend: () => boolean): void {
     if (this.#isOver) return;

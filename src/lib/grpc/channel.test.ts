@@ -188,6 +188,21 @@ describe('calls that the server may have seen are not sent again', () => {
     });
 });
 
+it('a caller that has had enough gets no more messages, also of the same frame', async (t) => {
+  const message = frame(Buffer.alloc(0));
+  const { channel } = await serve(t, ({ socket, stream }) =>
+    socket.write(Buffer.concat([head(stream), data(stream, Buffer.concat([message, message, message]))])),
+  );
+  const stop = new AbortController();
+  let messages = 0;
+  const stream = channel.serverStream(ECHO, { text: 'x' }, { signal: stop.signal }, () => {
+    messages++;
+    stop.abort(new Error('enough'));
+  });
+  await assert.rejects(stream, /enough/);
+  assert.equal(messages, 1);
+});
+
 describe('an answer that is too long', () => {
   it('is refused by its length, above 4 MiB where nothing else was said', async (t) => {
     const { channel } = await serve(t, ({ socket, stream, nth }) => {

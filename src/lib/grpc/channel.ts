@@ -109,7 +109,10 @@ export class GrpcChannel {
     const most = options.maxReceiveBytes ?? this.#o.maxReceiveBytes ?? DEFAULT_MAX_RECEIVE;
     const reader = new FrameReader(most, keepFieldBytes);
     const call = new Call(rpc.path, options.signal, (chunk) => {
-      for (const message of reader.push(chunk)) onMessage(decode(rpc.response, message));
+      for (const message of reader.push(chunk)) {
+        onMessage(decode(rpc.response, message));
+        if (call.isOver) return;
+      }
     });
     const timer =
       deadlineMs === undefined
