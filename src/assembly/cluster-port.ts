@@ -17,6 +17,7 @@ export interface PodObjects {
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
   /** Undefined until they were read once. */
   services(): readonly Service[] | undefined;
+  servicesRead(signal: AbortSignal): Promise<void>;
   /** Rejects when there is no such class. */
   runtimeHandler(className: string, signal: AbortSignal): Promise<string>;
   /** Keeps the objects a pod refers to at hand until `unregister`. */

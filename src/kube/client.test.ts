@@ -197,10 +197,19 @@ describe('KubeClient', () => {
     const watch = client.watch(NODES, {}, 60_000, signal);
     await watch.next();
     const ended = assert.rejects(watch.next(), (err) => isFault(err, 'unavailable'));
+    const told: number[] = [];
+    client.renewal.onRenewed(() => told.push(client.renewal.count));
+    client.recovery.onRecovered(() => told.push(-1));
     identity = { tls: issue('second') };
     await client.get(NODES, { name: 'n' }, signal);
     await ended;
     assert.deepEqual(peers, ['first', 'second']);
+    await transport.credentialsChanged(signal);
+    identity = { tls: issue('third') };
+    await transport.credentialsChanged(signal);
+    await client.get(NODES, { name: 'n' }, signal);
+    assert.deepEqual(peers, ['first', 'second', 'third']);
+    assert.deepEqual(told, [1, 2], 'that was no outage');
     transport.resetConnections();
   });
 

@@ -9,6 +9,7 @@ import { isTooLargeVersion, replyError, retryAfterMs, transportError } from './a
 import type { Body, Reply } from './exchange.ts';
 import type { Lane } from './reachability.ts';
 import type { Recovery } from './recovery.ts';
+import type { Renewal } from './renewal.ts';
 import { targetOf, type Resource, type Where } from './resources.ts';
 import type { HttpRequest, Transport } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch.ts';
@@ -90,6 +91,10 @@ export class KubeClient {
   /** Tells when the server answers again after it did not. */
   get recovery(): Recovery {
     return this.#deps.transport.recovery;
+  }
+
+  get renewal(): Renewal {
+    return this.#deps.transport.renewal;
   }
 
   get<T>(resource: Resource<T>, where: Named, signal: AbortSignal): Promise<T> {

@@ -4,6 +4,7 @@ import type { EventRecorder } from '../core/events.ts';
 import type { KubeObject } from '../core/meta.ts';
 import type { ClusterTrustBundle, ConfigMap, Node, RuntimeClass, Secret, Service } from '../core/node.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import { withDeadline } from '../lib/abort.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Registry } from '../lib/metrics.ts';
@@ -52,6 +53,9 @@ export type ClusterObjectsOptions = {
   /** Gate `PodCertificateRequest`. */
   readonly podCertificates: boolean;
 };
+
+/** A pod's start waits so long for the first list of services. */
+const SERVICES_WAIT_MS = 5000;
 
 export class ClusterObjects {
   readonly nodes: Reflector<Node>;
@@ -136,6 +140,13 @@ export class ClusterObjects {
   /** Undefined until they were read once. */
   services(): readonly Service[] | undefined {
     return knownObjects(this.#services, this.#deps.checkpoint?.services);
+  }
+
+  /** Pods that come first at a start wait for the services, for a while, instead of failing for want of them. */
+  async servicesRead(signal: AbortSignal): Promise<void> {
+    if (this.services() !== undefined) return;
+    const read = withDeadline(this.#deps.clock, signal, SERVICES_WAIT_MS, (own) => this.#services.whenSynced(own));
+    await read.catch(() => signal.throwIfAborted());
   }
 
   runtimeHandler(className: string, signal: AbortSignal): Promise<string> {

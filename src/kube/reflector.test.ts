@@ -6,6 +6,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { replyError, statusError, tooLargeVersion } from './api-error.ts';
+import { Renewal } from './renewal.ts';
 import type { ListWatchClient } from './reflector.ts';
 import { Reflector } from './reflector.ts';
 import type { Resource, Where } from './resources.ts';
@@ -22,6 +23,8 @@ const end = (version: string): KubeObject => ({
     annotations: { 'k8s.io/initial-events-end': 'true' },
   },
 });
+
+const endOfList = end('9');
 
 /** A member of a set that is at version 4 while the storage is at 9; a watch from there is refused by `refusal`. */
 class Lagging implements ListWatchClient {
@@ -120,6 +123,73 @@ const busy = (retryAfterSeconds: number) =>
     yield* [];
     throw replyError('GET /things', 429, '', retryAfterSeconds);
   };
+
+describe('a new client certificate', () => {
+  /** Watches are answered by `answer`; the certificate changes when the test says so. */
+  const setup = (answer: () => AsyncGenerator<WatchEvent<KubeObject>, void, undefined>, spreadMs?: number) => {
+    const clock = new ManualClock(0, () => 1);
+    const renewal = new Renewal();
+    const client = Object.assign(new Failing(clock, answer), { renewal });
+    const options = { name: 'things', resource: things, ...(spreadMs === undefined ? {} : { spreadMs }) };
+    const reflector = new Reflector({ client, clock, log: silentLogger }, options);
+    const stop = new AbortController();
+    const running = reflector.run(stop.signal);
+    const close = async (): Promise<void> => {
+      stop.abort();
+      await running;
+    };
+    return { clock, client, renewal, close };
+  };
+  const forbidden = async function* (): AsyncGenerator<WatchEvent<KubeObject>, void, undefined> {
+    yield* [];
+    throw replyError('GET /things', 403, 'things is forbidden: User "system:anonymous" cannot watch');
+  };
+
+  it('has what was refused to the old one asked again at once, with a back-off that begins anew', async () => {
+    const t = setup(forbidden);
+    await t.clock.advance(20_000);
+    const before = t.client.askedAt.length;
+    t.renewal.renewed();
+    await t.clock.advance(0);
+    assert.deepEqual(t.client.askedAt.slice(before), [20_000]);
+    await t.clock.advance(1000);
+    assert.ok(t.client.askedAt.length >= before + 3, t.client.askedAt.join());
+    await t.close();
+  });
+
+  it('is no reason for a loop when it comes with every request', async () => {
+    const t = setup(async function* () {
+      t.renewal.renewed();
+      yield* [];
+      throw new KubeletError('unavailable', 'the client certificate rotated');
+    });
+    await t.clock.advance(MINUTE);
+    assert.ok(t.client.askedAt.length < 30, t.client.askedAt.join());
+    await t.close();
+  });
+
+  for (const [name, spreadMs, atMs] of [
+    ['comes back at once', undefined, 5000],
+    ['takes its time in a crowd, because what it knows stays good', 30_000, 35_000],
+  ] as const)
+    it(`a watch that ended with it ${name}`, async () => {
+      let end: () => void = () => undefined;
+      const t = setup(async function* () {
+        yield { type: 'BOOKMARK', object: endOfList };
+        await new Promise<void>((_resolve, reject) => {
+          end = () => reject(new KubeletError('unavailable', 'the client certificate rotated'));
+        });
+      }, spreadMs);
+      await t.clock.advance(5000);
+      t.renewal.renewed();
+      end();
+      await t.clock.advance(40_000);
+      assert.deepEqual(t.client.askedAt, [0, atMs]);
+      const closed = t.close();
+      end();
+      await closed;
+    });
+});
 
 describe('a server that names a time to come back', () => {
   for (const scout of [true, false]) {

@@ -26,6 +26,8 @@ import type { WatchEvent } from './watch.ts';
 export interface ListWatchClient extends ListClient {
   /** Tells when the server answers again after it did not. */
   readonly recovery?: { onRecovered(listener: () => void): () => void };
+  /** Tells when requests go out under another client certificate. */
+  readonly renewal?: { readonly count: number; onRenewed(listener: () => void): () => void };
   watch<T>(
     resource: Resource<T>,
     where: Where,
@@ -86,6 +88,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #shortWatches = 0;
   /** When a list was last read without a pause before it. */
   #relistedMs = -Infinity;
+  /** When a watch was last begun again because of a new client certificate. */
+  #renewedMs = -Infinity;
   #lastError: unknown;
 
   constructor(deps: ReflectorDeps, options: ReflectorOptions<T>) {
@@ -125,7 +129,9 @@ export class Reflector<T extends KubeObject> implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const startedAt = this.#deps.clock.monotonic();
+      const { client, clock } = this.#deps;
+      const startedAt = clock.monotonic();
+      const renewals = client.renewal?.count;
       let failure: unknown;
       try {
         await this.#follow(signal);
@@ -135,23 +141,55 @@ export class Reflector<T extends KubeObject> implements Runnable {
       const stood = this.#connected;
       this.#connected = false;
       if (signal.aborted) return;
-      const lastedMs = this.#deps.clock.monotonic() - startedAt;
+      if (failure !== undefined && client.renewal?.count !== renewals && this.#isFirstAfterRenewal()) {
+        await this.#comeBackRenewed(signal);
+        continue;
+      }
+      const lastedMs = clock.monotonic() - startedAt;
       const pauseMs = this.#pauseAfter(failure, lastedMs, stood);
       await this.#rest(pauseMs, isUnreachable(failure), signal);
     }
   }
 
-  /** Waits. Once a server that could not be reached answers somebody, the wait is a short one of its own. */
+  /**
+   * Waits. Once a server that could not be reached answers somebody, the wait is a short one of its own; a new client
+   * certificate ends it.
+   */
   async #rest(ms: number, unreachable: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#deps;
-    if (!unreachable || client.recovery === undefined) return await clock.sleep(ms, signal);
     const waiting = childScope(signal);
-    const end = client.recovery.onRecovered(() => waiting.abort());
+    let woken: 'recovered' | 'renewed' | undefined;
+    const wake = (by: typeof woken): void => {
+      woken ??= by;
+      waiting.abort();
+    };
+    const ends = [
+      client.renewal?.onRenewed(() => wake('renewed')),
+      unreachable ? client.recovery?.onRecovered(() => wake('recovered')) : undefined,
+    ];
     await clock.sleep(ms, waiting.signal);
-    end();
+    for (const end of ends) end?.();
     waiting.release();
-    if (waiting.signal.aborted && this.#o.scout !== true)
+    if (woken === 'renewed' && this.#isFirstAfterRenewal()) return await this.#comeBackRenewed(signal);
+    if (woken === 'recovered' && this.#o.scout !== true)
       await clock.sleep(clock.random() * (this.#o.spreadMs ?? SPREAD_MS), signal);
+  }
+
+  /** An identity that changes with every request is no reason for a loop without pauses. */
+  #isFirstAfterRenewal(): boolean {
+    const now = this.#deps.clock.monotonic();
+    const isFirst = now - this.#renewedMs > BACKOFF.maxMs;
+    if (isFirst) this.#renewedMs = now;
+    return isFirst;
+  }
+
+  /** At once: nothing is wrong with the server. Only a crowd of watches whose objects are known takes its time. */
+  async #comeBackRenewed(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    this.#backoff.succeeded();
+    this.#succeeded();
+    const { spreadMs } = this.#o;
+    if (this.#synced && spreadMs !== undefined) await clock.sleep(clock.random() * spreadMs, signal);
   }
 
   /** One list if needed, then one watch until it ends; where there is no room for a watch, a list and a long pause. */

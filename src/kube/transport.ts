@@ -16,6 +16,7 @@ import type { ClusterAccess, TlsIdentity } from './kubeconfig.ts';
 import { proxyFor, type Environment } from './proxy.ts';
 import { Reachability, type Lane } from './reachability.ts';
 import type { Recovery } from './recovery.ts';
+import { Renewal } from './renewal.ts';
 import { withoutEnd } from '../lib/text.ts';
 
 export type HttpRequest = {
@@ -55,6 +56,8 @@ export class Transport {
   readonly #o: TransportOptions;
   readonly #base: URL;
   readonly #reach: Reachability;
+  /** Tells when requests go out under another client certificate. */
+  readonly renewal = new Renewal();
   #pool: Pool | undefined;
 
   constructor(deps: TransportDeps, access: ClusterAccess, options: TransportOptions) {
@@ -85,9 +88,11 @@ export class Transport {
         return reply;
       } catch (err) {
         const lost = err instanceof LostExchange;
-        if (lost && attempt < MAX_ATTEMPTS && mayRepeat(request, err.fate) && !signal.aborted) continue;
+        const isUnsent = err instanceof CertificateRotated;
+        const isRepeated = isUnsent || (lost && mayRepeat(request, err.fate));
+        if (isRepeated && attempt < MAX_ATTEMPTS && !signal.aborted) continue;
         const failure = transportError(`${request.method} ${pathOf(request)}`, lost ? err.cause : err, signal);
-        if (!signal.aborted) this.#reach.failed(failure);
+        if (!signal.aborted && !(failure instanceof CertificateRotated)) this.#reach.failed(failure);
         throw failure;
       }
     }
@@ -101,22 +106,33 @@ export class Transport {
   /** Drops every connection, also those in use: the other side may be gone without having said so. */
   resetConnections(): void {
     this.recovery.stop();
-    this.#leave((connections, reason) => connections.destroy(reason), 'connections were reset');
+    const reason = new KubeletError('unavailable', 'connections were reset');
+    this.#leave((connections) => connections.destroy(reason), reason);
   }
 
-  #leave(end: (connections: Connections, reason: Error) => void, why: string): void {
+  /** The credentials have something new: connections of the old identity end now, not with the next request. */
+  async credentialsChanged(signal: AbortSignal): Promise<void> {
+    this.#use((await this.#deps.credentials.current(signal)).tls);
+  }
+
+  #use(tls: TlsIdentity | undefined): void {
+    if (this.#pool === undefined || this.#pool.tls === tls) return;
+    const reason = new CertificateRotated();
+    this.#leave((connections) => connections.retire(reason), reason);
+    this.renewal.renewed();
+  }
+
+  #leave(end: (connections: Connections) => void, reason: Error): void {
     const pool = this.#pool;
     this.#pool = undefined;
     if (pool === undefined) return;
-    const reason = new KubeletError('unavailable', why);
     pool.stop.abort(reason);
     // What was being opened has been stopped, and says so to those who wait for it.
-    for (const lane of pool.lanes.values()) lane.then((c) => end(c, reason)).catch(() => undefined);
+    for (const lane of pool.lanes.values()) lane.then(end).catch(() => undefined);
   }
 
   async #connections(tls: TlsIdentity | undefined, lane: Lane, signal: AbortSignal): Promise<Connections> {
-    if (this.#pool !== undefined && this.#pool.tls !== tls)
-      this.#leave((connections, reason) => connections.retire(reason), 'the client certificate rotated');
+    this.#use(tls);
     const pool = (this.#pool ??= { tls, lanes: new Map(), stop: new AbortController() });
     let opening = pool.lanes.get(lane);
     if (opening === undefined) {
@@ -183,6 +199,13 @@ export class Transport {
       ...(body === undefined ? {} : { body }),
       ...(stream === undefined ? {} : { stream }),
     };
+  }
+}
+
+/** Connections were given up for those of a new identity: no word of the server. */
+class CertificateRotated extends KubeletError {
+  constructor() {
+    super('unavailable', 'the client certificate rotated');
   }
 }
 

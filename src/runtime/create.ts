@@ -20,7 +20,7 @@ const IDS_PER_POD = 65_536;
 export type RuntimeDeps = Omit<PodRuntimeDeps, 'cri' | 'cluster' | 'infra'> & {
   readonly cri: CriRuntime;
   readonly cluster: Pick<ClusterView, 'nodeIps'>;
-  readonly objects: Pick<ClusterView, 'services' | 'runtimeHandler'> & {
+  readonly objects: Pick<ClusterView, 'services' | 'servicesRead' | 'runtimeHandler'> & {
     /** Rejects with `notFound`. */
     configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
     secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
@@ -55,6 +55,7 @@ export async function createRuntime(
         configMap: (namespace, name, stop) => undefinedIfNotFound(objects.configMap(namespace, name, stop)),
         secret: (namespace, name, stop) => undefinedIfNotFound(objects.secret(namespace, name, stop)),
         services: () => objects.services(),
+        servicesRead: (stop) => objects.servicesRead(stop),
         nodeIps: () => cluster.nodeIps(),
         allocatable: () => node.allocatableList(),
         runtimeHandler: (className, stop) => objects.runtimeHandler(className, stop),

@@ -53,6 +53,25 @@ describe('environment files', () => {
   it('no such volume', () => assert.rejects(read('f', 'x'), /cannot find the volume "x" referenced by FileKeyRef/));
 });
 
+describe('services', () => {
+  const steps = async (of: Pod): Promise<readonly string[]> => {
+    const did: string[] = [];
+    const reader = new EnvReader({
+      ...fakeCluster(false),
+      servicesRead: async () => void did.push('waited'),
+      services: () => (did.push('read'), []),
+    });
+    const facts = { podIPs: [], hostIPs: [], allocatable: {}, ipFamily: 4 } as const;
+    await reader.read(of, { name: 'c' }, new Map(), facts, containerBudget(), new AbortController().signal);
+    return did;
+  };
+  it('are waited for before they are read', async () => assert.deepEqual(await steps(pod), ['waited', 'read']));
+  it('but not by static pods', async () => {
+    const annotations = { 'kubernetes.io/config.source': 'file' };
+    assert.deepEqual(await steps({ ...pod, metadata: { ...pod.metadata, annotations } }), ['read']);
+  });
+});
+
 describe('objects', () => {
   it('a failing read is passed on, an absent object is only missing', async () => {
     const env = (get: () => Promise<undefined>): Promise<unknown> =>

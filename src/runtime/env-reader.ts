@@ -2,7 +2,7 @@
 // other, each within what is left of the budget.
 import { realpath } from 'node:fs/promises';
 import { PATH_MAX } from '../core/bounds.ts';
-import { namespaceOf, type Container, type Pod } from '../core/pod.ts';
+import { isStaticPod, namespaceOf, type Container, type Pod } from '../core/pod.ts';
 import { findBeneath } from '../host/files/beneath.ts';
 import type { PinnedFile } from '../host/files/open-dir.ts';
 import type { Budget } from '../lib/budget.ts';
@@ -34,7 +34,8 @@ export class EnvReader {
     const namespace = namespaceOf(pod);
     const all = async <T>(names: Iterable<string>, get: (name: string) => Promise<T | undefined>) =>
       new Map(await settleAll([...names].map(async (name) => [name, await absentAsUndefined(get(name))] as const)));
-    const [configMaps, secrets, files] = await settleAll([
+    const [, configMaps, secrets, files] = await settleAll([
+      isStaticPod(pod) ? Promise.resolve() : this.#cluster.servicesRead(signal),
       all(references.configMaps, (name) => this.#cluster.configMap(namespace, name, signal)),
       all(references.secrets, (name) => this.#cluster.secret(namespace, name, signal)),
       readFiles(volumes, references.files, budget, signal),

@@ -92,6 +92,8 @@ export interface ClusterView {
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret | undefined>;
   /** Undefined until they were read once. */
   services(): readonly Service[] | undefined;
+  /** Resolves when the services were read once, or after a while. */
+  servicesRead(signal: AbortSignal): Promise<void>;
   nodeIps(): readonly string[];
   allocatable(): ResourceList;
   /** The handler of a RuntimeClass; rejects when there is no such class. */

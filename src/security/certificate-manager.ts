@@ -41,6 +41,7 @@ export class CertificateManager implements Runnable {
   #renewErrors = 0;
   #serverAnswers = false;
   #onReplaced: (livedMs: number) => void = () => undefined;
+  #onIssued: () => void = () => undefined;
 
   constructor(deps: CertificateManagerDeps, options: CertificateManagerOptions) {
     this.#deps = deps;
@@ -73,6 +74,11 @@ export class CertificateManager implements Runnable {
   /** Told how long a certificate had been valid when the next one took its place. */
   onReplaced(listener: (livedMs: number) => void): void {
     this.#onReplaced = listener;
+  }
+
+  /** Told when there is a new certificate, also the first one. */
+  onIssued(listener: () => void): void {
+    this.#onIssued = listener;
   }
 
   /**
@@ -155,6 +161,7 @@ export class CertificateManager implements Runnable {
     this.#serverAnswers = true;
     log.info('certificate rotated', { certificate: this.name, until: kept.leaf.validTo });
     this.#deps.onRotated?.(kept);
+    this.#onIssued();
     await this.#writer.write(kept);
   }
 

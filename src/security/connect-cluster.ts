@@ -68,6 +68,10 @@ export async function connectCluster(
   if (manager !== undefined) certificateMetrics(registry, { clock, client: manager });
   const api = connectApi({ clock, log, metrics: registry, credentials, begin }, trusted(access), settings);
   if (manager === undefined) return { api, parts: [] };
+  manager.onIssued(() => {
+    // A request that comes before it notices as well.
+    api.transport.credentialsChanged(signal).catch((err: unknown) => log.debug('credentials not known yet', { err }));
+  });
   const { token, tokenFile, exec, basic } = access.auth;
   const hasOthers = [token, tokenFile, exec, basic].some((own) => own !== undefined);
   return { api, parts: hasOthers ? [manager] : [manager, new ClientCertificateWatch({ manager, clock, log })] };

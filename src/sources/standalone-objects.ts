@@ -18,6 +18,10 @@ export class StandaloneObjects {
     return this.#store.secret(namespace, name) ?? notFound(`secret "${name}" not found`);
   }
 
+  servicesRead(): Promise<void> {
+    return Promise.resolve();
+  }
+
   services(): readonly Service[] {
     return [];
   }

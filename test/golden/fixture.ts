@@ -95,6 +95,7 @@ export const fakeCluster = (withService = true): ClusterView => ({
     name === 'conf' ? { metadata: { name }, data: { color: 'blue', SIZE: 'large', 'bad-name': 'x' } } : undefined,
   secret: async (_namespace, name) =>
     name === 'sec' ? { metadata: { name }, data: { password: Buffer.from('s3cret').toString('base64') } } : undefined,
+  servicesRead: async () => undefined,
   services: () => (withService ? SERVICES : SERVICES.slice(0, 1)),
   nodeIps: () => ['10.89.0.1'],
   allocatable: () => ({ cpu: '2', memory: '24580016Ki' }),
