@@ -82,6 +82,17 @@ export const isGone = (err: unknown): boolean =>
   isFault(err) &&
   (err.detail['status'] === 410 || err.detail['reason'] === 'Expired' || err.detail['reason'] === 'Gone');
 
+/** How the node authorizer and the NodeRestriction plugin refuse what is a pod's while their caches do not have the pod yet. */
+const NOT_ON_NODE_YET =
+  /node requested token bound to a pod scheduled on a different node|no relationship found between node/;
+
+/** The server may not know yet that the pod is on this node: told by text, as both refusals are plain Forbidden. */
+export function isPodNotYetKnown(err: unknown): boolean {
+  if (!isFault(err, 'denied', 'notFound')) return false;
+  if (err.kind === 'denied') return NOT_ON_NODE_YET.test(err.message);
+  return (err.detail['details'] as Status['details'])?.['kind'] === 'pods';
+}
+
 /** The server has not got as far as the resource version asked for: it lags behind, or its storage was restored. */
 export const isTooLargeVersion = (err: unknown): boolean => {
   const details = isFault(err) ? (err.detail['details'] as Status['details']) : undefined;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONFIG_SOURCE, type Pod } from '../core/pod.ts';
+import { CONFIG_SEEN, CONFIG_SOURCE, type Pod } from '../core/pod.ts';
 import { PodTokens } from './pod-tokens.ts';
 import type { TokenAsk } from './tokens.ts';
 
@@ -35,6 +35,20 @@ for (const [what, account, audience, wanted] of [
     await t.tokens.token(pod(account), { audience, expirationSeconds: 600 }, never);
     assert.deepEqual(t.asked, [{ namespace: 'n', expirationSeconds: 600, pod: bound, ...wanted }]);
   });
+
+test('a token says since when the pod is known', async () => {
+  const t = setup();
+  const { metadata, ...rest } = pod('sa');
+  const annotations = { ...metadata.annotations, [CONFIG_SEEN]: '2026-01-01T00:00:01.5Z' };
+  const seen = { ...rest, metadata: { ...metadata, annotations } };
+  await t.tokens.token(seen, { audience: '' }, never);
+  await (await t.tokens.identityOf(seen, never))?.token('registry', never);
+  const seenMs = Date.UTC(2026, 0, 1) + 1500;
+  assert.deepEqual(
+    t.asked.map((ask) => ask.seenMs),
+    [seenMs, seenMs],
+  );
+});
 
 test('an identity for credential providers', async () => {
   const t = setup();

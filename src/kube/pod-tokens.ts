@@ -1,6 +1,7 @@
 // Service account tokens on behalf of pods: for their volumes, and for credential providers that pull their images.
 import type { KubeObject } from '../core/meta.ts';
-import { isStaticPod, namespaceOf, type Pod } from '../core/pod.ts';
+import { CONFIG_SEEN, isStaticPod, namespaceOf, type Pod } from '../core/pod.ts';
+import { parseTimeMs } from '../core/time.ts';
 import type { FreshToken, TokenAsk } from './tokens.ts';
 
 export type PodTokensDeps = {
@@ -38,6 +39,7 @@ export class PodTokens {
         audiences: audience === '' ? [] : [audience],
         ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
         pod: boundTo(pod),
+        ...seenOf(pod),
       },
       signal,
     );
@@ -51,7 +53,7 @@ export class PodTokens {
     const namespace = namespaceOf(pod);
     const { metadata } = await accounts.get(namespace, name, signal);
     const uid = metadata.uid ?? '';
-    const ask = { namespace, serviceAccount: name, serviceAccountUid: uid, pod: boundTo(pod) };
+    const ask = { namespace, serviceAccount: name, serviceAccountUid: uid, pod: boundTo(pod), ...seenOf(pod) };
     return {
       uid,
       namespace,
@@ -61,6 +63,11 @@ export class PodTokens {
     };
   }
 }
+
+const seenOf = ({ metadata }: Pod): { readonly seenMs?: number } => {
+  const seen = metadata.annotations?.[CONFIG_SEEN];
+  return seen === undefined ? {} : { seenMs: parseTimeMs(seen) };
+};
 
 const boundTo = ({ metadata }: Pod): { name: string; uid: string } => ({
   name: metadata.name,

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { apiTime } from '../core/time.ts';
 import { silentLogger } from '../lib/logger.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
+import { replyError } from './api-error.ts';
 import { RecordingClient, unreachable } from './recording-client.ts';
 import type { TokenRequest } from './resources.ts';
 import { refreshAt, TokenManager, type IssuedToken, type TokenAsk } from './tokens.ts';
@@ -54,6 +55,83 @@ describe('TokenManager', () => {
       },
     ]);
     assert.equal((await t.tokens.get({ ...ask, audiences: ['x'] }, signal)).token, 't2');
+  });
+
+  it('asks again soon while the server does not know of a new pod, and then no more', async () => {
+    const podGone = { kind: 'Status', code: 404, reason: 'NotFound', details: { name: 'p', kind: 'pods' } };
+    const noAccount = { ...podGone, details: { name: 'default', kind: 'serviceaccounts' } };
+    const forbidden = (message: string) => ({ kind: 'Status', code: 403, reason: 'Forbidden', message });
+    const behind = forbidden('node requested token bound to a pod scheduled on a different node');
+    const rows: readonly [string, { readonly code: number }, number | undefined, readonly number[]][] = [
+      ['NodeRestriction', behind, 0, [0, 50, 150, 350, 750, 1550]],
+      [
+        'the authorizer',
+        forbidden("no relationship found between node 'n1' and this object"),
+        0,
+        [0, 50, 150, 350, 750, 1550],
+      ],
+      ['no such pod', podGone, 0, [0, 50, 150, 350, 750, 1550]],
+      ['a pod of a second ago', behind, 1000, [0, 50, 150, 350, 750, 1550]],
+      ['a pod of two seconds ago', behind, 2000, [0, 50, 150, 350, 750]],
+      ['a pod that was seen long ago', behind, 3000, [0]],
+      ['a clock that was set back', behind, -1000, [0]],
+      ['nobody says when the pod was seen', behind, undefined, [0]],
+      ['another refusal', forbidden('audience "x" not found'), 0, [0]],
+      ['no such account', noAccount, 0, [0]],
+    ];
+    for (const [name, status, ageMs, want] of rows) {
+      const clock = new ManualClock(Date.UTC(2026, 0, 1));
+      const askedAt: number[] = [];
+      const client = new RecordingClient(() => {
+        askedAt.push(clock.monotonic());
+        throw replyError('POST token', status.code, JSON.stringify(status));
+      });
+      const tokens = new TokenManager({ client, clock, log: silentLogger });
+      const seen = ageMs === undefined ? {} : { seenMs: clock.now() - ageMs };
+      const refused = assert.rejects(tokens.get({ ...ask, ...seen }, signal), /failed to fetch token/, name);
+      await clock.advance(5000);
+      await refused;
+      assert.deepEqual(askedAt, want, name);
+    }
+  });
+
+  it('has the token of a new pod as soon as the server knows of the pod, once for many', async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    let count = 0;
+    const client = new RecordingClient((call) => {
+      if (++count < 3)
+        throw replyError(
+          'POST token',
+          403,
+          JSON.stringify({ kind: 'Status', message: 'no relationship found between node x' }),
+        );
+      const { spec } = call.body as TokenRequest;
+      return { spec, status: { token: 't', expirationTimestamp: apiTime(clock.now() + 3_600_000) } };
+    });
+    const tokens = new TokenManager({ client, clock, log: silentLogger });
+    const one = { ...ask, seenMs: clock.now() };
+    const got = Promise.all([tokens.get(one, signal), tokens.get({ ...one, seenMs: one.seenMs - 1 }, signal)]);
+    await clock.advance(150);
+    assert.deepEqual(
+      (await got).map(({ token }) => token),
+      ['t', 't'],
+    );
+    assert.equal(count, 3);
+  });
+
+  it('asks no more for a pod that is being stopped', async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
+    const client = new RecordingClient(() => {
+      throw replyError('POST token', 404, JSON.stringify({ kind: 'Status', details: { kind: 'pods' } }));
+    });
+    const tokens = new TokenManager({ client, clock, log: silentLogger });
+    const stop = new AbortController();
+    const refused = assert.rejects(tokens.get({ ...ask, seenMs: clock.now() }, stop.signal), /being stopped/);
+    await clock.advance(60);
+    stop.abort(new Error('the pod is being stopped'));
+    await refused;
+    await clock.advance(5000);
+    assert.equal(client.calls.length, 2);
   });
 
   it('asks for one account and no other of its name, and keeps their tokens apart', async () => {

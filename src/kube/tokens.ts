@@ -7,7 +7,7 @@ import type { Logger } from '../lib/logger.ts';
 import { runEvery } from '../lib/loop.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { isFault, KubeletError, messageOf } from '../lib/errors.ts';
-import { isUnreachable, OFFLINE_AFTER_MS } from './api-error.ts';
+import { isPodNotYetKnown, isUnreachable, OFFLINE_AFTER_MS } from './api-error.ts';
 import { SERVICE_ACCOUNTS, type Resource, type TokenRequest, type Where } from './resources.ts';
 
 export interface TokenClient {
@@ -23,6 +23,8 @@ export type TokenAsk = {
   readonly audiences: readonly string[];
   readonly expirationSeconds?: number;
   readonly pod?: { readonly name: string; readonly uid: string };
+  /** The wall time at which the pod was seen first. */
+  readonly seenMs?: number;
 };
 export type Token = { readonly token: string; readonly expirationTimestamp: string };
 /** `refreshAtMs`: the wall time at which asking again may bring a newer one. */
@@ -43,6 +45,9 @@ const JITTER_MS = 10_000;
 /** After a refresh that failed. */
 const RETRY_MS = 30_000;
 const CLEANUP_MS = 60_000;
+/** The API server's own caches may be behind the watch that showed the pod, for so long. */
+const NEW_POD_MS = 3000;
+const FIRST_PAUSE_MS = 50;
 
 export class TokenManager implements Runnable {
   readonly name = 'tokens';
@@ -109,7 +114,22 @@ export class TokenManager implements Runnable {
     return asking;
   }
 
+  /** A pod that was seen a moment ago may not be known everywhere: asked again soon, before anybody is told. */
   async #request(key: string, ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
+    const { clock } = this.#deps;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+      try {
+        return await this.#requestOnce(key, ask, signal);
+      } catch (err) {
+        const ageMs = clock.now() - (ask.seenMs ?? -Infinity);
+        if (!isPodNotYetKnown(err) || ageMs < 0 || ageMs + pauseMs > NEW_POD_MS) throw err;
+      }
+      await clock.sleep(pauseMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #requestOnce(key: string, ask: TokenAsk, signal: AbortSignal): Promise<FreshToken> {
     const expirationSeconds = ask.expirationSeconds ?? DEFAULT_SECONDS;
     const uid = ask.serviceAccountUid ?? '';
     const body: Omit<TokenRequest, 'metadata'> & { readonly metadata?: { readonly uid: string } } = {
