@@ -91,6 +91,7 @@ const derivation =
         imageDigests: base.gates.enabled('ImageVolumeWithDigest'),
         stopSignals: base.gates.enabled('ContainerStopSignals'),
         tellsSandbox: base.gates.enabled('PodReadyToStartContainersCondition'),
+        tellsPodResources: base.gates.enabled('InPlacePodLevelResourcesVerticalScaling'),
         recursiveReadOnly: (handler) => edge.health.handlerFeatures(handler).recursiveReadOnlyMounts,
         deviceHealth: managers.deviceHealth.map((ask) => (container) => ask(facts.pod, container)),
       }),

@@ -148,6 +148,12 @@ const rows: readonly [string, Partial<DeriveInput>, (status: PodStatus) => unkno
   ['addresses that were known stay', { previous: { podIPs: [{ ip: '10.0.0.7' }] } }, (s) => s.podIP, '10.0.0.7'],
   ['the start', { previous: { startTime: STARTED } }, (s) => s.startTime, STARTED],
   ['no start yet', {}, (s) => 'startTime' in s, false],
+  [
+    'resources of the pod as a whole, not with their gate off',
+    { pod: podOf({ resources: { requests: { cpu: '1' } } }), tellsPodResources: false },
+    (s) => ['allocatedResources' in s, 'resources' in s, s.phase],
+    [false, false, 'Running'],
+  ],
   ['no generation', {}, (s) => s.observedGeneration, undefined],
   [
     'its generation',

@@ -40,6 +40,8 @@ export type DeriveInput = Omit<ContainerStatusInput, 'previous' | 'restartingAll
   readonly terminal: boolean;
   /** Gate `PodReadyToStartContainersCondition`; on unless said otherwise. */
   readonly tellsSandbox?: boolean;
+  /** Gate `InPlacePodLevelResourcesVerticalScaling`; on unless said otherwise. */
+  readonly tellsPodResources?: boolean;
   readonly nowMs: number;
 };
 
@@ -78,7 +80,7 @@ export function derivePodStatus(input: DeriveInput): PodStatus {
     containerStatuses: statuses.main,
     ...(statuses.ephemeral.length > 0 ? { ephemeralContainerStatuses: statuses.ephemeral } : {}),
     qosClass: qosClassOf(pod),
-    ...resources(input, phase),
+    ...(input.tellsPodResources === false ? {} : resources(input, phase)),
   };
 }
 
