@@ -12,6 +12,7 @@ import { runtimeMetrics } from './metrics.ts';
 import type { ClusterView } from './needs.ts';
 import { PodRuntime, type PodRuntimeDeps } from './pod-runtime.ts';
 import { checkResolvConf } from './resolv-conf-check.ts';
+import { firstIdOfSandbox } from './sandbox-users.ts';
 import { subordinateIds } from './subordinate-ids.ts';
 import { UserNamespaces } from './user-namespaces.ts';
 
@@ -44,7 +45,8 @@ export async function createRuntime(
   const idsPerPod = config.userNamespaces?.idsPerPod ?? IDS_PER_POD;
   const range = await subordinateIds({ idsPerPod, maxPods: config.maxPods }, signal);
   const userns = new UserNamespaces({ rootDir: flags.rootDir, idsPerPod, maxPods: config.maxPods, range });
-  await userns.restore(await podDirs.list());
+  const firstIdOf = (uid: string): Promise<number | undefined> => firstIdOfSandbox(deps.cri, uid, signal);
+  await userns.restore(await podDirs.list(), { firstIdOf, log: log.child({ component: 'runtime' }) });
   const [extraMaskedPaths, selinux] = await Promise.all([thermalPaths(), isSelinuxEnabled()]);
   await checkResolvConf(config.resolvConf, config.clusterDomain, deps.events);
   const runtime = new PodRuntime(

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../core/pod.ts';
+import { silentLogger } from '../lib/logger.ts';
 import { defaultIdRange, idRangeProblem, parseSubIds, UserNamespaces } from './user-namespaces.ts';
 
 const IDS = 65_536;
@@ -22,6 +23,8 @@ const make = (slots: number): UserNamespaces =>
   new UserNamespaces({ rootDir: root, idsPerPod: IDS, maxPods: slots, range: { first: IDS, length: IDS * slots } });
 const hostId = async (users: UserNamespaces, uid: string): Promise<number | undefined> =>
   (await users.mappingOf(podOf(uid, false), true))?.uids[0]?.hostId;
+
+const noSandbox = (): Promise<undefined> => Promise.resolve(undefined);
 
 describe('user namespaces', () => {
   it('only pods that want one', async () => {
@@ -54,7 +57,7 @@ describe('user namespaces', () => {
     const one = [{ hostId: IDS, containerId: 0, length: IDS }];
     assert.deepEqual(record, { uidMappings: one, gidMappings: one });
     const again = make(2);
-    await again.restore(['b', 'nobody']);
+    await again.restore(['b', 'nobody'], { firstIdOf: noSandbox, log: silentLogger });
     assert.equal(await hostId(again, 'd'), IDS, 'restored slots are taken');
     assert.equal(await hostId(again, 'b'), 2 * IDS);
     await again.release('b');
@@ -64,6 +67,50 @@ describe('user namespaces', () => {
     await mkdir(join(root, 'pods', 'bad'), { recursive: true });
     await writeFile(join(root, 'pods', 'bad', 'userns'), '{"uidMappings":[{"hostId":5}]}');
     await assert.rejects(hostId(make(2), 'bad'), /outside the range in use/);
+  });
+  describe('with a damaged record of one pod', () => {
+    const damaged = async (uid: string): Promise<string> => {
+      const path = join(root, 'pods', uid, 'userns');
+      await mkdir(join(root, 'pods', uid), { recursive: true });
+      await writeFile(path, 'null');
+      return path;
+    };
+    const restored = async (uid: string, firstIdOf: () => Promise<number | undefined>) => {
+      const users = make(2);
+      const logged: string[] = [];
+      const log = {
+        ...silentLogger,
+        error: (_: string, f?: object) => void logged.push((f as { path?: string }).path ?? ''),
+      };
+      await users.restore([uid, 'nobody'], { firstIdOf, log });
+      return { users, logged };
+    };
+
+    it('the range of its sandbox counts, is not handed out, and is recorded again', async () => {
+      const path = await damaged('runs');
+      const { users, logged } = await restored('runs', () => Promise.resolve(IDS));
+      assert.deepEqual(logged, [path]);
+      assert.equal(await hostId(users, 'other'), 2 * IDS);
+      assert.equal(await hostId(users, 'runs'), IDS);
+      assert.match(await readFile(path, 'utf8'), new RegExp(`"hostId":${IDS}`));
+      for (const uid of ['runs', 'other']) await users.release(uid);
+    });
+    it('the record counts as none without a sandbox', async () => {
+      await damaged('over');
+      const { users } = await restored('over', noSandbox);
+      assert.equal(await hostId(users, 'other'), IDS);
+      assert.equal(await hostId(users, 'over'), 2 * IDS);
+      for (const uid of ['over', 'other']) await users.release(uid);
+    });
+    it('nobody gets a new range while the runtime cannot tell', async () => {
+      await damaged('unknown');
+      const { users } = await restored('unknown', () => Promise.reject(new Error('not now')));
+      await assert.rejects(hostId(users, 'other'), /while that of pod unknown is not known: .*userns is not usable/);
+      await assert.rejects(hostId(users, 'unknown'), /pods\/unknown\/userns is outside the range in use/);
+      users.keepOnly(new Set());
+      assert.equal(await hostId(users, 'other'), IDS);
+      await users.release('other');
+    });
   });
   it('ranges', () => {
     assert.deepEqual(defaultIdRange(IDS), { first: IDS, length: 2 ** 32 - IDS });

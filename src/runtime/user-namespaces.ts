@@ -6,6 +6,7 @@ import { goQuote } from '../core/downward.ts';
 import { podRef, type Pod } from '../core/pod.ts';
 import { writeFileAtomic } from '../lib/atomic-file.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
+import type { Logger } from '../lib/logger.ts';
 import { podDir } from './facts.ts';
 import type { UserNamespaceMapping } from './namespaces.ts';
 
@@ -51,12 +52,25 @@ export function idRangeProblem({ first, length }: IdRange, idsPerPod: number, ma
   return undefined;
 }
 
+export type RestoreDeps = {
+  /** First host id of the users of the pod's sandbox; undefined without a sandbox. */
+  readonly firstIdOf: (uid: string) => Promise<number | undefined>;
+  readonly log: Logger;
+};
+
+const outside = (path: string): KubeletError =>
+  new KubeletError('invalid', `user namespace record ${path} is outside the range in use`);
+
 type Stored = { hostId: number; containerId: number; length: number };
 
 export class UserNamespaces {
   readonly #o: UserNamespaceOptions;
   readonly #slots = new Map<string, number>();
   readonly #taken = new Set<number>();
+  /** Pods that run with a range that is not known. */
+  readonly #unknown = new Set<string>();
+  /** Pods with a damaged record that nothing uses. */
+  readonly #unused = new Set<string>();
   #cursor = 0;
 
   constructor(options: UserNamespaceOptions) {
@@ -75,12 +89,44 @@ export class UserNamespaces {
     return this.#mapping(slot);
   }
 
-  /** Takes over what is recorded for pods found on disk, before anything new is handed out. */
-  async restore(uids: readonly string[]): Promise<void> {
-    await Promise.all(uids.map((uid) => this.#adopt(uid)));
+  /**
+   * Takes over what is recorded for pods found on disk, before anything new is handed out. Where a record is damaged, the pod's
+   * sandbox tells its range (`firstIdOf`); without a sandbox nothing uses one.
+   */
+  async restore(uids: readonly string[], { firstIdOf, log }: RestoreDeps): Promise<void> {
+    await Promise.all(
+      uids.map(async (uid) => {
+        try {
+          await this.#adopt(uid);
+        } catch (err) {
+          log.error('user namespace record of a pod is not usable', { podUID: uid, path: this.#file(uid), err });
+          await this.#adoptFromSandbox(uid, firstIdOf).catch((failure: unknown) => {
+            this.#unknown.add(uid);
+            log.error('user namespace of a pod is not known, no other pod gets a new one', {
+              podUID: uid,
+              err: failure,
+            });
+          });
+        }
+      }),
+    );
+  }
+
+  async #adoptFromSandbox(uid: string, firstIdOf: RestoreDeps['firstIdOf']): Promise<void> {
+    const first = await firstIdOf(uid);
+    if (first === undefined) {
+      this.#unused.add(uid);
+      return;
+    }
+    const slot = this.#slotOf(first);
+    if (slot === undefined) throw outside(this.#file(uid));
+    this.#take(uid, slot);
+    // The record is made good; where that fails, the sandbox is asked again at the next start.
+    await this.#record(uid, slot).catch(() => undefined);
   }
 
   async release(uid: string): Promise<void> {
+    this.#unknown.delete(uid);
     const slot = this.#slots.get(uid);
     if (slot === undefined) return; // most pods have none, and what is left of a record goes with the pod's directory
     this.#slots.delete(uid);
@@ -90,6 +136,8 @@ export class UserNamespaces {
 
   /** Gives back the ranges of all pods but these; what is recorded of the others goes with their directories. */
   keepOnly(uids: ReadonlySet<string>): void {
+    for (const uid of this.#unknown) if (!uids.has(uid)) this.#unknown.delete(uid);
+    for (const uid of this.#unused) if (!uids.has(uid)) this.#unused.delete(uid);
     for (const [uid, slot] of this.#slots)
       if (!uids.has(uid)) {
         this.#slots.delete(uid);
@@ -98,6 +146,7 @@ export class UserNamespaces {
   }
 
   async #adopt(uid: string): Promise<number | undefined> {
+    if (this.#unused.has(uid)) return undefined;
     let text: string;
     try {
       text = await readFile(this.#file(uid), 'utf8');
@@ -106,17 +155,22 @@ export class UserNamespaces {
       throw err;
     }
     const hostId = recordedHostId(text);
-    const slot = hostId === undefined ? -1 : (hostId - this.#o.range.first) / this.#o.idsPerPod;
-    if (!Number.isInteger(slot) || slot < 0 || slot >= this.#capacity)
-      throw new KubeletError('invalid', `user namespace record of pod ${uid} is outside the range in use`);
+    const slot = hostId === undefined ? undefined : this.#slotOf(hostId);
+    if (slot === undefined) throw outside(this.#file(uid));
     if (this.#taken.has(slot) && this.#slots.get(uid) !== slot)
-      throw new KubeletError('conflict', `user namespace of pod ${uid} is in use by another pod`);
+      throw new KubeletError('conflict', `user namespace in ${this.#file(uid)} is in use by another pod`);
     this.#take(uid, slot);
     return slot;
   }
 
   async #allocate(pod: Pod): Promise<number> {
     const uid = pod.metadata.uid ?? '';
+    const [unknown] = this.#unknown;
+    if (unknown !== undefined)
+      throw new KubeletError(
+        'unavailable',
+        `no user namespace is given out while that of pod ${unknown} is not known: ${this.#file(unknown)} is not usable`,
+      );
     if (this.#taken.size >= this.#capacity)
       throw new KubeletError(
         'exhausted',
@@ -125,16 +179,26 @@ export class UserNamespaces {
     while (this.#taken.has(this.#cursor % this.#capacity)) this.#cursor++;
     const slot = this.#cursor++ % this.#capacity;
     this.#take(uid, slot);
-    const { uids } = this.#mapping(slot);
     try {
       await mkdir(podDir(this.#o.rootDir, uid), { recursive: true, mode: 0o750 });
-      await writeFileAtomic(this.#file(uid), JSON.stringify({ uidMappings: uids, gidMappings: uids }), 0o600);
+      await this.#record(uid, slot);
     } catch (err) {
       this.#slots.delete(uid);
       this.#taken.delete(slot);
       throw err;
     }
+    this.#unused.delete(uid);
     return slot;
+  }
+
+  async #record(uid: string, slot: number): Promise<void> {
+    const { uids } = this.#mapping(slot);
+    await writeFileAtomic(this.#file(uid), JSON.stringify({ uidMappings: uids, gidMappings: uids }), 0o600);
+  }
+
+  #slotOf(hostId: number): number | undefined {
+    const slot = (hostId - this.#o.range.first) / this.#o.idsPerPod;
+    return Number.isInteger(slot) && slot >= 0 && slot < this.#capacity ? slot : undefined;
   }
 
   #take(uid: string, slot: number): void {

@@ -86,3 +86,20 @@ test('a disk of which only the note is left is found once, as it was asked for, 
     rmSync(root, { recursive: true });
   }
 });
+
+test('one pod whose volumes cannot be listed leaves those of the others found', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'kts-reconstruct-'));
+  try {
+    for (const uid of ['a', 'b', 'c']) mkdirSync(join(root, 'pods', uid, 'volumes/test~disk/v'), { recursive: true });
+    rmSync(join(root, 'pods/b/volumes'), { recursive: true });
+    writeFileSync(join(root, 'pods/b/volumes'), '');
+    const resolver = { byName: () => Promise.resolve({ name: 'test/disk' } as VolumePlugin) };
+    const logged: unknown[] = [];
+    const log = { ...silentLogger, error: (_: string, fields?: object) => void logged.push(fields) };
+    const found = await volumesOnDisk(new VolumeLayout(root), resolver, log);
+    assert.deepEqual(found.map(({ uid }) => uid).sort(), ['a', 'c']);
+    assert.match(JSON.stringify(logged), /"podUID":"b","path":"[^"]*\/pods\/b"/);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});

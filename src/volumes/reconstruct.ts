@@ -34,39 +34,59 @@ export async function volumesOnDisk(
   reconstructed: Reconstructed = () => undefined,
 ): Promise<FoundVolume[]> {
   const found: FoundVolume[] = [];
-  const add = async ({ plugin: directory, ...volume }: VolumeOnDisk & { readonly plugin: string }): Promise<void> => {
-    const plugin = await resolver.byName(unescapePlugin(directory));
-    const described = plugin === undefined ? undefined : await describe(plugin, volume, log);
-    reconstructed(described !== undefined && described.isBroken !== true);
-    if (described !== undefined) found.push(described);
-    else
-      log.warn('volume of an unknown kind is left alone', {
-        podUID: volume.uid,
-        plugin: directory,
-        volume: volume.specName,
-      });
-  };
   for (const uid of await directoriesIn(layout.podsDir)) {
-    const known = new Set<string>();
-    for (const { volumeMode, dir, isVolume } of placesOf(layout, uid)) {
-      for (const directory of await directoriesIn(dir)) {
-        for (const specName of await namesIn(join(dir, directory), isVolume)) {
-          known.add(specName);
-          await add({ uid, plugin: directory, specName, volumeMode });
-        }
-      }
-    }
-    // A disk of which the pod has nothing yet, or nothing any more.
-    for (const note of await notesOf(layout, uid)) {
-      if (found.some((one) => one.uid === uid && one.specName === note.specName && isOf(one, note))) continue;
-      known.add(note.specName);
-      await add({ uid, ...note });
-    }
-    for (const specName of await directoriesIn(layout.subPathsDir(uid))) {
-      if (!known.has(specName)) found.push({ uid, specName, volumeMode: 'Filesystem' });
+    try {
+      found.push(...(await volumesOf(uid, { layout, resolver, log, reconstructed })));
+    } catch (err) {
+      // One pod's trouble. Its directory stays: what cannot be listed is not removed either.
+      log.error('volumes of a pod cannot be read', { podUID: uid, path: layout.podDir(uid), err });
     }
   }
   return found;
+}
+
+type Reading = {
+  readonly layout: VolumeLayout;
+  readonly resolver: Pick<VolumeResolver, 'byName'>;
+  readonly log: Logger;
+  readonly reconstructed: Reconstructed;
+};
+
+async function volumesOf(uid: string, reading: Reading): Promise<FoundVolume[]> {
+  const { layout } = reading;
+  const found: FoundVolume[] = [];
+  const known = new Set<string>();
+  const add = async (volume: VolumeOnDisk & { readonly plugin: string }): Promise<void> => {
+    known.add(volume.specName);
+    const described = await identify(volume, reading);
+    if (described !== undefined) found.push(described);
+  };
+  for (const { volumeMode, dir, isVolume } of placesOf(layout, uid))
+    for (const plugin of await directoriesIn(dir))
+      for (const specName of await namesIn(join(dir, plugin), isVolume))
+        await add({ uid, plugin, specName, volumeMode });
+  // A disk of which the pod has nothing yet, or nothing any more.
+  for (const note of await notesOf(layout, uid))
+    if (!found.some((one) => one.specName === note.specName && isOf(one, note))) await add({ uid, ...note });
+  for (const specName of await directoriesIn(layout.subPathsDir(uid)))
+    if (!known.has(specName)) found.push({ uid, specName, volumeMode: 'Filesystem' });
+  return found;
+}
+
+async function identify(
+  { plugin: directory, ...volume }: VolumeOnDisk & { readonly plugin: string },
+  { resolver, log, reconstructed }: Reading,
+): Promise<FoundVolume | undefined> {
+  const plugin = await resolver.byName(unescapePlugin(directory));
+  const described = plugin === undefined ? undefined : await describe(plugin, volume, log);
+  reconstructed(described !== undefined && described.isBroken !== true);
+  if (described === undefined)
+    log.warn('volume of an unknown kind is left alone', {
+      podUID: volume.uid,
+      plugin: directory,
+      volume: volume.specName,
+    });
+  return described;
 }
 
 const isOf = ({ plugin }: FoundVolume, note: FoundNote): boolean =>
