@@ -8,6 +8,7 @@ import { abortable, withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild } from './child.ts';
+import type { HostCommands } from './commands.ts';
 import { EarlierUnmounts } from './earlier-unmounts.ts';
 import { describeHolders, holdersOf } from './holders.ts';
 import { isOfKernel, readMountTable, seenFrom, type MountEntry, type MountTable } from './mount-table.ts';
@@ -45,10 +46,30 @@ export type MounterOpts = {
   readonly rootDir?: string;
 };
 
-export type MounterDeps = { readonly clock: Clock };
+/** What the kernel and umount(8) do. */
+export type MountKernel = {
+  readonly table: () => Promise<MountTable>;
+  readonly run: HostCommands['run'];
+  /** Unmounts in process. */
+  readonly unmount: (target: string) => void;
+  readonly procDir?: string;
+};
+
+export type MounterDeps = {
+  readonly clock: Clock;
+  /** A stand-in for tests. */
+  readonly kernel?: MountKernel;
+};
+
+const KERNEL: MountKernel = {
+  table: () => readMountTable(),
+  run: runChild,
+  unmount: (target) => unmountSync(target, UMOUNT_NOFOLLOW),
+};
 
 export class HostMounter implements Mounter {
   readonly #clock: Clock;
+  readonly #kernel: MountKernel;
   readonly #childTimeoutMs: number;
   readonly #rootDir: string | undefined;
   readonly #earlier: EarlierUnmounts;
@@ -59,14 +80,15 @@ export class HostMounter implements Mounter {
 
   constructor(deps: MounterDeps, opts: MounterOpts = {}) {
     this.#clock = deps.clock;
-    this.#earlier = new EarlierUnmounts(deps.clock);
+    this.#kernel = deps.kernel ?? KERNEL;
+    this.#earlier = new EarlierUnmounts(deps.clock, this.#kernel.procDir);
     this.#childTimeoutMs = opts.childTimeoutMs ?? 60_000;
     this.#rootDir = opts.rootDir;
   }
 
   async table(signal: AbortSignal): Promise<MountTable> {
     signal.throwIfAborted();
-    const table = await readMountTable();
+    const table = await this.#kernel.table();
     if (this.#rootDir === undefined) return table;
     this.#realRoot ??= await realpath(this.#rootDir).catch(() => undefined);
     return this.#realRoot === undefined ? table : seenFrom(table, this.#realRoot, this.#rootDir);
@@ -109,7 +131,7 @@ export class HostMounter implements Mounter {
         if (table !== undefined && entry === undefined)
           return options.ofDisk === true ? await this.#earlier.ended(target, signal) : undefined;
         if (entry === undefined || table?.isMountedElsewhere(entry) === true)
-          await attempt(target, signal, () => unmountSync(target, UMOUNT_NOFOLLOW));
+          await attempt(target, signal, () => this.#kernel.unmount(target));
         else if (isOfKernel(entry)) await this.#unmountDisk(target, signal);
         else await this.#unmountByChild(entry, options, signal);
       } catch (err) {
@@ -135,7 +157,9 @@ export class HostMounter implements Mounter {
 
   /** Ends when the child has ended, however long the disk takes: until then the kernel may write to it. */
   #unmountDisk(target: string, signal: AbortSignal): Promise<void> {
-    const underWay = umount([], target, new AbortController().signal).finally(() => this.#unmounting.delete(target));
+    const underWay = this.#umount([], target, new AbortController().signal).finally(() =>
+      this.#unmounting.delete(target),
+    );
     underWay.catch(() => undefined); // Each caller that still waits gets the error.
     this.#unmounting.set(target, underWay);
     return abortable(signal, underWay);
@@ -143,7 +167,7 @@ export class HostMounter implements Mounter {
 
   async #unmountByChild({ target }: MountEntry, options: UnmountOptions, signal: AbortSignal): Promise<void> {
     try {
-      await this.#umount([], target, signal);
+      await this.#umountInTime([], target, signal);
     } catch (err) {
       if (signal.aborted) throw err;
       // Busy with somebody who waits for the server: it is as dead as one that does not let itself be unmounted.
@@ -152,13 +176,15 @@ export class HostMounter implements Mounter {
       if (!isDead) throw err;
       if (options.forceIfDead === true && (await this.#isForcedOff(target, signal))) return;
       if (options.detachIfDead !== true) throw err;
-      await this.#umount(['--lazy'], target, signal);
+      await this.#umountInTime(['--lazy'], target, signal);
     }
   }
 
   async #answers(target: string, signal: AbortSignal): Promise<boolean> {
     try {
-      await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) => runChild('stat', ['-f', target], own));
+      await withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) =>
+        this.#kernel.run('stat', ['-f', target], own),
+      );
       return true;
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
@@ -168,7 +194,7 @@ export class HostMounter implements Mounter {
 
   async #isForcedOff(target: string, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#umount(['--force'], target, signal);
+      await this.#umountInTime(['--force'], target, signal);
       return true;
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline', 'conflict')) throw err;
@@ -176,14 +202,14 @@ export class HostMounter implements Mounter {
     }
   }
 
-  #umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
-    return withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) => umount(flags, target, own));
+  #umountInTime(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+    return withDeadline(this.#clock, signal, this.#childTimeoutMs, (own) => this.#umount(flags, target, own));
   }
-}
 
-async function umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
-  const { code, output } = await runChild('umount', ['--no-canonicalize', ...flags, target], signal);
-  if (code !== 0) throw new KubeletError('conflict', `unmount failed: exit status ${code}: ${output}`);
+  async #umount(flags: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+    const { code, output } = await this.#kernel.run('umount', ['--no-canonicalize', ...flags, target], signal);
+    if (code !== 0) throw new KubeletError('conflict', `unmount failed: exit status ${code}: ${output}`);
+  }
 }
 
 async function attempt(target: string, signal: AbortSignal, op: () => void): Promise<void> {
