@@ -3,7 +3,7 @@
 // shows: volumes: NFS, iSCSI, fibre channel
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Pod } from '../../src/core/pod.ts';
@@ -105,6 +105,31 @@ test('iSCSI: a setup that was cut off after the mount is undone', { skip: noLoop
   rmSync(join(bench.root, 'pods/uid-p/plugins'), { recursive: true });
   await open('iscsi').tearDown(onDisk(pod), bench.signal);
   assert.deepEqual(mountsBeneath(bench.root), [], 'also of one that another kubelet set up');
+});
+
+test('iSCSI: a device that another kubelet mapped goes with its pod, and no other', { skip: noLoops }, async () => {
+  const disks = [host.disk(), host.disk()];
+  const sources = disks.map((disk, i) => {
+    host.appears.push({ by: 'by-path', name: `ip-192.0.2.7:3260-iscsi-${IQN}-lun-${i + 1}`, disk });
+    return iscsi({ lun: i + 1 });
+  });
+  const pod = podNamed('p', {});
+  for (const [i, source] of sources.entries()) {
+    const request = { ...requestOf(pod, source, 'Block'), specName: `pv-${i}` };
+    await open('iscsi').setUp(request, bench.signal);
+  }
+  const kept = readFileSync(join(bench.root, 'pods/uid-p/plugins/kubernetes.io~iscsi/pv-1.json'));
+  rmSync(join(bench.root, 'pods/uid-p/plugins'), { recursive: true });
+  const links = join(bench.root, 'pods/uid-p/volumeDevices/kubernetes.io~iscsi');
+  const maps = join(bench.root, 'plugins/kubernetes.io/iscsi/volumeDevices/iface-default');
+  const binds = (): boolean[] =>
+    [1, 2].map((lun) => existsSync(join(maps, `192.0.2.7:3260-${IQN}-lun-${lun}`, 'uid-p')));
+  await open('iscsi').tearDown({ ...onDisk(pod, 'Block'), specName: 'pv-0' }, bench.signal);
+  assert.deepEqual([readdirSync(links), binds()], [['pv-1'], [false, true]]);
+  mkdirSync(join(bench.root, 'pods/uid-p/plugins/kubernetes.io~iscsi'), { recursive: true });
+  writeFileSync(join(bench.root, 'pods/uid-p/plugins/kubernetes.io~iscsi/pv-1.json'), kept);
+  await open('iscsi').tearDown({ ...onDisk(pod, 'Block'), specName: 'pv-1' }, bench.signal);
+  assert.deepEqual([readdirSync(links), binds()], [[], [false, false]]);
 });
 
 test('iSCSI: CHAP with the values of the secret, which no message repeats; a failed login leaves no record', async () => {

@@ -5,6 +5,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { EventRecorder } from '../../core/events.ts';
 import { uidOf, type Pod } from '../../core/pod.ts';
+import { deviceNumber } from '../../host/block/device-facts.ts';
 import type { Disks } from '../../host/block/disk.ts';
 import type { Mounter } from '../../host/mounts/mounter.ts';
 import { errnoOf, isFault, KubeletError, messageOf } from '../../lib/errors.ts';
@@ -208,9 +209,25 @@ export class AttachedDiskPlugin<Config> implements VolumePlugin {
     await removeEmptyParents(dirname(target), this.#dir());
   }
 
-  /** Of a volume that another kubelet set up only what is mounted is known. */
+  /** Of a device that another kubelet mapped the link is known, and by its number the bind under a global map. */
+  async #unmapUnnoted({ uid, specName }: VolumeOnDisk, signal: AbortSignal): Promise<void> {
+    const { deviceMap, layout } = this.#deps;
+    const root = join(this.#dir(), 'volumeDevices');
+    const link = layout.deviceLink(uid, this.name, specName);
+    const number = await deviceNumber(link);
+    for (const path of await namesIn(root, true)) {
+      // Bound or not: a link that leads nowhere belongs to a device that is gone.
+      if (basename(path) !== uid || (await deviceNumber(join(root, path))) !== number) continue;
+      const globalMapDir = join(root, dirname(path));
+      await deviceMap.unmap({ globalMapDir, uid, plugin: this.name, specName }, signal);
+    }
+    await rm(link, { force: true });
+  }
+
+  /** Of a volume that another kubelet set up only what is mounted or linked is known. */
   async #releaseUnnoted(volume: VolumeOnDisk, releaseDevice: typeof directly, signal: AbortSignal): Promise<void> {
     const { mounter, binds } = this.#deps;
+    if (volume.volumeMode === 'Block') return this.#unmapUnnoted(volume, signal);
     const table = await mounter.table(signal);
     const own = table.at(binds.pathOf({ ...volume, plugin: this.name }));
     const shared =
@@ -317,9 +334,9 @@ async function removeEmptyParents(dir: string, stop: string): Promise<void> {
   await removeEmptyParents(dirname(dir), stop);
 }
 
-async function namesIn(dir: string): Promise<string[]> {
+async function namesIn(dir: string, recursive = false): Promise<string[]> {
   try {
-    return await readdir(dir);
+    return await readdir(dir, { recursive });
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return [];
     throw err;
