@@ -1,4 +1,5 @@
 // What Go makes of a value, byte for byte, where upstream hashes or stores exactly those bytes. Pure.
+import { KubeletError } from '../lib/errors.ts';
 
 /** JSON as Go's encoder escapes it. Key order is the caller's. */
 export const goJson = (value: unknown): string =>
@@ -21,9 +22,23 @@ export function formatState(entries: ReadonlyMap<string, string>): string {
   return goJson({ data, checksum: sumOf(data) });
 }
 
+/** The object of a state file. Fails with Go's words for the commonest damage, a file that was cut off. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (err) {
+    const isCut = text.trim() === '' || /end of JSON|Unterminated string/.test(String(err));
+    throw new KubeletError('invalid', isCut ? 'unexpected end of JSON input' : 'the content is not JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new KubeletError('invalid', 'the content is not a JSON object');
+  return value as Record<string, unknown>;
+}
+
 /** Throws on a text that is no such file, or was cut off or changed. */
 export function parseState<E>(text: string): Record<string, E> {
-  const { data, checksum } = JSON.parse(text) as { data?: unknown; checksum?: unknown };
+  const { data, checksum } = parseObject(text);
   if (typeof data !== 'string' || checksum !== sumOf(data)) throw new Error('checksum does not match');
   return (JSON.parse(data) as { entries?: Record<string, E> }).entries ?? {};
 }

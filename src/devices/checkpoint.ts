@@ -1,6 +1,6 @@
 // `kubelet_internal_checkpoint` in upstream's format, byte for byte: who has which devices, and which resources had
 // plugins. Pure.
-import { fnv1a32, goJson } from '../core/go-json.ts';
+import { fnv1a32, goJson, parseObject } from '../core/go-json.ts';
 import { messageOf } from '../lib/errors.ts';
 import { decode, encode } from '../lib/proto/codec.ts';
 import { ContainerAllocateResponse } from './gen/device-plugin.ts';
@@ -93,7 +93,7 @@ const byText: Order = (a, b) => (a < b ? -1 : 1);
 
 /** Throws on a text that is no such file, or was cut off or changed. */
 export function parseCheckpoint(text: string): ParsedCheckpoint {
-  const { Data, Checksum } = JSON.parse(text) as { Data?: unknown; Checksum?: unknown };
+  const { Data, Checksum } = parseObject(text);
   const data = dataOf(Data);
   if (Checksum !== 0 && Checksum !== checksumOf(data)) throw new Error('checkpoint is corrupted');
   const damaged: string[] = [];

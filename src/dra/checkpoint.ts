@@ -1,6 +1,6 @@
 // `dra_manager_state` in upstream's format: the claims in use as a text of JSON with a sum over it. Pure.
 import { crc32 } from 'node:zlib';
-import { goJson } from '../core/go-json.ts';
+import { goJson, parseObject } from '../core/go-json.ts';
 import type { ClaimEntry, PreparedDevice } from './claim-cache.ts';
 
 const KIND = 'DRACheckpoint';
@@ -42,7 +42,7 @@ const deviceJson = (device: PreparedDevice): DeviceJson => ({
 
 /** Throws on a text that is no such file, or was cut off or changed. */
 export function parseClaims(text: string): readonly ClaimEntry[] {
-  const { Data, Checksum } = JSON.parse(text) as { Data?: unknown; Checksum?: unknown };
+  const { Data, Checksum } = parseObject(text);
   if (typeof Data !== 'string' || Checksum !== crc32(Data)) throw new Error('checkpoint is corrupted');
   const { kind, apiVersion, ClaimInfoStateList: list } = recordOf(JSON.parse(Data));
   if (kind !== KIND || apiVersion !== API_VERSION)

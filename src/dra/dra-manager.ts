@@ -85,8 +85,7 @@ export class DraManager implements Runnable {
     } catch (err) {
       throw new KubeletError(
         'invalid',
-        `create ResourceClaim cache: GetOrCreate() on checkpoint state: failed to get checkpoint dra_manager_state: ${messageOf(err)}`,
-        { cause: err },
+        `create ResourceClaim cache: GetOrCreate() on checkpoint state: failed to get checkpoint dra_manager_state: ${messageOf(err)}, please drain this node and delete the file "${this.#file.path}" before restarting Kubelet`,
       );
     }
     // The first, empty state: pods without claims run without it.

@@ -442,14 +442,23 @@ describe('DRA manager', () => {
     await reconciling;
   });
 
-  it('refuses to start with a damaged checkpoint', async () => {
-    const path = join(dir, 'dra_manager_state');
-    writeFileSync(path, readFileSync(path, 'utf8').replace('"Checksum":', '"Checksum":1'));
-    await assert.rejects(start(), {
-      message:
-        'create ResourceClaim cache: GetOrCreate() on checkpoint state: failed to get checkpoint dra_manager_state: checkpoint is corrupted',
+  const damages: readonly (readonly [text: (good: string) => string, problem: string])[] = [
+    [(good) => good.replace('"Checksum":', '"Checksum":1'), 'checkpoint is corrupted'],
+    [() => '', 'unexpected end of JSON input'],
+    [() => 'null', 'the content is not a JSON object'],
+    [() => '\0\x01', 'the content is not JSON'],
+  ];
+  for (const [damage, problem] of damages)
+    it(`refuses to start with a damaged checkpoint, and says what to do: ${problem}`, async () => {
+      const path = join(dir, 'dra_manager_state');
+      writeFileSync(path, damage(readFileSync(path, 'utf8')));
+      const refused = await start().catch((err: unknown) => err as Error);
+      assert.equal(
+        refused?.message,
+        `create ResourceClaim cache: GetOrCreate() on checkpoint state: failed to get checkpoint dra_manager_state: ${problem}, please drain this node and delete the file "${path}" before restarting Kubelet`,
+      );
+      assert.equal(refused.cause, undefined, 'the log names a cause once more');
     });
-  });
 
   it('the newest connected instance of a driver is used', async () => {
     present = [];

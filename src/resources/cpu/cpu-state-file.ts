@@ -1,8 +1,8 @@
 // `cpu_manager_state` as text, byte for byte as upstream writes it, so that a node can change hands. The checksum covers
 // the content as Go prints it. Pure.
 import { formatCpuSet, type CpuSet } from '../../core/cpuset.ts';
-import { fnv1a32, goJson } from '../../core/go-json.ts';
-import { checkpointProblem, isRecord, mapJson, mapOf, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
+import { fnv1a32, goJson, parseObject } from '../../core/go-json.ts';
+import { checkpointProblem, isRecord, mapJson, mapOf, mapText } from '../topology/checkpoint-text.ts';
 import { parseGoCpuSet } from '../topology/go-values.ts';
 import type { CpuAssignments } from './cpu-state.ts';
 
@@ -40,7 +40,7 @@ const texts = (sets: ReadonlyMap<string, CpuSet>): ReadonlyMap<string, string> =
 
 /** Fails with upstream's words for what is wrong. */
 export function parseCpuState(text: string, policy: string, podLevel: boolean): CpuAssignments {
-  const raw = parseCheckpoint(text);
+  const raw = parseObject(text);
   const content = contentOf(raw, podLevel);
   if (content === undefined) throw checkpointProblem(damageOf(raw));
   const { policyName, defaultCpuSet, entries, podEntries } = content;

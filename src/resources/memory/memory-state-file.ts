@@ -1,6 +1,6 @@
 // `memory_manager_state` as text, as upstream writes it. The checksum covers the content as Go prints it. Pure.
-import { fnv1a32, goJson } from '../../core/go-json.ts';
-import { checkpointProblem, isRecord, mapJson, mapOf, mapText, parseCheckpoint } from '../topology/checkpoint-text.ts';
+import { fnv1a32, goJson, parseObject } from '../../core/go-json.ts';
+import { checkpointProblem, isRecord, mapJson, mapOf, mapText } from '../topology/checkpoint-text.ts';
 import type { MachineMemory, MemoryBlock, MemoryTable, NodeMemory } from './machine-memory.ts';
 import type { MemoryAssignments, MemoryEntries } from './memory-state.ts';
 
@@ -36,7 +36,7 @@ const blocksJson = (blocks: readonly MemoryBlock[]): string =>
 
 /** Fails with upstream's words for what is wrong. */
 export function parseMemoryState(text: string, policy: string, podLevel: boolean): MemoryAssignments {
-  const raw = parseCheckpoint(text);
+  const raw = parseObject(text);
   const content = contentOf(raw);
   if (content === undefined) throw checkpointProblem('checkpoint is corrupted');
   const checksum = raw['checksum'] ?? 0;

@@ -7,19 +7,6 @@ export const isRecord = (value: unknown): value is Readonly<Record<string, unkno
 
 export const checkpointProblem = (message: string): KubeletError => new KubeletError('invalid', message);
 
-/** The text's object. Fails with Go's words for the commonest damage, a file that was cut off. */
-export function parseCheckpoint(text: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (err) {
-    const isCut = text.trim() === '' || /end of JSON|Unterminated string/.test(String(err));
-    throw checkpointProblem(isCut ? 'unexpected end of JSON input' : 'the content is not JSON');
-  }
-  if (!isRecord(value)) throw checkpointProblem('the content is not a JSON object');
-  return value;
-}
-
 /** Undefined when the value or a part of it has the wrong type; absent and null are empty. */
 export function mapOf<T>(value: unknown, part: (value: unknown) => T | undefined): Map<string, T> | undefined {
   const out = new Map<string, T>();

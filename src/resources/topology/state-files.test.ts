@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { formatCpuSet } from '../../core/cpuset.ts';
 import { parseCpuState } from '../cpu/cpu-state-file.ts';
 import { parseMemoryState } from '../memory/memory-state-file.ts';
-import { mapJson, parseCheckpoint } from './checkpoint-text.ts';
+import { parseObject } from '../../core/go-json.ts';
+import { mapJson } from './checkpoint-text.ts';
 import { topologySettings } from './topology-options.ts';
 
 for (const [text, problem] of [
@@ -15,7 +16,7 @@ for (const [text, problem] of [
   ['[]', /the content is not a JSON object/],
   ['null', /the content is not a JSON object/],
 ] as const)
-  test(`a file with ${JSON.stringify(text)} is refused`, () => assert.throws(() => parseCheckpoint(text), problem));
+  test(`a file with ${JSON.stringify(text)} is refused`, () => assert.throws(() => parseObject(text), problem));
 
 test('keys are written in the order of text', () => {
   const map = new Map([
