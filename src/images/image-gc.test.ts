@@ -139,8 +139,27 @@ describe('image garbage collection', () => {
     await t.clock.advance(MINUTE);
     assert.equal(await t.gc.deleteUnused(forever), 60);
     assert.deepEqual(t.removed, ['before', 'fresh']);
-    assert.deepEqual(t.pruned.at(-1), [], 'their records are forgotten as well');
   });
+
+  const ways: readonly (readonly [who: string, go: (t: ReturnType<typeof setup>) => Promise<unknown>])[] = [
+    ['for space', (t) => t.gc.deleteUnused(forever)],
+    ['by age', (t) => t.gc.collect(forever)],
+    ['by somebody else', async (t) => t.images.delete('old')],
+  ];
+  for (const [who, go] of ways)
+    it(`has the record of an image dropped that was removed ${who}`, async () => {
+      const t = setup({ maxAgeMs: 3 * MINUTE });
+      const stop = new AbortController();
+      const running = t.gc.run(stop.signal);
+      t.add('old', 60);
+      await t.clock.advance(4 * MINUTE);
+      await go(t);
+      assert.deepEqual([...t.images.keys()], []);
+      await t.clock.advance(5 * MINUTE);
+      assert.deepEqual(t.pruned.at(-1), []);
+      stop.abort();
+      await running;
+    });
 
   it('without a minimum age, also removes what it sees for the first time, however long the look takes', async () => {
     const t = setup({ minAgeMs: 0 });

@@ -130,7 +130,6 @@ export class ImageGc implements Runnable {
     const wanted = bytesToFree(disk, this.#o.highThresholdPercent, this.#o.lowThresholdPercent);
     if (wanted <= 0) return;
     const freed = await this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), wanted, 'space', signal);
-    await this.#pruneRecords(signal);
     if (freed >= wanted) return;
     const text = insufficientText(disk, freed);
     this.#deps.events.node('Warning', 'FreeDiskSpaceFailed', text);
@@ -142,9 +141,7 @@ export class ImageGc implements Runnable {
     if (!this.#deps.observed.ready) return 0;
     const nowMs = this.#deps.infra.clock.monotonic();
     const candidates = evictionOrder(await this.#detect(nowMs, signal));
-    const freed = await this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
-    await this.#pruneRecords(signal);
-    return freed;
+    return this.#free(oldEnough(candidates, nowMs, this.#o.minAgeMs), Infinity, 'space', signal);
   }
 
   async #collectLoop(signal: AbortSignal): Promise<void> {
@@ -175,11 +172,17 @@ export class ImageGc implements Runnable {
     return this.#list;
   }
 
-  /** Looks which images there are and which are used, and remembers when. Ages are told from the same `nowMs`. */
+  /**
+   * Looks which images there are and which are used, and remembers when. Ages are told from the same `nowMs`. Whoever removed an
+   * image, its record goes too.
+   */
   async #detect(nowMs: number, signal: AbortSignal): Promise<readonly SeenImage[]> {
+    // Records outlive the agent, so they have wall times.
+    const listedAtMs = this.#deps.infra.clock.now();
     const list = await this.#refreshList(signal);
     const used = this.#namesInUse();
     const present = new Set(list.map((i) => i.id));
+    await this.#deps.records.prune(present, listedAtMs);
     for (const id of this.#seen.keys()) if (!present.has(id)) this.#seen.delete(id);
     const seen = list.map((image): SeenImage => {
       const times = this.#seen.get(image.id) ?? { firstDetectedMs: nowMs, lastUsedMs: 0 };
@@ -251,13 +254,6 @@ export class ImageGc implements Runnable {
       );
     }
     return freed;
-  }
-
-  async #pruneRecords(signal: AbortSignal): Promise<void> {
-    // Records outlive the agent, so they have wall times.
-    const listedAtMs = this.#deps.infra.clock.now();
-    const list = await this.#refreshList(signal);
-    await this.#deps.records.prune(new Set(list.map((i) => i.id)), listedAtMs);
   }
 }
 

@@ -126,7 +126,7 @@ export class PullRecords {
     for (const record of this.#records.values())
       if (!presentRefs.has(record.imageRef) && Date.parse(record.lastUpdatedTime) + STAMP_MS <= listedAtMs)
         await this.#drop(record);
-    const present = new Set([...presentRefs].map(fileName));
+    const present = new Set(this.#unreadable.size === 0 ? [] : [...presentRefs].map(fileName));
     for (const [name, dir] of this.#unreadable)
       if (dir === this.#pulled && !present.has(name) && (await this.#remove(join(dir, name))))
         this.#unreadable.delete(name);
