@@ -62,6 +62,19 @@ describe('image access', () => {
     assert.ok(grants(access, [secret('149', '149')]));
   });
 
+  it('keeps the latest hundred service accounts and secrets of an image', () => {
+    let access = accessOf(account('sa-0'));
+    for (let i = 0; i < 1000; i++) {
+      access = mergeAccess(access, accessOf(account(`sa-${i}`)));
+      access = mergeAccess(access, accessOf(secret(`s-${i}`, `login-${i}`)));
+    }
+    assert.equal(access.kubernetesServiceAccounts?.length, 100);
+    assert.equal(access.kubernetesServiceAccounts[0]?.name, 'sa-900');
+    assert.equal(access.kubernetesSecrets?.length, 100);
+    assert.ok(grants(access, [account('sa-999')]));
+    assert.ok(!grants(access, [account('sa-1')]));
+  });
+
   it('is told apart by the hash that the Go kubelet makes of a login', () => {
     const login = { username: 'ada', password: 'smash', email: 'ada@example.com' };
     const { kubernetesSecrets } = accessOf({ ...secret('a', ''), ...login });

@@ -67,9 +67,10 @@ export function mergeAccess(known: ImageAccess | undefined, added: ImageAccess):
   const accounts = [...(known.kubernetesServiceAccounts ?? [])];
   for (const account of added.kubernetesServiceAccounts ?? [])
     if (!accounts.some((a) => sameObject(a, account))) accounts.push(account);
+  // The oldest go: namespaces come and go while the image of a sidecar stays.
   return {
-    ...(secrets.length > 0 ? { kubernetesSecrets: secrets } : {}),
-    ...(accounts.length > 0 ? { kubernetesServiceAccounts: accounts } : {}),
+    ...(secrets.length > 0 ? { kubernetesSecrets: secrets.slice(-MAX_RECORDED) } : {}),
+    ...(accounts.length > 0 ? { kubernetesServiceAccounts: accounts.slice(-MAX_RECORDED) } : {}),
   };
 }
 
