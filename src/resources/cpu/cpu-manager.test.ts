@@ -245,6 +245,19 @@ test('an ordered stop writes what could not be written before', async () => {
   assert.match(readFileSync(file, 'utf8'), /"p1":\{"c0":"1,5"\}/);
 });
 
+test('what a container was to be created with is dropped with its pod', async () => {
+  const { manager, active } = setup();
+  await manager.load();
+  const pods = ['gone', 'stays'].map((uid) => podWith(uid, '500m'));
+  active.push(...pods);
+  for (const pod of pods) await manager.pin(pod, pod.spec.containers[0] ?? { name: '' });
+  await manager.reconcile(signal);
+  assert.equal(manager.pinned, 2);
+  active.shift();
+  await manager.reconcile(signal);
+  assert.equal(manager.pinned, 1);
+});
+
 test('a restart refuses no container that has more whole cores than are free', async () => {
   const options = { 'full-pcpus-only': 'true' };
   const first = setup({ options });

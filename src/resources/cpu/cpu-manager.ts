@@ -153,6 +153,11 @@ export class CpuManager implements HintProvider, Runnable {
     this.#fresh.add(containerId);
   }
 
+  /** How many containers were about to be created and have no id yet. */
+  get pinned(): number {
+    return this.#given.size;
+  }
+
   /** CPUs that are the container's alone. */
   exclusiveCpus(uid: PodUid, container: string): readonly number[] {
     return [...(this.#state.of(uid, container) ?? [])];
@@ -200,9 +205,17 @@ export class CpuManager implements HintProvider, Runnable {
         alive.add(id);
         if (!signal.aborted) await this.#tell(pod, name, id, signal);
       }
+    this.#forgetGiven();
     const fresh = this.#fresh;
     this.#fresh = new Set();
     for (const id of this.#told.keys()) if (!alive.has(id) && !fresh.has(id)) this.#told.delete(id);
+  }
+
+  /** Containers of pods that are over are created no more. */
+  #forgetGiven(): void {
+    if (this.#given.size === 0) return;
+    const uids = new Set<string>(this.#deps.pods.unfinished().map(uidOf));
+    for (const key of this.#given.keys()) if (!uids.has(key.split('/')[0] ?? '')) this.#given.delete(key);
   }
 
   async #tell(pod: Pod, container: string, id: string, signal: AbortSignal): Promise<void> {
