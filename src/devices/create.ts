@@ -7,6 +7,7 @@ import { hasRunningContainers, type PodSnapshot } from '../core/snapshot.ts';
 import { labelForPlugins } from '../host/selinux.ts';
 import type { MachineTopology } from '../host/topology/machine-topology.ts';
 import { aborted } from '../lib/abort.ts';
+import type { Counter, Histogram, Registry } from '../lib/metrics.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import { DeviceHook } from './device-hook.ts';
 import { DeviceManager } from './device-manager.ts';
@@ -48,6 +49,7 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
       onStopped: (resource) => manager.stopped(resource),
     },
   });
+  const { registrations, durations } = deviceMetrics(registry);
   const manager = new DeviceManager(
     {
       clock,
@@ -61,11 +63,11 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
       numaNodes: () => deps.machine.nodes.map((node) => node.id),
       onHealthChange: deps.wake,
       onAmounts: deps.nodeChanged,
-      durations: registry.histogram(
-        'kubelet_device_plugin_alloc_duration_seconds',
-        '[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.',
-        ['resource_name'],
-      ),
+      onGone: (resource) => {
+        plugins.forget(resource);
+        registrations.remove({ resource_name: resource });
+      },
+      durations,
     },
     { checkpoint: join(directory, 'kubelet_internal_checkpoint') },
   );
@@ -75,11 +77,7 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
       plugins,
       log,
       label: (path) => labelForPlugins(path, log),
-      registrations: registry.counter(
-        'kubelet_device_plugin_registration_total',
-        '[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.',
-        ['resource_name'],
-      ),
+      registrations,
     },
     { directory },
   );
@@ -93,6 +91,19 @@ export async function createDevices(env: Environment, deps: DevicesDeps): Promis
     parts: [registration, closing(plugins, manager)],
   };
 }
+
+const deviceMetrics = (registry: Registry): { readonly registrations: Counter; readonly durations: Histogram } => ({
+  registrations: registry.counter(
+    'kubelet_device_plugin_registration_total',
+    '[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.',
+    ['resource_name'],
+  ),
+  durations: registry.histogram(
+    'kubelet_device_plugin_alloc_duration_seconds',
+    '[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.',
+    ['resource_name'],
+  ),
+});
 
 function isRunning(seen: PodSnapshot | undefined, container?: string): boolean {
   if (container === undefined) return seen !== undefined && hasRunningContainers(seen);

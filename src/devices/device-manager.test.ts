@@ -156,6 +156,20 @@ describe('device manager', () => {
     assert.equal(node.held('1'), '');
   });
 
+  it('of a resource that left for good nothing is kept once no container has a device of it', async () => {
+    const fake = await plugin();
+    await node.admit(pod('1', [container('c', 1)]));
+    await fake.stop();
+    await until('it is seen gone', () => node.amounts() === '0/2');
+    node.skipMs = STOP_GRACE_MS + 1000;
+    assert.equal(node.amounts(), '0/0');
+    assert.deepEqual([node.gone, node.isConnected()], [[], true], 'a container has its device');
+    node.active.delete('1');
+    await node.admit(pod('2', [container('c', 1)]));
+    assert.equal(node.amounts(), '0/0');
+    assert.deepEqual([node.gone, node.isConnected()], [[R], false]);
+  });
+
   it('comes back with fewer devices: the pod whose device is gone keeps it on record', async () => {
     const fake = await plugin();
     await node.admit(pod('1', [container('c', 2)]));

@@ -40,6 +40,8 @@ export type DeviceManagerDeps = {
   readonly onHealthChange: (uid: PodUid) => void;
   /** What the node can offer changed. */
   readonly onAmounts: () => void;
+  /** A resource whose plugin left for good is with no container any more. */
+  readonly onGone?: (resource: string) => void;
   /** `kubelet_device_plugin_alloc_duration_seconds{resource_name}`. */
   readonly durations: Histogram;
 };
@@ -65,6 +67,8 @@ export class DeviceManager implements HintProvider {
   readonly #reusable = new Map<string, Map<string, Set<string>>>();
   /** Of containers admitted by this process. */
   readonly #affinities = new Map<string, readonly number[] | undefined>();
+  /** Resources whose plugin left for good, and of which something may be kept still. */
+  readonly #leaving = new Set<string>();
   /** Writes what changed since it was last waited for. */
   #saving: Promise<void> | undefined;
   #isForgotten = false;
@@ -124,8 +128,23 @@ export class DeviceManager implements HintProvider {
 
   /** Capacity and allocatable of the node; a resource whose plugin left for good counts as none. */
   amounts(): Amounts {
-    if (this.#inventory.expire(this.#deps.clock.monotonic()).length > 0) this.#saveLater();
+    const expired = this.#inventory.expire(this.#deps.clock.monotonic());
+    for (const name of expired) this.#leaving.add(name);
+    if (expired.length > 0) this.#saveLater();
+    this.#forgetGone();
     return this.#inventory.amounts();
+  }
+
+  /** Nothing is kept of resources that come and go under names of their own, once nobody holds a device of theirs. */
+  #forgetGone(): void {
+    for (const name of this.#leaving) {
+      const isBack = this.#inventory.has(name);
+      if (!isBack && this.#grants.allocated(name).size > 0) continue;
+      this.#leaving.delete(name);
+      if (isBack) continue;
+      this.#deps.durations.remove({ resource_name: name });
+      this.#deps.onGone?.(name);
+    }
   }
 
   /** At least this much the node has, in the eyes of a pod that has its devices already: its plugin may still be away. */

@@ -31,6 +31,7 @@ export class DeviceNode {
   readonly active = new Map<string, Pod>();
   readonly running = new Set<string>();
   readonly woken: string[] = [];
+  readonly gone: string[] = [];
   skipMs = 0;
   synced = true;
   manager!: DeviceManager;
@@ -69,6 +70,10 @@ export class DeviceNode {
         numaNodes: () => [0, 1],
         onHealthChange: (uid) => void this.woken.push(uid),
         onAmounts: () => undefined,
+        onGone: (resource) => {
+          this.#plugins.forget(resource);
+          this.gone.push(resource);
+        },
         durations: registry.histogram('d', 'd', ['resource_name']),
       },
       { checkpoint: join(this.directory, 'kubelet_internal_checkpoint') },
@@ -116,6 +121,10 @@ export class DeviceNode {
       .map((d) => d.id)
       .sort()
       .join(' ');
+  }
+
+  isConnected(): boolean {
+    return this.#plugins.get(R) !== undefined;
   }
 
   amounts(): string {

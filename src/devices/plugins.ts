@@ -56,6 +56,11 @@ export class Plugins {
     this.#deps.events.onStopped(resource);
   }
 
+  /** The resource is gone for good. */
+  forget(resource: string): void {
+    this.#drop(resource);
+  }
+
   async close(): Promise<void> {
     this.#life.abort();
     for (const resource of this.#connections.keys()) this.#drop(resource);
