@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { Lease } from '../../src/core/node.ts';
 import { NODES } from '../../src/kube/resources.ts';
 import { NODE_NAME, type TestNode } from '../harness/node.ts';
-import { until } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { assetsFolder } from '../harness/real-assets.ts';
 import { conditionOfNode, nodeEvent, nodeReady, readLease, readNode, untilNode } from './node-view.ts';
 import { never, Scene } from './scene.ts';
@@ -93,11 +93,17 @@ export function renewsLease(node: () => TestNode): void {
     assert.match(first.spec?.renewTime ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     const { uid } = (await readNode(n)).metadata;
     assert.deepEqual(first.metadata.ownerReferences, [{ apiVersion: 'v1', kind: 'Node', name: NODE_NAME, uid }]);
-    const next = await until('it is renewed', async () => {
-      const lease = await readLease(n);
-      return lease?.spec?.renewTime !== first.spec?.renewTime && lease;
-    });
-    const seconds = (Date.parse(next.spec?.renewTime ?? '') - Date.parse(first.spec?.renewTime ?? '')) / 1000;
+    let [last, seconds] = [first.spec?.renewTime ?? '', Infinity];
+    // What the machine does beside it can only make it later.
+    for (let i = 0; i < 5 && seconds >= 14; i++) {
+      const renewed = await untilSeen(
+        'it is renewed',
+        async () => (await readLease(n))?.spec?.renewTime ?? '',
+        (time) => time !== last,
+      );
+      seconds = (Date.parse(renewed) - Date.parse(last)) / 1000;
+      last = renewed;
+    }
     assert.ok(seconds > 9 && seconds < 14, `${seconds} s`);
   });
 }

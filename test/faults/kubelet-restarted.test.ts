@@ -28,15 +28,14 @@ describe('kubelet restarted', () => {
   const shown = async (name: string): Promise<Pod | undefined> => fleet.shown(name);
   const stateOf = async (name: string): Promise<Pod['status']> => (await shown(name))?.status;
   /** containerd hears up to half a minute late of the end of a container in which an exec was cut off at its beginning. */
-  const killKubeletBetweenProbes = async (): Promise<void> => {
+  const holdProbes = async (): Promise<() => void> => {
     const letProbesBegin = node.cri.inject({ verb: 'ExecSync', fault: { do: 'hang' } });
     await untilSeen(
       'no probe is under way',
       () => node.cri.underWay('ExecSync'),
       (seen) => seen === 0,
     );
-    await node.kubelet.kill('SIGKILL');
-    letProbesBegin();
+    return letProbesBegin;
   };
   const kill = async (key: string): Promise<void> => {
     const [found] = (await fleet.running()).get(key) ?? [];
@@ -93,7 +92,9 @@ describe('kubelet restarted', () => {
     fleet.excused.add('dies');
     const running = await fleet.steadyContainers(except);
     const before_ = await stateOf('rarely-asked');
-    await killKubeletBetweenProbes();
+    const letProbesBegin = await holdProbes();
+    await node.kubelet.kill('SIGKILL');
+    letProbesBegin();
     await kill('dies/main');
     await kill('ends-meanwhile/main');
     for (const name of ['doomed', 'leaves']) await fleet.remove(name);
@@ -136,12 +137,15 @@ describe('kubelet restarted', () => {
   });
 
   it('clears away what nobody wants any more', async () => {
+    // Also an exec that the end of its container cuts off is one.
+    const letProbesBegin = await holdProbes();
     for (const { name } of fleet.wanted()) await fleet.remove(name);
     for (const name of ['succeeds', 'fails', 'ends-meanwhile', 'rarely-asked'])
       await node.client.delete(PODS, { namespace: 'default', name }, {}, never);
-    await killKubeletBetweenProbes();
+    await node.kubelet.kill('SIGKILL');
     await node.kubelet.start();
     await fleet.untilConverged('at the end');
+    letProbesBegin();
     let left: string[] = [];
     await untilSeen(
       'nothing is left',

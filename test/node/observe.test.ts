@@ -17,6 +17,7 @@ const forever = new AbortController().signal;
 
 const VERSIONS = ['1.6', '2.1'] as const;
 const missing = await missingContainerds(VERSIONS);
+const HOUR_MS = 3_600_000;
 for (const version of VERSIONS) {
   describe(`observer on containerd ${version}`, { skip: missing.get(version) ?? false }, () => {
     let containerd: PrivateRuntime;
@@ -31,8 +32,13 @@ for (const version of VERSIONS) {
       containerd = await startContainerd({ version });
       cri = openCri(systemClock, { runtimeEndpoint: containerd.endpoint, imageEndpoint: '', timeoutMs: 60_000 });
       const common = { clock: systemClock, log: silentLogger };
-      // Relists so rare that only events can be the reason for what is seen soon.
-      const rare = { withoutEventsMs: 60_000, idleMs: 60_000, onStream: (live: boolean) => void streams.push(live) };
+      // No relist comes before the end of the tests: only events can be the reason for what is seen.
+      const rare = {
+        withoutEventsMs: HOUR_MS,
+        idleMs: HOUR_MS,
+        idleMaxMs: HOUR_MS,
+        onStream: (live: boolean) => void streams.push(live),
+      };
       const { runtime, channel } = cri;
       observer = new Observer({ ...common, runtime, channel, registry: new Registry() }, rare);
       health = new RuntimeHealth({ ...common, runtime: cri.runtime, relist: observer });
@@ -58,21 +64,19 @@ for (const version of VERSIONS) {
       assert.deepEqual([observer.stream, opened], [expected, version === '1.6' ? 2 : 1], 'and it stays open');
     });
 
-    it('sees a container die within 300 ms without a relist', async () => {
+    it('sees a container die without a relist', async () => {
       const pod = await runPod(containerd, 'dies', ['sh', '-c', 'sleep 0.3; exit 3']);
       const uid = podUid(pod.uid);
       await observer.cache.refresh(uid, forever);
-      const died = Promise.withResolvers<number>();
+      const died = Promise.withResolvers<void>();
       const off = observer.cache.onChange((who, events) => {
-        if (who === uid && events.some((e) => e.type === 'ContainerDied' && e.containerName === 'main'))
-          died.resolve(systemClock.now());
+        if (who === uid && events.some((e) => e.type === 'ContainerDied' && e.containerName === 'main')) died.resolve();
       });
-      const seenAt = await died.promise;
+      await died.promise;
       off();
       const container = observer.cache.get(uid)?.containers[0];
       assert.equal(container?.state, 'exited');
       assert.equal(container.exitCode, 3);
-      assert.ok(seenAt - Number(container.finishedAt / 1_000_000n) < 300, 'seen late');
       assert.equal(observer.cache.get(uid)?.ips.length, 1);
       await removePod(containerd, pod);
       await untilSeen(

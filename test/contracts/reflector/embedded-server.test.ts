@@ -35,7 +35,7 @@ const clock = systemClock;
 const log = silentLogger;
 const signal = new AbortController().signal;
 const NAME = 'n1';
-const options = { ...NODE_OPTIONS, nodeLabels: { zone: 'z' }, updateMs: 10_000, reportMs: 300_000 };
+const options = { ...NODE_OPTIONS, nodeLabels: { zone: 'z' }, updateMs: 3_600_000, reportMs: 3_600_000 };
 let notReady: string[] = ['CSINode is not yet initialized'];
 const facts = (): Promise<NodeFacts> =>
   Promise.resolve({
@@ -112,13 +112,11 @@ describe('on the embedded API server', () => {
       { client: node.main, clock, log, onReady: () => ((notReady = []), reporter.wake()) },
       { nodeName: NAME },
     );
-    const from = Date.now();
     start(watch, events, reporter, csi);
     const ready = await until('node Ready', async () => {
       const got = await admin.main.get(NODES, { name: NAME }, signal);
       return got.status?.conditions?.find((c) => c.type === 'Ready')?.status === 'True' ? got : undefined;
     });
-    assert.ok(Date.now() - from < options.updateMs, `${Date.now() - from} ms`);
     assert.equal(ready.metadata.labels?.['zone'], 'z');
     assert.equal(ready.status?.nodeInfo?.kubeletVersion, 'v1.36.4');
     const csiNode = await admin.main.get(CSI_NODES, { name: NAME }, signal);
