@@ -1,6 +1,6 @@
 // What a test run may leave on a machine: processes, cgroups, mounts, network namespaces and links, files, and kernel settings
 // that a kubelet changes. A process belongs to the run when its environment or command line names the run's folder.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KERNEL_SETTINGS } from '../src/host/process/host-checks.ts';
 
@@ -60,11 +60,41 @@ export function traces(folder: string): Set<string> {
   ]);
 }
 
-/** The traces that are new since `before`, after they had time to go. */
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return ''; // closed, or the process has ended
+  }
+};
+
+/** Everything that processes outside this run name or hold: another run on the machine uses what is named there. */
+function usedByOthers(folder: string): { readonly pids: ReadonlySet<string>; readonly text: string } {
+  const own = new Set(processesOf(folder).map((line) => line.split(' ')[1]));
+  const pids = namesIn('/proc').filter((name) => /^\d+$/.test(name) && !own.has(name) && Number(name) !== process.pid);
+  const texts = pids.flatMap((pid) => [
+    read(`/proc/${pid}/cmdline`),
+    read(`/proc/${pid}/environ`),
+    read(`/proc/${pid}/cgroup`),
+    linkOf(`/proc/${pid}/cwd`),
+    ...namesIn(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`)),
+  ]);
+  return { pids: new Set(pids), text: [...texts, read('/proc/net/unix')].join('\n') };
+}
+
+/** The name in a trace that belongs to one run: a folder below /tmp, or a cgroup or link with the process that made it. */
+function isUsedByOthers(trace: string, { pids, text }: ReturnType<typeof usedByOthers>): boolean {
+  const name = /\bkts[\w.-]+/.exec(trace)?.[0];
+  if (name === undefined) return false;
+  return text.includes(name) || (name.match(/\d+/g) ?? []).some((number) => pids.has(number));
+}
+
+/** The traces that are new since `before`, after they had time to go. Those of another run in progress are not counted. */
 export async function leftBehind(folder: string, before: ReadonlySet<string>): Promise<string[]> {
   const end = performance.now() + SETTLE_MS;
   for (;;) {
-    const left = [...traces(folder)].filter((trace) => !before.has(trace));
+    const others = usedByOthers(folder);
+    const left = [...traces(folder)].filter((trace) => !before.has(trace) && !isUsedByOthers(trace, others));
     if (left.length === 0 || performance.now() > end) return left;
     await sleep(200);
   }
