@@ -1,7 +1,6 @@
 // The answers of the page, put together from the ports when somebody asks.
 import { availableParallelism, totalmem } from 'node:os';
 import { uidOf, namespaceOf, podKey, type Pod } from '../core/pod.ts';
-import { Lru } from '../lib/lru.ts';
 import type { WorkerView as WorkerFacts } from '../pods/pod-workers.ts';
 import type { NodeFigures, PodFigures } from '../stats/summary-types.ts';
 import { LastKnown } from './last-known.ts';
@@ -38,14 +37,8 @@ import { specText } from './spec-text.ts';
 const FIGURES_MS = { least: 5000, perPod: 120, most: 60_000 };
 const SLOWEST = 5;
 const SECOND_MS = 1000;
-const KNOWN_ROWS = 1000;
 
-type KnownRow = {
-  readonly spec: Pod['spec'];
-  readonly status: Pod['status'];
-  readonly figures: PodFigures | undefined;
-  readonly row: PodRow;
-};
+type KnownRow = { readonly figures: PodFigures | undefined; readonly row: PodRow };
 
 export class PageViews {
   readonly #ports: PagePorts;
@@ -53,7 +46,8 @@ export class PageViews {
   readonly #nodeFigures: LastKnown<NodeFigures>;
   readonly #podFigures: LastKnown<ReadonlyMap<string, PodFigures>>;
   #figures: ReadonlyMap<string, PodFigures> = new Map();
-  readonly #known = new Lru<string, KnownRow>(KNOWN_ROWS);
+  /** Rows by the pod's object, which every change replaces: a row goes with its pod. */
+  readonly #known = new WeakMap<Pod, KnownRow>();
 
   constructor(ports: PagePorts, options: { readonly write: boolean }) {
     this.#ports = ports;
@@ -199,16 +193,14 @@ export class PageViews {
     return this.#ports.pods.all().map((pod) => this.#row(pod));
   }
 
-  /** What nobody has touched since, and has nothing to explain, is as it was: sentences count seconds, rows do not. */
+  /** The known row of an unchanged pod without an explanation: explanations count seconds, rows do not. */
   #row(pod: Pod): PodRow {
-    const uid = uidOf(pod);
-    const figures = this.#figures.get(uid);
-    const known = this.#known.get(uid);
-    if (known?.spec === pod.spec && known.status === pod.status && known.figures === figures) return known.row;
+    const figures = this.#figures.get(uidOf(pod));
+    const known = this.#known.get(pod);
+    if (known !== undefined && known.figures === figures) return known.row;
     const row = this.#explained(pod, podRow(pod, useOf(figures)));
-    if (row.why === undefined && row.state !== 'Terminating')
-      this.#known.set(uid, { spec: pod.spec, status: pod.status, figures, row });
-    else this.#known.delete(uid);
+    if (row.why === undefined && row.state !== 'Terminating') this.#known.set(pod, { figures, row });
+    else this.#known.delete(pod);
     return row;
   }
 
