@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it } from 'node:test';
 import { containerId, podUid, sandboxId } from '../core/ids.ts';
 import type { KubeEvent } from '../core/node.ts';
@@ -174,6 +175,41 @@ describe('the timeline', () => {
       const probes = new Timeline({ clock, log: silentLogger }, { directory });
       for (let i = 0; i < 5; i++) probes.event(event('Unhealthy', 'Warning'));
       assert.equal(probes.entries().length, 1);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it('has one write under way on a disk that hangs, and keeps a bounded number for the next one', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kts-timeline-'));
+    try {
+      const clock = new ManualClock();
+      const written: (readonly string[])[] = [];
+      const hang = Promise.withResolvers<void>();
+      const append = (_file: string, text: string): Promise<void> => {
+        written.push(entriesIn(text).map((entry) => entry.text));
+        return hang.promise;
+      };
+      const timeline = new Timeline({ clock, log: silentLogger, append }, { directory, keep: 10 });
+      await running(timeline, async () => {
+        timeline.event(event('Rebooted', 'Warning', 'first'));
+        while (clock.pending === 0) await turn();
+        await clock.advance(1000);
+        while (written.length === 0) await turn();
+        for (let i = 0; i < 25; i++) {
+          timeline.event(event('Rebooted', 'Warning', `n${i}`));
+          await clock.advance(1000);
+        }
+        assert.deepEqual(written, [['Rebooted: first']]);
+        assert.equal(clock.pending, 0, 'no write is due');
+        hang.resolve();
+        while (clock.pending === 0) await turn();
+        await clock.advance(1000);
+        while (written.length < 2) await turn();
+        timeline.event(event('Rebooted', 'Warning', 'last'));
+      });
+      const latest = Array.from({ length: 10 }, (_, i) => `Rebooted: n${i + 15}`);
+      assert.deepEqual(written, [['Rebooted: first'], latest, ['Rebooted: last']]);
     } finally {
       await rm(directory, { recursive: true });
     }

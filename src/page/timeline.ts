@@ -14,7 +14,12 @@ import type { Runnable } from '../lib/supervise.ts';
 import type { TimelineEntry } from './model.ts';
 import { entriesOfChange, entryOfEvent, type NewEntry } from './timeline-entries.ts';
 
-export type TimelineDeps = { readonly clock: Clock; readonly log: Logger };
+export type TimelineDeps = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Appends to a file; a test puts a slow disk in its place. */
+  readonly append?: (file: string, text: string) => Promise<void>;
+};
 export type TimelineOptions = { readonly directory: string; readonly maxFileBytes?: number; readonly keep?: number };
 
 const MAX_FILE_BYTES = 512 * 1024;
@@ -25,9 +30,14 @@ const REPEAT_CHARS = 60;
 const CURRENT = 'timeline.jsonl';
 const OLDER = 'timeline.1.jsonl';
 
+/**
+ * INVARIANTS:
+ * - At most one write is under way. Entries that come meanwhile wait for the next one.
+ * - At most `keep` entries are in memory, and at most `keep` wait to be written: the oldest ones go first.
+ */
 export class Timeline implements Runnable {
   readonly name = 'timeline';
-  readonly #deps: TimelineDeps;
+  readonly #deps: Required<TimelineDeps>;
   readonly #o: Required<TimelineOptions>;
   readonly #seen = new Map<PodUid, PodSnapshot>();
   readonly #told = new Lru<string, number>(KEEP);
@@ -35,24 +45,26 @@ export class Timeline implements Runnable {
   #entries: TimelineEntry[] = [];
   #unwritten: TimelineEntry[] = [];
   #timer: Timer | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  #writing: Promise<void> | undefined;
   #nextId = 1;
-  #isLoaded = false;
+  /** Between the end of loading and the stop. */
+  #writes = false;
   #isRuntimeReady: boolean | undefined;
 
   constructor(deps: TimelineDeps, options: TimelineOptions) {
-    this.#deps = deps;
+    this.#deps = { append: (file, text) => appendFile(file, text, { mode: 0o600 }), ...deps };
     this.#o = { maxFileBytes: MAX_FILE_BYTES, keep: KEEP, ...options };
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#load();
-    this.#isLoaded = true;
-    if (this.#unwritten.length > 0) this.#later();
+    this.#writes = true;
+    this.#later();
     await aborted(signal);
+    this.#writes = false;
     this.#timer?.cancel();
-    this.#write();
     await this.#writing;
+    await this.#write();
   }
 
   /** Oldest first, those after `id`. */
@@ -91,10 +103,11 @@ export class Timeline implements Runnable {
   #add(entry: NewEntry): void {
     if (this.#isRepeat(entry)) return;
     const numbered = { id: this.#nextId++, ...entry };
-    this.#entries.push(numbered);
-    if (this.#entries.length > this.#o.keep) this.#entries.splice(0, this.#entries.length - this.#o.keep);
-    this.#unwritten.push(numbered);
-    if (this.#isLoaded) this.#later();
+    for (const kept of [this.#entries, this.#unwritten]) {
+      kept.push(numbered);
+      if (kept.length > this.#o.keep) kept.splice(0, kept.length - this.#o.keep);
+    }
+    this.#later();
     for (const listener of this.#listeners) listener();
   }
 
@@ -109,18 +122,22 @@ export class Timeline implements Runnable {
   }
 
   #later(): void {
+    if (!this.#writes || this.#writing !== undefined || this.#unwritten.length === 0) return;
     this.#timer ??= this.#deps.clock.after(GATHER_MS, () => {
       this.#timer = undefined;
-      this.#write();
+      void this.#write();
     });
   }
 
-  #write(): void {
+  async #write(): Promise<void> {
     const lines = this.#unwritten.splice(0).map((entry) => `${JSON.stringify({ ...entry, id: undefined })}\n`);
     if (lines.length === 0) return;
-    this.#writing = this.#writing
-      .then(() => this.#append(lines.join('')))
-      .catch((err: unknown) => this.#deps.log.warn('the timeline could not be written', { err }));
+    this.#writing = this.#append(lines.join('')).catch((err: unknown) =>
+      this.#deps.log.warn('the timeline could not be written', { err }),
+    );
+    await this.#writing;
+    this.#writing = undefined;
+    this.#later();
   }
 
   async #append(text: string): Promise<void> {
@@ -132,7 +149,7 @@ export class Timeline implements Runnable {
       () => 0,
     );
     if (size > maxFileBytes) await rename(file, join(directory, OLDER));
-    await appendFile(file, text, { mode: 0o600 });
+    await this.#deps.append(file, text);
   }
 
   /** What was there before comes first; what happened while it was being read comes behind it. */
