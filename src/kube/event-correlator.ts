@@ -11,12 +11,10 @@ const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
 const SPAM_BURST = 25;
 const SPAM_REFILL_MS = 300_000;
-/** Of longer ones no text is remembered. */
-const LONG_MESSAGE = 256;
 const COMBINED = '(combined from similar events): ';
 
-/** A handful of texts at most: a list is smaller than a set, and there are thousands of these. */
-type Similar = { messages: string[]; lastMs: number };
+/** Hashes of at most nine texts. A list of numbers is smaller than a set, and there are thousands of these. */
+type Similar = { messages: number[]; lastMs: number };
 type Bucket = { tokens: number; atMs: number };
 
 /** What was last sent (or queued) under a key. */
@@ -60,7 +58,7 @@ export class EventCorrelator {
   #aggregate(event: KubeEvent, nowMs: number): { key: string; message: string } {
     const group = groupKey(event);
     const message = event.message ?? '';
-    const known = message.length > LONG_MESSAGE ? hash('sha1', message, 'base64') : message;
+    const known = shortHash(message);
     let similar = this.#similar.get(group);
     if (similar === undefined || nowMs - similar.lastMs > SIMILAR_WINDOW_MS) {
       similar = { messages: [], lastMs: nowMs };
@@ -82,6 +80,9 @@ export class EventCorrelator {
     return spam;
   }
 }
+
+/** 48 bits: as many as a number holds in whole bytes. */
+const shortHash = (text: string): number => hash('sha1', text, 'buffer').readUIntBE(0, 6);
 
 /** Thousands of keys are kept, so each is as short as it can be. */
 const joined = (...parts: readonly (string | undefined)[]): string => hash('sha1', parts.join('\u0000'), 'base64');

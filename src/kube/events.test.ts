@@ -212,6 +212,22 @@ describe('ApiEventRecorder', () => {
     await t.stop();
   });
 
+  it('an outage keeps at most 2 Mi characters of long messages, the latest ones', async () => {
+    const t = open(() => {
+      throw unreachable();
+    });
+    for (let i = 0; i < 200; i++)
+      t.recorder.pod(
+        { ...pod, metadata: { ...pod.metadata, uid: `u${i}` } },
+        'Warning',
+        'Failed',
+        `${i} `.repeat(8000),
+      );
+    await t.clock.advance(0);
+    assert.equal(t.recorder.dropped, 200 - 128, 'of 16 KiB each');
+    await t.stop();
+  });
+
   describe('while pods queue up to start', () => {
     const crowd = (): { starts: PodStarts; over: () => void; sent: (t: ReturnType<typeof open>) => string[] } => {
       let crowded = true;

@@ -47,6 +47,8 @@ export type PodStarts = {
 type Queued = { readonly key: string; readonly event: KubeEvent; readonly previous?: Sent; readonly atMs: number };
 
 const MAX_QUEUE = 1000;
+/** Of all messages in the queue. */
+const MAX_QUEUE_CHARACTERS = 2 * 1024 * 1024;
 /** API servers keep events for an hour; older ones are of no use to anybody there. */
 const MAX_AGE_MS = 3_600_000;
 /** How long good news waits for a crowd of pods to start. */
@@ -211,13 +213,21 @@ export class ApiEventRecorder implements EventRecorder, Runnable {
       this.#queue[waiting] = { ...entry, event: merged, ...(base === undefined ? {} : { previous: base }) };
     } else {
       this.#queue.push({ ...entry, ...(previous === undefined ? {} : { previous }) });
-      if (this.#queue.length > MAX_QUEUE) {
-        this.#queue.splice(1, 1);
-        this.#dropped++;
-      }
     }
+    this.#dropOldest();
     if (event.type !== 'Normal') this.#patience?.end();
     this.#wakeSender();
+  }
+
+  /** Keeps the bounds of the queue. The head may be under way. */
+  #dropOldest(): void {
+    let characters = this.#queue.reduce((sum, { event }) => sum + (event.message?.length ?? 0), 0);
+    while (this.#queue.length > MAX_QUEUE || characters > MAX_QUEUE_CHARACTERS) {
+      const [oldest] = this.#queue.splice(1, 1);
+      if (oldest === undefined) return;
+      characters -= oldest.event.message?.length ?? 0;
+      this.#dropped++;
+    }
   }
 
   /** True when the event is done with, sent or refused for good. */
