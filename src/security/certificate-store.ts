@@ -1,8 +1,9 @@
 // Certificates on disk as upstream keeps them: `NAME-<date>.pem` (certificates, then key), and the link
-// `NAME-current.pem`, which is swapped through `NAME-updated.pem` so that it always points somewhere.
+// `NAME-current.pem`, which is swapped through `NAME-updated.pem` so that it always points somewhere. The certificate before
+// the current one is kept; older ones are removed with their keys.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { syncDirectory, writeFileAtomic } from '../lib/atomic-file.ts';
 import { errnoOf, KubeletError } from '../lib/errors.ts';
 import { keyMatches, readCertificates } from '../lib/x509/certificate.ts';
@@ -57,10 +58,21 @@ export class CertificateStore {
     await writeFileAtomic(file, `${cert.trimEnd()}\n${key.trimEnd()}\n`, 0o600);
     const updated = this.#path('updated.pem');
     await rm(updated, { force: true });
+    const before = await readlink(this.currentPath).catch(() => undefined);
     await symlink(file, updated);
     await rename(updated, this.currentPath);
     await this.#sync(this.#dir);
+    // A file that cannot be removed is tried again with the next certificate.
+    await this.#removeOlder(basename(file), before && basename(before)).catch(() => undefined);
     return kept;
+  }
+
+  /** Without a link the one before is the latest. */
+  async #removeOlder(current: string, before?: string): Promise<void> {
+    const dated = new RegExp(`^${this.#name}-\\d{4}(-\\d\\d){5}\\.pem$`);
+    const others = (await readdir(this.#dir)).filter((name) => dated.test(name) && name !== current).sort();
+    const kept = before !== undefined && others.includes(before) ? before : others.at(-1);
+    for (const name of others) if (name !== kept) await rm(join(this.#dir, name));
   }
 
   #path(suffix: string): string {
