@@ -131,7 +131,7 @@ export class KubeClient {
 
   /**
    * One watch. Ends when the server ends it, throws when it breaks, is silent for `idleMs`, or `signal` aborts. The first
-   * `next()` sends the request. It spends nothing of the budget: whoever watches waits between tries already, and a crowd of
+   * `next()` sends the request; `stood` is called when a success began to come. It spends nothing of the budget: whoever watches waits between tries already, and a crowd of
    * pods with objects of their own would hold up its own status updates.
    */
   async *watch<T>(
@@ -139,6 +139,7 @@ export class KubeClient {
     where: Where,
     idleMs: number,
     signal: AbortSignal,
+    stood: () => void = () => undefined,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const { clock, transport } = this.#deps;
     const target = targetOf(resource, { ...where, query: { ...where.query, watch: true } });
@@ -156,6 +157,7 @@ export class KubeClient {
       if (reply.status === 401) transport.refused();
       await requireSuccess('GET', target, reply, own.signal);
       head.cancel();
+      stood();
       yield* readWatch<T>(clock, reply.body, resource.plural, idleMs, own.signal);
     } finally {
       head.cancel();

@@ -18,7 +18,6 @@ export class Reachability {
     this.recovery = new Recovery(clock);
     const gate = (lane: Lane): DialGate => new DialGate(clock, { maxSilentMs: MAX_SILENT_MS[lane] });
     this.#gates = { main: gate('main'), heartbeat: gate('heartbeat') };
-    this.recovery.onRecovered(() => Object.values(this.#gates).forEach((one) => one.open()));
   }
 
   /** Opens a connection unless it is too early for that; then fails as the last attempt did. */
@@ -34,9 +33,11 @@ export class Reachability {
     }
   }
 
-  /** A request was answered. A server that pleads for less is not back. */
-  answered(status: number): void {
-    if (status < 500 && status !== 429) this.recovery.answered();
+  /** A request was answered on some lane, so all may connect. A server that pleads for less is not back. */
+  answered(status: number, what: 'request' | 'watch'): void {
+    if (status >= 500 || status === 429) return;
+    for (const gate of Object.values(this.#gates)) gate.open();
+    this.recovery.answered(what);
   }
 
   failed(failure: unknown): void {

@@ -34,3 +34,18 @@ test('the first answer after a failure is told, not more often than every ten se
   assert.equal(heard.length, 3);
   assert.equal(clock.pending, 0);
 });
+
+test('every answer to a request is told where that is asked for, none to a watch', async () => {
+  const clock = new ManualClock();
+  const recovery = new Recovery(clock);
+  const heard: number[] = [];
+  recovery.onAnswered(() => heard.push(clock.monotonic()));
+  recovery.answered('watch');
+  assert.equal(recovery.answeredAt, -Infinity);
+  for (const what of ['request', 'watch', 'request'] as const) {
+    await clock.advance(1);
+    recovery.answered(what);
+  }
+  assert.deepEqual(heard, [1, 3]);
+  assert.equal(recovery.answeredAt, 3);
+});

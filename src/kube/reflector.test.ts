@@ -6,6 +6,7 @@ import { silentLogger } from '../lib/logger.ts';
 import { KubeletError } from '../lib/errors.ts';
 import { ManualClock } from '../lib/manual-clock.ts';
 import { replyError, statusError, tooLargeVersion } from './api-error.ts';
+import { Recovery } from './recovery.ts';
 import { Renewal } from './renewal.ts';
 import type { ListWatchClient } from './reflector.ts';
 import { Reflector } from './reflector.ts';
@@ -210,6 +211,67 @@ describe('a server that names a time to come back', () => {
         assert.ok(i === 0 || ms === at[i - 1] || ms - (at[i - 1] ?? 0) >= 10_000, at.join());
     });
   }
+});
+
+/** The scout's watch fails in a way of its own while other requests are answered, every `everyMs`. */
+async function besideOthers(fail: (stood: () => void) => Error, everyMs: number, minutes: number): Promise<number[]> {
+  const clock = new ManualClock(0, () => 1);
+  const recovery = new Recovery(clock);
+  const at: number[] = [];
+  const client: ListWatchClient = {
+    recovery,
+    list: <T>() => Promise.resolve<KubeList<T>>({ items: [], metadata: { resourceVersion: '9' } }),
+    async *watch<T>(_resource: Resource<T>, _where: Where, _idleMs: number, _signal: AbortSignal, stood: () => void) {
+      at.push(clock.monotonic());
+      yield* [];
+      throw fail(stood);
+    },
+  };
+  const reflector = new Reflector(
+    { client, clock, log: silentLogger },
+    { name: 'pods', resource: things, scout: true },
+  );
+  const stop = new AbortController();
+  const running = reflector.run(stop.signal);
+  for (let ms = 0; ms < minutes * MINUTE; ms += everyMs) {
+    await clock.advance(everyMs);
+    recovery.answered('request');
+  }
+  stop.abort();
+  await running;
+  return at;
+}
+
+describe('a scout whose watches fail while other requests succeed', () => {
+  const reset = (): Error => new KubeletError('unavailable', 'read ECONNRESET');
+  const FAILURES: Readonly<Record<string, (stood: () => void) => Error>> = {
+    'before the answer': reset,
+    'before an event': (stood) => {
+      stood();
+      return reset();
+    },
+    'with 503': () => replyError('GET /things', 503, ''),
+    'with 410': () => statusError({ code: 410, reason: 'Expired' }),
+  };
+  for (const [name, fail] of Object.entries(FAILURES))
+    it(`asks about once a second (${name})`, async () => {
+      const at = await besideOthers(fail, 10_000, 10);
+      const gaps = at.slice(1).map((ms, i) => ms - (at[i] ?? 0));
+      // The first answer to another request comes after ten seconds.
+      const late = gaps.filter((gap, i) => (at[i] ?? 0) > 11_000 && gap > 1000);
+      assert.deepEqual(late, []);
+      assert.ok(at.length <= 10 * 60 + 20, `${at.length} requests in ten minutes`);
+    });
+
+  it('comes back with the first answer after a long silence', async () => {
+    const at = await besideOthers(reset, 2 * MINUTE, 6);
+    for (const answered of [2 * MINUTE, 4 * MINUTE]) assert.ok(at.includes(answered), at.join());
+  });
+
+  it('gives the server the time it asks for all the same', async () => {
+    const at = await besideOthers(() => replyError('GET /things', 429, '', 10), 1000, 5);
+    assert.ok(at.length <= 5 * 6 + 1, `${at.length} requests`);
+  });
 });
 
 it('a scout asks an absent server as often as the transport opens connections, however long that goes on', async () => {

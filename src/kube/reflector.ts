@@ -19,13 +19,14 @@ import {
 import { retryInMs } from './dial-gate.ts';
 import { freshList, isOlder, type ListClient } from './fresh-list.ts';
 import { compareVersions, ObjectStore, type Change } from './object-store.ts';
+import type { Recovery } from './recovery.ts';
 import type { Query, Resource, Where } from './resources.ts';
 import type { WatchEvent } from './watch.ts';
 
 /** The part of KubeClient a reflector uses. */
 export interface ListWatchClient extends ListClient {
   /** Tells when the server answers again after it did not. */
-  readonly recovery?: { onRecovered(listener: () => void): () => void };
+  readonly recovery?: Pick<Recovery, 'answeredAt' | 'onAnswered' | 'onRecovered'>;
   /** Tells when requests go out under another client certificate. */
   readonly renewal?: { readonly count: number; onRenewed(listener: () => void): () => void };
   watch<T>(
@@ -33,6 +34,7 @@ export interface ListWatchClient extends ListClient {
     where: Where,
     idleMs: number,
     signal: AbortSignal,
+    stood: () => void,
   ): AsyncGenerator<WatchEvent<T>, void, undefined>;
 }
 
@@ -51,6 +53,9 @@ export type ReflectorOptions<T> = {
   spreadMs?: number;
 };
 
+/** Until the next attempt. `waitsAlone`: answers to other requests say nothing about it. */
+type Pause = { readonly ms: number; readonly waitsAlone?: boolean };
+
 export type ChangeListener<T> = (changes: readonly Change<T>[]) => void;
 
 const TIMEOUT_SECONDS = [300, 600] as const;
@@ -65,6 +70,9 @@ const INITIAL_SILENCE_MS = 10_000;
 const SHORT_WATCH_MS = 1000;
 const MAX_SHORT_PAUSE_MS = 5000;
 const FAILURES_BEFORE_LIST = 3;
+/** A scout waits no longer than this while other requests are answered, which those of a node at rest are every 10 s. */
+const SCOUT_PAUSE_MS = 1000;
+const OTHERS_ANSWERED_MS = 15_000;
 /** As often in a row a scout comes back at once to a server whose watches break as soon as they stand. */
 const QUICK_RETURNS = 10;
 
@@ -82,6 +90,8 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #seen = '';
   #synced = false;
   #connected = false;
+  /** The answer to the last watch began. */
+  #stood = false;
   #streamingList = true;
   #failures = 0;
   /** That broke before they had lasted. */
@@ -133,12 +143,12 @@ export class Reflector<T extends KubeObject> implements Runnable {
       const startedAt = clock.monotonic();
       const renewals = client.renewal?.count;
       let failure: unknown;
+      this.#stood = false;
       try {
         await this.#follow(signal);
       } catch (err) {
         failure = err;
       }
-      const stood = this.#connected;
       this.#connected = false;
       if (signal.aborted) return;
       if (failure !== undefined && client.renewal?.count !== renewals && this.#isFirstAfterRenewal()) {
@@ -146,27 +156,33 @@ export class Reflector<T extends KubeObject> implements Runnable {
         continue;
       }
       const lastedMs = clock.monotonic() - startedAt;
-      const pauseMs = this.#pauseAfter(failure, lastedMs, stood);
-      await this.#rest(pauseMs, isUnreachable(failure), signal);
+      await this.#rest(this.#pauseAfter(failure, lastedMs), isUnreachable(failure), signal);
     }
   }
 
   /**
    * Waits. Once a server that could not be reached answers somebody, the wait is a short one of its own; a new client
-   * certificate ends it.
+   * certificate ends it. A scout waits for long only while no request is answered.
    */
-  async #rest(ms: number, unreachable: boolean, signal: AbortSignal): Promise<void> {
+  async #rest({ ms, waitsAlone }: Pause, unreachable: boolean, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#deps;
+    const { recovery } = client;
     const waiting = childScope(signal);
-    let woken: 'recovered' | 'renewed' | undefined;
+    let woken: 'answered' | 'recovered' | 'renewed' | undefined;
     const wake = (by: typeof woken): void => {
       woken ??= by;
       waiting.abort();
     };
     const ends = [
       client.renewal?.onRenewed(() => wake('renewed')),
-      unreachable ? client.recovery?.onRecovered(() => wake('recovered')) : undefined,
+      unreachable ? recovery?.onRecovered(() => wake('recovered')) : undefined,
     ];
+    if (this.#o.scout === true && waitsAlone !== true && recovery !== undefined) {
+      const soonMs = Math.min(ms, this.#jittered(SCOUT_PAUSE_MS));
+      const isAnswered = recovery.answeredAt > clock.monotonic() - OTHERS_ANSWERED_MS;
+      ends.push(isAnswered ? undefined : recovery.onAnswered(() => wake('answered')));
+      ms = isAnswered ? soonMs : ms;
+    }
     await clock.sleep(ms, waiting.signal);
     for (const end of ends) end?.();
     waiting.release();
@@ -266,8 +282,9 @@ export class Reflector<T extends KubeObject> implements Runnable {
     const [low, high] = this.#o.timeoutSeconds ?? TIMEOUT_SECONDS;
     const timeoutSeconds = Math.floor(low + (high - low) * this.#deps.clock.random());
     const where = this.#where({ ...query, timeoutSeconds });
-    for await (const event of this.#deps.client.watch(this.#o.resource, where, idleMs, signal)) {
-      this.#connected = true;
+    const stood = (): void => void (this.#stood = true);
+    for await (const event of this.#deps.client.watch(this.#o.resource, where, idleMs, signal, stood)) {
+      this.#connected = this.#stood = true;
       yield event;
     }
   }
@@ -276,7 +293,7 @@ export class Reflector<T extends KubeObject> implements Runnable {
   #refuseOlder(version: string): void {
     if (!isOlder(version, this.#seen)) return;
     this.#failures = FAILURES_BEFORE_LIST;
-    this.#connected = false;
+    this.#connected = this.#stood = false;
     // The server answers: this is no outage, whose end a scout tries for as often as it may.
     throw tooLargeVersion(`${this.name}: the server's list is older than what was seen`);
   }
@@ -326,38 +343,41 @@ export class Reflector<T extends KubeObject> implements Runnable {
     };
   }
 
-  /** Milliseconds until the next attempt; decides also whether it starts with a list. */
-  #pauseAfter(failure: unknown, lastedMs: number, stood: boolean): number {
+  /** Decides also whether the next attempt starts with a list. */
+  #pauseAfter(failure: unknown, lastedMs: number): Pause {
     const { clock, log } = this.#deps;
     const now = clock.monotonic();
-    if (stood && lastedMs >= SHORT_WATCH_MS) {
+    if (this.#stood && lastedMs >= SHORT_WATCH_MS) {
       this.#backoff.succeeded();
       this.#shortWatches = 0;
     }
     if (failure === undefined) {
       // The usual end of a watch. One that ends at once, again and again, must not become a loop without pauses.
-      if (lastedMs >= SHORT_WATCH_MS) return 0;
+      if (lastedMs >= SHORT_WATCH_MS) return { ms: 0 };
       const maxMs = this.#o.scout === true ? SHORT_WATCH_MS : MAX_SHORT_PAUSE_MS;
-      return this.#jittered(Math.min(this.#backoff.failed(now), maxMs));
+      return { ms: this.#jittered(Math.min(this.#backoff.failed(now), maxMs)) };
     }
     this.#lastError = failure;
     log.debug('watch ended', { reflector: this.name, err: failure });
     if (isUnreachable(failure) || isFault(failure, 'cancelled')) {
       const pauseMs = this.#backoff.failed(now);
-      if (this.#o.scout !== true) return this.#jittered(pauseMs);
-      return retryInMs(failure) ?? this.#jittered(stood ? this.#pauseAfterBreak(pauseMs) : pauseMs);
+      if (this.#o.scout !== true) return { ms: this.#jittered(pauseMs) };
+      return { ms: retryInMs(failure) ?? this.#jittered(this.#stood ? this.#pauseAfterBreak(pauseMs) : pauseMs) };
     }
     this.#failures++;
     if (isGone(failure) || isTooLargeVersion(failure)) {
       this.#version = '';
-      if (this.#isFirstRelist(now)) return 0;
+      if (this.#isFirstRelist(now)) return { ms: 0 };
       const pauseMs = this.#backoff.failed(now);
-      return this.#jittered(this.#o.scout === true ? Math.min(pauseMs, MAX_SHORT_PAUSE_MS) : pauseMs);
+      const ms = this.#jittered(this.#o.scout === true ? Math.min(pauseMs, MAX_SHORT_PAUSE_MS) : pauseMs);
+      return { ms, waitsAlone: !isGone(failure) };
     }
     if (this.#failures >= FAILURES_BEFORE_LIST) this.#version = '';
     // `Retry-After: 0` is no invitation to a loop, and a day is longer than a node can go without its pods.
-    const askedMs = Math.min(retryAfterMs(failure) ?? 0, BACKOFF.maxMs);
-    return Math.max(askedMs, this.#jittered(this.#backoff.failed(now)));
+    const askedMs = retryAfterMs(failure);
+    const ms = Math.max(Math.min(askedMs ?? 0, BACKOFF.maxMs), this.#jittered(this.#backoff.failed(now)));
+    // A refusal, a plea for less or a time that the server names is for this very watch.
+    return { ms, waitsAlone: askedMs !== undefined || !isFault(failure, 'unavailable', 'deadline', 'internal') };
   }
 
   /** A watch that stood and broke shows nothing about the next one, unless that happens again and again. */

@@ -84,7 +84,7 @@ export class Transport {
       try {
         const connections = await this.#connections(identity.tls, request.lane ?? 'main', signal);
         const reply = await connections.exchange(this.#outgoing(request, identity), signal);
-        this.#reach.answered(reply.status);
+        this.#reach.answered(reply.status, request.stream === undefined ? 'request' : 'watch');
         return reply;
       } catch (err) {
         const lost = err instanceof LostExchange;

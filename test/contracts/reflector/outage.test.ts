@@ -6,14 +6,16 @@ import type { KubeObject } from '../../../src/core/meta.ts';
 import { sleepOn, type Clock, type Timer } from '../../../src/lib/clock.ts';
 import { KubeletError } from '../../../src/lib/errors.ts';
 import { silentLogger } from '../../../src/lib/logger.ts';
-import { Reachability } from '../../../src/kube/reachability.ts';
+import { Reachability, type Lane } from '../../../src/kube/reachability.ts';
 import { Reflector, type ListWatchClient, type ReflectorOptions } from '../../../src/kube/reflector.ts';
+import type { Resource, Where } from '../../../src/kube/resources.ts';
 import type { WatchEvent } from '../../../src/kube/watch.ts';
 
 /** Besides the pods: node, services, runtime classes; and Secrets and ConfigMaps. */
 const [KINDS, OBJECTS] = [3, 2];
 // Hundreds of thousands of failures: what they would cost is their stacks.
 Error.stackTraceLimit = 0;
+const PODS = 'pods';
 const AWAY_MS = 60_000;
 const [SPREAD_S, OBJECT_SPREAD_S] = [5, 30];
 
@@ -121,14 +123,20 @@ class SimulatedServer {
   }
 
   /** A connection: aborted when it breaks. */
-  async connect(signal: AbortSignal): Promise<AbortSignal> {
+  async connect(signal: AbortSignal): Promise<AbortController> {
     this.attempts.push(this.#clock.monotonic());
     if (this.#away === 'absent') throw new KubeletError('unavailable', 'refused', { detail: { absent: true } });
     if (this.#away === 'silent') await this.#clock.sleep(5000, signal);
     if (this.#away !== undefined) throw new KubeletError('unavailable', 'no connection in 5000ms');
     const connection = new AbortController();
     this.#connections.add(connection);
-    return connection.signal;
+    return connection;
+  }
+
+  /** Any one connection of some. */
+  breakOne(connections: readonly AbortController[]): void {
+    const open = connections.filter((one) => !one.signal.aborted);
+    open[Math.floor(this.#clock.random() * open.length)]?.abort();
   }
 
   request(): void {
@@ -143,11 +151,17 @@ class SimulatedNode implements ListWatchClient {
   readonly #server: SimulatedServer;
   readonly #reach: Reachability;
   readonly #signal: AbortSignal;
-  #connection: AbortSignal | undefined;
-  #opening: Promise<AbortSignal> | undefined;
+  /** Whatever stands: the server may break it. */
+  readonly connections: AbortController[] = [];
+  /** How long the pods were not watched at most, and since when they are not. */
+  longestBlindMs = 0;
+  #blindSince: number | undefined = 0;
+  readonly #clock: Clock;
+  readonly #lanes = new Map<Lane, Promise<AbortController>>();
 
   constructor(server: SimulatedServer, clock: Clock, signal: AbortSignal) {
     this.#server = server;
+    this.#clock = clock;
     this.#reach = new Reachability(clock);
     this.#signal = signal;
   }
@@ -161,52 +175,94 @@ class SimulatedNode implements ListWatchClient {
   }
 
   async *watch<T>(
-    _resource: unknown,
-    _where: unknown,
+    { plural }: Resource<T>,
+    { query }: Where,
     _idleMs: number,
     signal: AbortSignal,
+    stood: () => void,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const connection = await this.#connected().catch((err: unknown) => {
-      this.#reach.failed(err);
-      throw err;
-    });
-    this.#server.request();
-    this.#reach.answered(200);
-    yield { type: 'BOOKMARK', object: { metadata: { resourceVersion: '1', ...END } } as T };
+    const connection = await this.#exchange('main');
+    this.#reach.answered(200, 'watch');
+    stood();
+    if (plural === PODS) this.#see();
+    if (query?.['sendInitialEvents'] === true)
+      yield { type: 'BOOKMARK', object: { metadata: { resourceVersion: '1', ...END } } as T };
     await new Promise<void>((resolve) => {
       for (const end of [connection, signal]) end.addEventListener('abort', () => resolve(), { once: true });
       if (connection.aborted || signal.aborted) resolve();
     });
+    if (plural === PODS) this.#blindSince = this.#clock.monotonic();
     const lost = new KubeletError('unavailable', 'the connection broke');
     this.#reach.failed(lost);
     throw lost;
   }
 
-  async #connected(): Promise<AbortSignal> {
-    if (this.#connection?.aborted === false) return this.#connection;
-    this.#opening ??= this.#reach
-      .connect('main', () => this.#server.connect(this.#signal), this.#signal)
-      .finally(() => (this.#opening = undefined));
-    this.#connection = await this.#opening;
-    return this.#connection;
+  get isBlind(): boolean {
+    return this.#blindSince !== undefined;
+  }
+
+  #see(): void {
+    const now = this.#clock.monotonic();
+    this.longestBlindMs = Math.max(this.longestBlindMs, now - (this.#blindSince ?? now));
+    this.#blindSince = undefined;
+  }
+
+  /** As the lease is renewed. */
+  async heartbeat(): Promise<void> {
+    await this.#exchange('heartbeat');
+    this.#reach.answered(200, 'request');
+  }
+
+  async #exchange(lane: Lane): Promise<AbortSignal> {
+    try {
+      const { signal } = await this.#connected(lane);
+      this.#server.request();
+      return signal;
+    } catch (err) {
+      this.#reach.failed(err);
+      throw err;
+    }
+  }
+
+  async #connected(lane: Lane): Promise<AbortController> {
+    const known = this.#lanes.get(lane);
+    if (known !== undefined) return await known;
+    const opening = this.#reach.connect(lane, () => this.#server.connect(this.#signal), this.#signal);
+    this.#lanes.set(lane, opening);
+    const gone = (): void => void this.#lanes.delete(lane);
+    const connection = await opening.catch((err: unknown) => {
+      gone();
+      throw err;
+    });
+    connection.signal.addEventListener('abort', gone, { once: true });
+    this.connections.push(connection);
+    return connection;
   }
 }
 
-/** Returns what ends them. A signal for each node: thousands of listeners on one would be all the test measures. */
-function startNodes(nodes: number, server: SimulatedServer, clock: Clock): () => Promise<unknown> {
+type Nodes = { readonly nodes: readonly SimulatedNode[]; stop(): Promise<unknown> };
+
+/** A signal for each node: thousands of listeners on one would be all the test measures. */
+function startNodes(count: number, server: SimulatedServer, clock: Clock): Nodes {
+  const nodes: SimulatedNode[] = [];
   const stops: AbortController[] = [];
   const running: Promise<void>[] = [];
-  const resource = { base: '/api/v1', plural: 'things' };
-  for (let n = 0; n < nodes; n++) {
+  for (let n = 0; n < count; n++) {
     const stop = new AbortController();
     const { signal } = stop;
     stops.push(stop);
     const client = new SimulatedNode(server, clock, signal);
+    nodes.push(client);
     const follow = (options: Partial<ReflectorOptions<KubeObject>>): void => {
       const reflector = new Reflector<KubeObject>(
         { client, clock, log: silentLogger },
         // Renewed at random in the long run, but not within this test.
-        { name: `n${n}`, resource, timeoutSeconds: [1800, 3600], ...options },
+        {
+          name: `n${n}`,
+          resource: { base: '/api/v1', plural: options.scout === true ? PODS : 'things' },
+          timeoutSeconds: [1800, 3600],
+          ...options,
+        },
       );
       running.push(reflector.run(signal));
     };
@@ -214,10 +270,11 @@ function startNodes(nodes: number, server: SimulatedServer, clock: Clock): () =>
     for (let i = 0; i < KINDS; i++) follow({});
     for (let i = 0; i < OBJECTS; i++) follow({ spreadMs: OBJECT_SPREAD_S * 1000 });
   }
-  return () => {
-    for (const stop of stops) stop.abort();
+  const stop = (): Promise<unknown> => {
+    for (const one of stops) one.abort();
     return Promise.all(running);
   };
+  return { nodes, stop };
 }
 
 /** Most moments within any one second. */
@@ -233,7 +290,7 @@ function peakOf(moments: readonly number[]): number {
 async function outage(nodes: number, how: Way): Promise<{ attempts: number[]; requests: number[] }> {
   const clock = new HeapClock();
   const server = new SimulatedServer(clock);
-  const stop = startNodes(nodes, server, clock);
+  const { stop } = startNodes(nodes, server, clock);
   await clock.advance(5000);
   assert.equal(server.requests.length, nodes * (1 + KINDS + OBJECTS));
   const goneAt = clock.monotonic();
@@ -276,4 +333,44 @@ test('200 nodes after a minute of a server that takes no connection to its end',
   assert.ok(trying <= nodes / 4);
   assert.ok(peakOf(requests) <= promised(nodes));
   assert.ok(requests.length >= nodes * (1 + KINDS + OBJECTS) * 0.99, `${requests.length} are back`);
+});
+
+test('1,000 nodes of which a connection is reset every 50 to 450 ms', async (t) => {
+  const [count, resetsMs, leaseMs] = [1000, 20_000, 10_000];
+  const clock = new HeapClock();
+  const server = new SimulatedServer(clock);
+  const { nodes, stop } = startNodes(count, server, clock);
+  await clock.advance(5000);
+  const endAt = clock.monotonic() + leaseMs + resetsMs;
+  for (const node of nodes) {
+    const renew = (): void => {
+      node.heartbeat().catch(() => undefined);
+      clock.after(leaseMs, renew);
+    };
+    const reset = (): void => {
+      if (clock.monotonic() >= endAt) return;
+      server.breakOne(node.connections);
+      clock.after(50 + clock.random() * 400, reset);
+    };
+    clock.after(clock.random() * leaseMs, renew);
+    clock.after(leaseMs + clock.random() * 400, reset);
+  }
+  // A little over the first resets, which meet every node within half a second.
+  await clock.advance(leaseMs + 5000);
+  const watches = server.requests.length;
+  await clock.advance(resetsMs - 5000);
+  const during = server.requests.length - watches;
+  await clock.advance(1100);
+  const blind = nodes.filter((node) => node.isBlind).length;
+  await stop();
+  const perMinute = (during / count / (resetsMs - 5000)) * 60_000;
+  const peak = peakOf(server.requests.slice(watches));
+  const longestMs = Math.max(...nodes.map((node) => node.longestBlindMs));
+  t.diagnostic(
+    `requests of a node: ${perMinute.toFixed(0)} a minute; of all: at most ${peak} a second; pods not watched for ${longestMs.toFixed(0)} ms at most`,
+  );
+  assert.equal(blind, 0, 'every node watches its pods a second after the last reset');
+  assert.ok(longestMs <= 1100);
+  assert.ok(perMinute <= 150);
+  assert.ok(peak <= count * 4);
 });
