@@ -84,7 +84,7 @@ export async function runTests(
     '--disable-warning=ExperimentalWarning',
     '--test',
     ...(how.isolation === 'shared process' ? ['--test-isolation=none'] : []),
-    `--test-timeout=${5 * MINUTE}`,
+    `--test-timeout=${how.isolation === 'shared process' ? 2 * MINUTE : 5 * MINUTE}`,
     '--test-reporter=spec',
     '--test-reporter-destination=stdout',
     `--test-reporter=${REPORTER}`,

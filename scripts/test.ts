@@ -4,7 +4,7 @@
 //   npm test -- <file>…      some files
 //   npm test -- --strict     UNSTEADY is red
 //   npm run test:fast        the checks and all unit tests, for the inner loop; random input is tried a fifth as often
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { leftBehind, traces } from './left-behind.ts';
@@ -42,8 +42,9 @@ function writeDurations(outcomes: readonly Outcome[], isRecord: boolean): void {
   mkdirSync(CACHE, { recursive: true });
   writeFileSync(LAST_DURATIONS, JSON.stringify({ ...readJson(LAST_DURATIONS), ...Object.fromEntries(now) }));
   if (!isRecord) return;
-  const sorted = Object.fromEntries(now.toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  writeFileSync(RECORDED_DURATIONS, `${JSON.stringify(sorted, undefined, 2)}\n`);
+  const all = Object.entries({ ...readJson(RECORDED_DURATIONS), ...Object.fromEntries(now) });
+  const sorted = all.filter(([file]) => existsSync(file)).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(RECORDED_DURATIONS, `${JSON.stringify(Object.fromEntries(sorted), undefined, 2)}\n`);
 }
 
 /** Takes job after job until none is left; several lanes may share them. */

@@ -15,6 +15,7 @@ import { subsetsOf } from './endpoints.ts';
 import { fixedRules, serviceRules } from './rules.ts';
 import { ServiceProxy } from './service-proxy.ts';
 import { isOurs, lookUp, type Names } from './zone.ts';
+import { freePort } from '../../../test/harness/ports.ts';
 
 const serviceOf = (name: string, spec: Json): ApiObject => ({
   kind: 'Service',
@@ -260,17 +261,18 @@ describe('the DNS server', () => {
     const resolvers = (): Promise<readonly string[]> => Promise.resolve([`127.0.0.1#${upstream.address().port}`]);
     const server = new DnsServer(
       { store, clock: systemClock, log: silentLogger },
-      { host: '127.0.0.1', port: 0, resolvers },
+      { host: '127.0.0.1', port: await freePort(), resolvers },
     );
-    port = await new Promise<number>((resolve) => {
+    port = await new Promise<number>((resolve, reject) => {
       running = server.run(stop.signal, resolve);
+      running.catch(reject);
     });
     resolver.setServers([`127.0.0.1:${port}`]);
   });
   after(async () => {
+    upstream.close();
     stop.abort();
     await running;
-    upstream.close();
   });
 
   it("answers for services, and hands on what is not the cluster's", async () => {
