@@ -16,7 +16,6 @@ export type LayerSize = { readonly digest: string; readonly sizeBytes: number };
 /** The CRI keeps all it makes in this containerd namespace. */
 const NAMESPACE = { 'containerd-namespace': 'k8s.io' };
 const DEADLINE_MS = 5000;
-const DIGEST = /^[a-z0-9+]+:[0-9a-f]{32,}/;
 const SOURCE = 'containerd.io/distribution.source.';
 const CONFIG = 'containerd.io/gc.ref.content.config';
 const LAYER = 'containerd.io/gc.ref.content.l.';
@@ -34,7 +33,7 @@ export class ContainerdContent {
   async ingests(signal: AbortSignal): Promise<readonly Ingest[]> {
     const { statuses } = await this.#channel.unary(Content.listStatuses, { filters: [] }, options(signal));
     return statuses.flatMap(({ ref, expected, offset, total }) => {
-      const digest = expected !== '' ? expected : DIGEST.exec(ref.slice(ref.lastIndexOf('@') + 1))?.[0];
+      const digest = expected !== '' ? expected : digestIn(ref);
       return digest === undefined ? [] : [{ digest, doneBytes: offset, totalBytes: total }];
     });
   }
@@ -80,6 +79,17 @@ const manifestOf = ({ digest, labels, createdAt }: ContentInfo, source: string):
   createdAtMs: (createdAt?.seconds ?? 0) * 1000 + Math.floor((createdAt?.nanos ?? 0) / 1e6),
   layers: Object.entries(labels).flatMap(([name, value]) => (name.startsWith(LAYER) ? [value] : [])),
 });
+
+const ALGORITHM_CHARACTERS = 32;
+const HEX_CHARACTERS = 128;
+
+/** The digest at the end of an ingest's name: `layer-sha256:<hex>`, `manifest-sha256:<hex>`, `repo@sha256:<hex>`. */
+export function digestIn(ref: string): string | undefined {
+  const colon = ref.lastIndexOf(':');
+  const [algorithm] = /[a-z0-9+]{1,32}$/.exec(ref.slice(Math.max(0, colon - ALGORITHM_CHARACTERS), colon)) ?? [];
+  const hex = ref.slice(colon + 1, colon + 1 + HEX_CHARACTERS);
+  return algorithm !== undefined && /^[0-9a-f]{32,}$/.test(hex) ? `${algorithm}:${hex}` : undefined;
+}
 
 /** The layers and the configuration of a manifest. */
 export function readLayers(text: string): readonly LayerSize[] | undefined {
