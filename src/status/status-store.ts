@@ -1,7 +1,15 @@
 // The last status of every pod, by UID. Written by the pod's worker, read by everybody; a change is announced so that
 // status-sync.ts can send it. Times are stamped here because only the store knows what was said before.
 import type { PodUid } from '../core/ids.ts';
-import { isStaticPod, uidOf, type ContainerStatus, type Pod, type PodCondition, type PodStatus } from '../core/pod.ts';
+import {
+  isStaticPod,
+  uidOf,
+  type ContainerState,
+  type ContainerStatus,
+  type Pod,
+  type PodCondition,
+  type PodStatus,
+} from '../core/pod.ts';
 import { mayRestartAll, restartsAfterExit } from '../core/restart-policy.ts';
 import { apiTime } from '../core/time.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -36,6 +44,8 @@ export type StatusStoreDeps = {
 };
 
 const MAX_MESSAGES_BYTES = 12_288;
+/** Of the messages of a pod's waiting containers, and of the pod's own; docs/SECURITY.md, section "Bounds". */
+const WAITING_BYTES = 64 * 1024;
 /** Of one UTF-16 unit in UTF-8. */
 const MOST_BYTES = 3;
 
@@ -229,24 +239,33 @@ function hasInitialised(pod: Pod, { containerStatuses = [], initContainerStatuse
   return last.state.terminated?.exitCode === 0 || last.lastState.terminated?.exitCode === 0;
 }
 
-/** A pod's termination messages share a fixed space. */
+/**
+ * A pod's termination messages share a fixed space, and so do those of its waiting containers: they quote the pod and the
+ * runtime, whose texts may be of any length, and a status that doubles a pod is more than etcd takes.
+ */
 function limitMessages(status: PodStatus): PodStatus {
   const lists = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses];
-  const count = lists.reduce((sum, list) => sum + (list?.length ?? 0), 0);
-  const limit = Math.floor(MAX_MESSAGES_BYTES / Math.max(count, 1));
+  const count = Math.max(
+    1,
+    lists.reduce((sum, list) => sum + (list?.length ?? 0), 0),
+  );
+  const limits = { terminated: Math.floor(MAX_MESSAGES_BYTES / count), waiting: Math.floor(WAITING_BYTES / count) };
   const tooLong = (s: ContainerStatus): boolean =>
-    [s.state, s.lastState].some((x) => {
-      const message = x.terminated?.message ?? '';
-      return message.length * MOST_BYTES > limit && Buffer.byteLength(message) > limit;
-    });
-  if (!lists.some((list) => list?.some(tooLong))) return status;
+    [s.state, s.lastState].some(
+      ({ terminated, waiting }) =>
+        isLonger(terminated?.message, limits.terminated) || isLonger(waiting?.message, limits.waiting),
+    );
+  const whole = isLonger(status.message, WAITING_BYTES)
+    ? { ...status, message: beginning(status.message, WAITING_BYTES) }
+    : status;
+  if (!lists.some((list) => list?.some(tooLong))) return whole;
   const cut = (s: ContainerStatus): ContainerStatus => ({
     ...s,
-    state: cutState(s.state, limit),
-    lastState: cutState(s.lastState, limit),
+    state: cutState(s.state, limits),
+    lastState: cutState(s.lastState, limits),
   });
   return {
-    ...status,
+    ...whole,
     ...(status.initContainerStatuses === undefined
       ? {}
       : { initContainerStatuses: status.initContainerStatuses.map(cut) }),
@@ -257,13 +276,25 @@ function limitMessages(status: PodStatus): PodStatus {
   };
 }
 
-function cutState(state: ContainerStatus['state'], limit: number): ContainerStatus['state'] {
-  const message = state.terminated?.message;
-  if (state.terminated === undefined || message === undefined) return state;
-  return {
-    terminated: {
-      ...state.terminated,
-      message: withoutEnd(Buffer.from(message).subarray(0, limit).toString('utf8'), '\uFFFD'),
-    },
-  };
+type Limits = { readonly terminated: number; readonly waiting: number };
+
+function cutState(state: ContainerState, limits: Limits): ContainerState {
+  const { terminated, waiting } = state;
+  if (terminated !== undefined && isLonger(terminated.message, limits.terminated))
+    return { terminated: { ...terminated, message: beginning(terminated.message, limits.terminated) } };
+  if (waiting !== undefined && isLonger(waiting.message, limits.waiting))
+    return { waiting: { ...waiting, message: beginning(waiting.message, limits.waiting) } };
+  return state;
 }
+
+const isLonger = (text: string | undefined, bytes: number): boolean =>
+  text !== undefined && text.length * MOST_BYTES > bytes && Buffer.byteLength(text) > bytes;
+
+/** Only what can be among the bytes is encoded. */
+const beginning = (text: string | undefined, bytes: number): string =>
+  withoutEnd(
+    Buffer.from((text ?? '').slice(0, bytes))
+      .subarray(0, bytes)
+      .toString('utf8'),
+    '\uFFFD',
+  );

@@ -57,6 +57,19 @@ describe('the message of a container that waits', () => {
       assert.equal(changes.length, expected !== undefined && expected.message === 'half' ? 2 : 1);
     });
 
+  it('shares 64 KiB with those of the other containers, and the message of the pod has as much', () => {
+    const { store } = setup();
+    const message = '€'.repeat(100_000);
+    const long = { waiting: { reason: 'CreateContainerConfigError', message } };
+    const containerStatuses = [statusOf('app', long), statusOf('other', long)];
+    const status = store.set(pod, { phase: 'Pending', message, containerStatuses });
+    assert.deepEqual(
+      [status.message, ...(status.containerStatuses ?? []).map((s) => s.state.waiting?.message)],
+      [21_845, 10_922, 10_922].map((count) => '€'.repeat(count)),
+    );
+    assert.equal(status.containerStatuses?.[0]?.state.waiting?.reason, 'CreateContainerConfigError');
+  });
+
   it('is nothing for a pod that nobody has said anything of', () => {
     const { store, changes } = setup();
     store.setWaitingMessage(pod, 'app', 'half');
