@@ -108,6 +108,7 @@ const OWNED: readonly Owned[] = [
       'src/main.ts', // makes the one that everything else is given
       'src/volumes/subpath-child.ts', // a process of its own
       'src/host/kernel-files.ts', // guards the real file threads, of which a process has one set
+      'src/host/mounts/hung-children.ts', // gives the real kernel a moment to end a process
       'src/devcluster/', // programs of their own
     ],
     instead: 'the clock that the part is given',

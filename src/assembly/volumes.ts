@@ -1,6 +1,7 @@
 // The volume manager with all its plugins, fitted to this node.
 import type { Node } from '../core/node.ts';
 import { uidOf, type Pod } from '../core/pod.ts';
+import { hungChildren } from '../host/mounts/hung-children.ts';
 import { randomBytes } from '../lib/clock.ts';
 import type { Runnable } from '../lib/supervise.ts';
 import type { PluginHandler } from '../plugins/plugin-handler.ts';
@@ -34,6 +35,7 @@ export function buildVolumes(
   const { objects, events } = cluster;
   const { tokens, trustBundles, podCertificates } = objects;
   const storage = storageOf(base, cluster, () => created.manager.retry(CSI_PLUGIN));
+  showHungChildren(base);
   const facts = {
     factsOf: (pod: Pod) => ({
       podIPs: (statuses.statusOf(uidOf(pod))?.podIPs ?? []).map((p) => p.ip),
@@ -70,6 +72,15 @@ export function buildVolumes(
     nodeSeen: (node) => storage?.attachments.nodeSeen(node),
     reportAnswered: (node) => storage?.attachments.reportAnswered(node),
   };
+}
+
+function showHungChildren({ registry, log }: Foundation): void {
+  hungChildren.logTo(log.child({ component: 'hung-children' }));
+  const help = 'Child processes that do not end after SIGKILL, each in a call into a file system that does not answer';
+  registry.collected('kubelet_hung_children', help, 'gauge', () => {
+    const { count } = hungChildren;
+    return count === 0 ? [] : [[{}, count]];
+  });
 }
 
 /** Claims and drivers are an API server's. */

@@ -1,6 +1,7 @@
 // Lists a directory by find(1): a fifteenth of what a walk in this process costs, any depth, and it reads directories in
 // parts. GNU's only: others cannot print blocks. It ends at its next line when this process is killed.
 import { runChild } from '../host/mounts/child.ts';
+import { LARGE_CHILD } from '../host/mounts/hung-children.ts';
 import type { MountTable } from '../host/mounts/mount-table.ts';
 import { isFault } from '../lib/errors.ts';
 import type { Tally } from './tally.ts';
@@ -36,7 +37,7 @@ export async function findEntries(
   const onStderr = byLine((line) => void (hasFailed ||= !VANISHED.test(line)));
   const find = [...args, path, '-xdev', '-ignore_readdir_race', ...rules];
   try {
-    const { code } = await runChild(program, find, signal, { onStdout, onStderr });
+    const { code } = await runChild(program, find, signal, { onStdout, onStderr }, { cost: LARGE_CHILD });
     // 1: something could not be read, which is told.
     return hasListed && !hasFailed && code <= 1;
   } catch (err) {

@@ -1,7 +1,7 @@
 // The change of ownership by a child process, for filesystems that may wait for a peer. A big volume may take as long as it
 // needs; a child that gets no further for a minute is given up.
 import { spawn } from 'node:child_process';
-import { formatDurationMs } from '../core/duration.ts';
+import { hungChildren, LARGE_CHILD, noAnswer, type Question } from '../host/mounts/hung-children.ts';
 import { childScope } from '../lib/abort.ts';
 import { partCommand } from '../lib/built.ts';
 import { toolEnvironment } from '../lib/child-environment.ts';
@@ -30,12 +30,13 @@ export async function giveToGroupElsewhere(
 ): Promise<void> {
   const { idleMs = 60_000, command = partCommand('ownership-child', import.meta.url) } = opts;
   const scope = childScope(signal);
-  const stuck = new KubeletError('deadline', `${path} did not answer within ${formatDurationMs(idleMs)}`);
-  const arm = () => clock.after(idleMs, () => scope.abort(stuck));
+  const arm = () => clock.after(idleMs, () => scope.abort(noAnswer(path, idleMs, undefined)));
   let idle = arm();
   let seen = 0;
   try {
-    const refused = await runOwnershipChild(command, JSON.stringify({ path, how }), scope.signal, (files) => {
+    const question: Question = { about: path, cost: LARGE_CHILD };
+    await hungChildren.admit(question, scope.signal);
+    const refused = await runOwnershipChild(command, JSON.stringify({ path, how }), question, scope.signal, (files) => {
       idle.cancel();
       idle = arm();
       for (; seen < files; seen++) onFile();
@@ -50,6 +51,7 @@ export async function giveToGroupElsewhere(
 function runOwnershipChild(
   command: readonly string[],
   input: string,
+  question: Question,
   signal: AbortSignal,
   onFiles: (files: number) => void,
 ): Promise<string> {
@@ -65,6 +67,7 @@ function runOwnershipChild(
     child.stderr.on('data', (chunk: Buffer) => void (reason = (reason + chunk.toString('utf8')).slice(0, MAX_REASON)));
     const onAbort = (): void => {
       child.kill('SIGKILL');
+      hungChildren.killed(child, question);
       child.stdout.destroy();
       child.stderr.destroy();
       child.unref();

@@ -3,8 +3,8 @@
 import type { Stats } from 'node:fs';
 import { access, chmod, readdir, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatDurationMs } from '../core/duration.ts';
 import { runChild } from '../host/mounts/child.ts';
+import { LARGE_CHILD, noAnswer } from '../host/mounts/hung-children.ts';
 import type { Mounter } from '../host/mounts/mounter.ts';
 import { withDeadline } from '../lib/abort.ts';
 import { partCommand } from '../lib/built.ts';
@@ -101,12 +101,13 @@ export class SubPaths {
   async #prepareElsewhere(request: SubPathRequest, signal: AbortSignal): Promise<string> {
     const [command = '', ...args] = this.#opts.childCommand;
     const input = JSON.stringify({ rootDir: this.#layout.rootDir, request });
-    const { code, output } = await withDeadline(this.#clock, signal, this.#opts.childTimeoutMs, (own) =>
-      runChild(command, [...args, input], own),
+    const { childTimeoutMs } = this.#opts;
+    const asks = { about: `subPaths of ${request.volumePath}`, cost: LARGE_CHILD };
+    const { code, output } = await withDeadline(this.#clock, signal, childTimeoutMs, (own) =>
+      runChild(command, [...args, input], own, undefined, asks),
     ).catch((err: unknown) => {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      const after = formatDurationMs(this.#opts.childTimeoutMs);
-      throw new KubeletError('deadline', `${request.volumePath} did not answer within ${after}`, { cause: err });
+      throw noAnswer(request.volumePath, childTimeoutMs, err);
     });
     if (code !== 0) throw new KubeletError('invalid', output);
     return output;

@@ -1,9 +1,11 @@
 // A filesystem with a server that can be stopped: one directory `sub` in a root, served over /dev/fuse until the process
-// is stopped (accesses wait) or killed (the mount breaks). argv[2]: where to mount; argv[3]: `silent` never answers.
+// is stopped (accesses wait) or killed (the mount breaks). argv[2]: where to mount; argv[3]: `silent` takes all requests and
+// answers none but the first, which makes those who wait for it immune to SIGKILL; `deaf` takes none.
 import { openSync, readSync, writeSync } from 'node:fs';
 import { mountSync } from '../../src/host/libc.ts';
 
 const FORGET = 2;
+const INIT = 26;
 const INTERRUPT = 36;
 const BATCH_FORGET = 42;
 const ENOENT = 2;
@@ -37,7 +39,7 @@ function answer(opcode: number, node: bigint, body: Buffer): Buffer | number {
       return Buffer.concat([Buffer.alloc(16), attributes(node)]);
     case 17:
       return Buffer.alloc(80);
-    case 26: {
+    case INIT: {
       const init = Buffer.alloc(64);
       init.writeUInt32LE(7, 0);
       init.writeUInt32LE(31, 4);
@@ -56,12 +58,13 @@ function answer(opcode: number, node: bigint, body: Buffer): Buffer | number {
 }
 
 const request = Buffer.alloc(1 << 20);
-if (mode === 'silent') setInterval(() => undefined, 60_000);
+if (mode === 'deaf') setInterval(() => undefined, 60_000);
 else
   for (;;) {
     const length = readSync(fd, request);
     const opcode = request.readUInt32LE(4);
     if (opcode === FORGET || opcode === BATCH_FORGET || opcode === INTERRUPT) continue;
+    if (mode === 'silent' && opcode !== INIT) continue;
     const reply = answer(opcode, request.readBigUInt64LE(16), request.subarray(HEADER, length));
     const body = typeof reply === 'number' ? Buffer.alloc(0) : reply;
     const header = Buffer.alloc(16);

@@ -1,10 +1,11 @@
 // Runs one system tool as a child process: argv only, bounded output, killed with its own children (mount(8) has helpers)
-// when the signal aborts. A child that sits in an uninterruptible call cannot be killed; it is left behind and the caller
-// is answered all the same.
+// when the signal aborts. A child that sits in an uninterruptible call cannot be killed; it is left behind, the caller is
+// answered all the same, and the same question is not asked again while the child is there.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { errnoOf, KubeletError } from '../../lib/errors.ts';
+import { hungChildren, type Question } from './hung-children.ts';
 
 /** `output`: what it wrote to both, as text without blanks around it. */
 export type ChildResult = { readonly code: number; readonly output: string };
@@ -18,10 +19,24 @@ export type BackgroundWork = { readonly onStdout: (chunk: Buffer) => void; reado
 const MAX_OUTPUT = 16 * 1024;
 const LOWEST_PRIORITY = constants.priority.PRIORITY_LOW;
 
-export function runChild(
+/** `asks`: what the child finds out; its command line by default. */
+export async function runChild(
   command: string,
   args: readonly string[],
   signal: AbortSignal,
+  background?: BackgroundWork,
+  asks: Partial<Question> = {},
+): Promise<ChildRun> {
+  const question = { about: [command, ...args].join(' '), ...asks };
+  await hungChildren.admit(question, signal);
+  return startChild(command, args, signal, question, background);
+}
+
+function startChild(
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+  question: Question,
   background?: BackgroundWork,
 ): Promise<ChildRun> {
   return new Promise((resolve, reject) => {
@@ -46,6 +61,7 @@ export function runChild(
     child.stderr.on('data', background?.onStderr ?? collect);
     const onAbort = (): void => {
       killGroup(child.pid);
+      hungChildren.killed(child, question);
       child.stdout.destroy();
       child.stderr.destroy();
       child.unref();

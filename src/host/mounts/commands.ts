@@ -5,6 +5,7 @@ import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isFault, KubeletError } from '../../lib/errors.ts';
 import { runChild, type ChildResult } from './child.ts';
+import { NotAsked } from './hung-children.ts';
 
 export interface HostCommands {
   /**
@@ -30,7 +31,7 @@ export class ChildCommands implements HostCommands {
     try {
       return await withDeadline(this.#clock, signal, this.#timeoutMs, (own) => runChild(command, args, own));
     } catch (err) {
-      if (signal.aborted || !isFault(err, 'deadline')) throw err;
+      if (signal.aborted || !isFault(err, 'deadline') || err instanceof NotAsked) throw err;
       throw new KubeletError('deadline', `${command} did not end within ${formatDurationMs(this.#timeoutMs)}`, {
         cause: err,
       });

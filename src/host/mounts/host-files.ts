@@ -2,12 +2,12 @@
 // where one may be waiting for a dead server, by a child process that a deadline ends.
 import { mkdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { formatDurationMs } from '../../core/duration.ts';
 import { withDeadline } from '../../lib/abort.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errnoOf, isFault, KubeletError } from '../../lib/errors.ts';
 import { OpenDir } from '../files/open-dir.ts';
 import { runChild, type ChildResult } from './child.ts';
+import { noAnswer } from './hung-children.ts';
 import type { Mounter } from './mounter.ts';
 
 export type FileKind = 'missing' | 'directory' | 'file' | 'socket' | 'charDevice' | 'blockDevice' | 'other';
@@ -111,9 +111,7 @@ export class SafeHostFiles implements HostFiles {
       return await withDeadline(this.#clock, signal, this.#timeoutMs, (own) => runChild(command, args, own));
     } catch (err) {
       if (signal.aborted || !isFault(err, 'deadline')) throw err;
-      throw new KubeletError('deadline', `${path} did not answer within ${formatDurationMs(this.#timeoutMs)}`, {
-        cause: err,
-      });
+      throw noAnswer(path, this.#timeoutMs, err);
     }
   }
 }

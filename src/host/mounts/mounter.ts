@@ -63,7 +63,8 @@ export type MounterDeps = {
 
 const KERNEL: MountKernel = {
   table: () => readMountTable(),
-  run: runChild,
+  // Unmounting is possible however many children hang.
+  run: (command, args, signal) => runChild(command, args, signal, undefined, { isWayOut: true }),
   unmount: (target) => unmountSync(target, UMOUNT_NOFOLLOW),
 };
 
