@@ -62,22 +62,28 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '"': '\\"',
   '\\': '\\\\',
 };
+const UNPRINTABLE = /["\\\P{ASCII}\p{Cc}]+/gu;
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const ASCII = Array.from({ length: 0x80 }, (_, point) => escaped(String.fromCharCode(point)));
 
-/** A string literal as Go's %q prints it. */
-export function goQuote(text: string): string {
-  let out = '"';
-  for (const character of text) {
-    const point = character.codePointAt(0) ?? 0;
-    const short = SHORT_ESCAPES[character];
-    if (short !== undefined) out += short;
-    else if (point >= 0xd800 && point <= 0xdfff) out += '\ufffd';
-    else if (PRINTABLE.test(character)) out += character;
-    else if (point < 0x80) out += `\\x${point.toString(16).padStart(2, '0')}`;
-    else if (point < 0x10000) out += `\\u${point.toString(16).padStart(4, '0')}`;
-    else out += `\\U${point.toString(16).padStart(8, '0')}`;
-  }
-  return `${out}"`;
+/** A string literal as Go's %q prints it. Texts may be long: what is printable is copied run by run. */
+export const goQuote = (text: string): string => `"${text.replace(UNPRINTABLE, escapedRun)}"`;
+
+function escapedRun(run: string): string {
+  let out = '';
+  for (const character of run) out += ASCII[character.charCodeAt(0)] ?? escaped(character);
+  return out;
+}
+
+function escaped(character: string): string {
+  const point = character.codePointAt(0) ?? 0;
+  const short = SHORT_ESCAPES[character];
+  if (short !== undefined) return short;
+  if (PRINTABLE.test(character)) return character;
+  if (point >= 0xd800 && point <= 0xdfff) return '\ufffd';
+  if (point < 0x80) return `\\x${point.toString(16).padStart(2, '0')}`;
+  if (point < 0x10000) return `\\u${point.toString(16).padStart(4, '0')}`;
+  return `\\U${point.toString(16).padStart(8, '0')}`;
 }
 
 /** Limits a container gets when it names none: the node's allocatable, narrowed by pod-level limits. */

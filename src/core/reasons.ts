@@ -1,4 +1,5 @@
 // Reasons a user meets in a container's waiting state. A closed set, so that a typo is a compile error.
+import { boundedMessage } from '../lib/errors.ts';
 
 export type WaitingReason =
   | 'ContainerCreating'
@@ -23,7 +24,7 @@ export class ContainerStartError extends Error {
   readonly reason: WaitingReason;
 
   constructor(reason: WaitingReason, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(boundedMessage(message), cause === undefined ? undefined : { cause });
     this.name = 'ContainerStartError';
     this.reason = reason;
   }

@@ -1,6 +1,14 @@
 // One error class with a kind. Adapters (gRPC, HTTP, errno) translate into a kind once, callers switch on the kind
 // and never on message text. Reasons that users see in a pod's status are another thing: see core/reasons.ts.
 
+import { cutTo } from './text.ts';
+
+/** A text of a pod or a peer may be in a message, of any length; a message is quoted in logs, events and statuses. */
+const MESSAGE_CHARACTERS = 16 * 1024;
+
+/** A message of an error: the beginning of one that is longer than any person reads. */
+export const boundedMessage = (message: string): string => cutTo(message, MESSAGE_CHARACTERS);
+
 export type Fault =
   | 'notFound'
   | 'exists'
@@ -25,7 +33,7 @@ export class KubeletError extends Error {
   readonly detail: Readonly<Record<string, unknown>>;
 
   constructor(kind: Fault, message: string, options: FaultOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(boundedMessage(message), options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'KubeletError';
     this.kind = kind;
     this.detail = options.detail ?? {};
@@ -45,7 +53,7 @@ export const undefinedIfNotFound = <T>(answer: Promise<T>): Promise<T | undefine
   });
 
 /** What to show a person: the message, never a stack. */
-export const messageOf = (err: unknown): string => (err instanceof Error ? err.message : String(err));
+export const messageOf = (err: unknown): string => boundedMessage(err instanceof Error ? err.message : String(err));
 
 /** The errno code (`ENOENT`, …) of a Node system error, if it is one. */
 export const errnoOf = (err: unknown): string | undefined =>

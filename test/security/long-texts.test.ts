@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { applyPodDefaults } from '../../src/core/pod-defaults.ts';
+import { goQuote } from '../../src/core/downward.ts';
+import { ContainerStartError } from '../../src/core/reasons.ts';
 import { containersOf, type Pod, type PodStatus } from '../../src/core/pod.ts';
 import { validatePod } from '../../src/core/validation/pod.ts';
 import { parseImageName } from '../../src/images/reference.ts';
@@ -17,6 +19,7 @@ import { podDns } from '../../src/runtime/dns.ts';
 import { containerEnv } from '../../src/runtime/env.ts';
 import { podHostname } from '../../src/runtime/hostname.ts';
 import { hostsFile } from '../../src/runtime/hosts-file.ts';
+import { aggregate } from '../../src/runtime/sync-result.ts';
 import { subPathOf } from '../../src/runtime/mounts.ts';
 import { encodePod } from '../../src/server/pod-wire.ts';
 import { payloadPathProblem } from '../../src/volumes/atomic-writer.ts';
@@ -28,7 +31,7 @@ import { facts } from '../golden/fixture.ts';
 
 const BYTES = 1_000_000;
 const LIMIT_MS = 100;
-const FILLINGS = ['$(', '/', 'a-', 'secret "', 'aws://', '0', '. ', '"'];
+const FILLINGS = ['$(', '/', 'a-', 'secret "', 'aws://', '0', '. ', '"', '\u0001'];
 
 const probe = { httpGet: { path: '/', port: 'p', host: 'h', httpHeaders: [{ name: 'N', value: 'v' }] } };
 const SAMPLE: Pod = {
@@ -108,6 +111,8 @@ const failing = (pod: Pod, reason: string): PodStatus => ({
   message: message(pod),
   containerStatuses: [containerIn({ waiting: { reason, message: message(pod) } })],
 });
+/** What errors quote. */
+const textOf = (pod: Pod): string => pod.spec.containers[0]?.volumeMounts?.[0]?.name ?? '';
 const REASONS = [
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -182,6 +187,11 @@ const STEPS: Readonly<Record<string, (pod: Pod) => unknown>> = {
         }),
       ),
     ),
+  'quoted in an error': (pod) => {
+    const { message } = new ContainerStartError('CreateContainerConfigError', textOf(pod));
+    goQuote(textOf(pod));
+    return aggregate([{ action: 'StartContainer', target: textOf(pod), reason: 'x', message }]);
+  },
   'spec on the page': (pod) => specText(pod),
   'pod on the page': (pod) => [
     podRow({ ...pod, status: failing(pod, 'ErrImagePull') }, undefined),
