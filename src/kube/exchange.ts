@@ -44,6 +44,8 @@ export interface Connections {
   retire(reason: Error): void;
   /** Everything ends now. */
   destroy(reason: Error): void;
+  /** Looks whether the other side is still there. */
+  ask(): void;
   /** How many connections stand. */
   readonly size: number;
 }

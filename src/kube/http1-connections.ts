@@ -75,6 +75,9 @@ export class Http1Connections implements Connections {
     return this.#requests.dialed.size + this.#watches.dialed.size;
   }
 
+  /** The protocol has no means to. */
+  ask(): void {}
+
   exchange(out: Outgoing, signal: AbortSignal): Promise<Reply> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();

@@ -1,6 +1,7 @@
 // HTTP/2 to one server with one identity: everything shares one connection; when the server takes no more streams on it a
-// further one is opened, up to a bound.
+// further one is opened, up to a bound. One that has fallen silent is left as soon as a new one stands.
 import { abortable } from '../lib/abort.ts';
+import { KubeletError } from '../lib/errors.ts';
 import { LostExchange, noRoom, toError, type Connections, type Outgoing, type Reply } from './exchange.ts';
 import type { Http2Connection } from './http2-connection.ts';
 
@@ -8,6 +9,8 @@ export type Http2Options = {
   readonly maxConnections: number;
   /** Opens a further one. */
   readonly dial: (signal: AbortSignal) => Promise<Http2Connection>;
+  /** A connection was left because it had fallen silent: others may have, too. */
+  readonly onLeft?: () => void;
 };
 
 /** Streams of a connection that optional watches leave free for requests. */
@@ -37,9 +40,12 @@ export class Http2Connections implements Connections {
       // Nothing may come between the choice and the use: all who wait would choose the same.
       const connection = this.#choose(out, opened > this.#o.maxConnections);
       if (connection !== undefined) return await connection.exchange(out, signal);
-      this.#opening ??= this.#dial().finally(() => (this.#opening = undefined));
-      await abortable(signal, this.#opening);
+      await abortable(signal, this.#more());
     }
+  }
+
+  ask(): void {
+    for (const connection of this.#all) connection.ask();
   }
 
   retire(reason: Error): void {
@@ -64,6 +70,23 @@ export class Http2Connections implements Connections {
     return others.reduce((least, c) => (c.active < least.active ? c : least), first);
   }
 
+  /** A server that is slow would have to serve new connections as well: the old one stands until a new one does. */
+  async #leave(silent: Http2Connection): Promise<void> {
+    try {
+      await this.#more();
+    } catch {
+      return; // nobody answers there either
+    }
+    if (!silent.isSilent) return;
+    silent.destroy(new KubeletError('unavailable', 'no answer to a ping, while new connections are answered'));
+    this.#o.onLeft?.();
+  }
+
+  #more(): Promise<void> {
+    this.#opening ??= this.#dial().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
   async #dial(): Promise<void> {
     const connection = await this.#o.dial(this.#stop.signal);
     const { aborted, reason } = this.#stop.signal as { aborted: boolean; reason: unknown };
@@ -74,6 +97,7 @@ export class Http2Connections implements Connections {
 
   #add(connection: Http2Connection): void {
     connection.onEnd = () => this.#open.delete(connection);
+    connection.onSilent = () => void this.#leave(connection);
     connection.onClose = () => this.#all.delete(connection);
     this.#all.add(connection);
     if (!connection.closing) this.#open.add(connection);

@@ -17,7 +17,7 @@ import {
 
 /** What an exchange tells its connection. */
 export interface ExchangeOwner {
-  answered(): void;
+  answered(exchange: Http2Exchange): void;
   over(exchange: Http2Exchange): void;
 }
 
@@ -64,7 +64,7 @@ export class Http2Exchange implements StreamEvents, Body {
 
   onHead(status: number, headers: HeaderList): void {
     this.#isAnswered = true;
-    this.#owner.answered();
+    this.#owner.answered(this);
     this.#resolve({ status, header: (name) => fieldOf(headers, name), body: this });
   }
 

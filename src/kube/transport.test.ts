@@ -102,12 +102,19 @@ class Server {
 /** Passes bytes on between client and server until it is frozen: connections stand and nothing comes through. */
 class Wire {
   readonly sockets: Socket[] = [];
+  /** Towards the server, and back. */
+  bytes = { up: 0, down: 0 };
   readonly #server: net.Server;
+  #isClosed = false;
 
   constructor(port: number) {
     this.#server = net.createServer((near) => {
       const far = net.connect(port, '127.0.0.1');
       this.sockets.push(near, far);
+      near.on('data', ({ length }) => (this.bytes = { ...this.bytes, up: this.bytes.up + length }));
+      far.on('data', ({ length }) => (this.bytes = { ...this.bytes, down: this.bytes.down + length }));
+      if (this.#isClosed) for (const socket of [near, far]) socket.pause();
+      if (this.#isClosed) return;
       for (const socket of [near, far]) socket.on('error', () => undefined);
       near.pipe(far).once('close', () => near.destroy());
       far.pipe(near).once('close', () => far.destroy());
@@ -120,9 +127,16 @@ class Wire {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Freezes what stands now; connections made later are as usual. */
-  freeze(): void {
-    for (const socket of this.sockets) socket.unpipe().pause();
+  /** Freezes what stands now; connections made later are as usual, or silent as well. */
+  freeze(what: 'standing' | 'all' = 'standing'): void {
+    this.#isClosed = what === 'all';
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  /** What stood goes on; what came meanwhile was never joined. */
+  thaw(): void {
+    this.#isClosed = false;
+    for (const socket of this.sockets) socket.resume();
   }
 
   stop(): void {
@@ -278,21 +292,98 @@ test('a connection that breaks under a request: what may be done twice is, a cre
   assert.equal(server.paths.length, 4);
 });
 
-test('a peer that has fallen silent is found by a ping', async (t) => {
-  const clock = new ManualClock();
-  const { wire, client } = await open(t, watching, { clock });
-  const { ended } = await begun(client());
-  await clock.advance(30_000);
-  wire.freeze();
-  let done = false;
-  void ended.then(() => (done = true));
-  for (let s = 0; s < 80 && !done; s += 5) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    await clock.advance(5000);
+/** Lets `seconds` pass on the clock, with time for the sockets in between, or until `isDone`. */
+async function pass(clock: ManualClock, seconds: number, isDone: () => boolean = () => false): Promise<void> {
+  for (let ms = 0; ms < seconds * 1000 && !isDone(); ms += 250) {
+    await clock.advance(250);
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  assert.ok(done, 'within 80 s');
-  assert.match(String(await ended), /no answer to a ping/);
-  assert.ok(clock.monotonic() <= 30_000 + 60_000 + 15_000);
+}
+
+test('a connection that has fallen silent under a watch is left for a new one within six seconds', async (t) => {
+  const clock = new ManualClock();
+  const { wire, server, client } = await open(t, watching, { clock });
+  const { ended } = await begun(client());
+  wire.freeze();
+  let isOver = false;
+  void ended.then(() => (isOver = true));
+  await pass(clock, 6, () => isOver);
+  assert.ok(isOver);
+  assert.match(String(await ended), /no answer to a ping, while new connections are answered/);
+  assert.equal(server.connections, 2);
+});
+
+test('a request that waits on a silent connection is sent again on a new one, a creation is not', async (t) => {
+  const clock = new ManualClock();
+  const { wire, server, client } = await open(t, json({}), { clock });
+  for (const method of ['get', 'create'] as const) {
+    await client().get(NODES, { name: 'n' }, never);
+    wire.freeze();
+    const before = { at: clock.monotonic(), paths: server.paths.length };
+    let isOver = false;
+    const asked = method === 'get' ? client().get(NODES, { name: 'n' }, never) : create(client());
+    const settled = asked.then(
+      () => 'answered',
+      (err: unknown) => (isFault(err, 'unavailable') ? 'lost' : String(err)),
+    );
+    void settled.then(() => (isOver = true));
+    await pass(clock, 4, () => isOver);
+    assert.ok(isOver, `${method}: ${clock.monotonic() - before.at} ms`);
+    assert.equal(await settled, method === 'get' ? 'answered' : 'lost');
+    assert.equal(server.paths.length - before.paths, method === 'get' ? 1 : 0);
+  }
+});
+
+const create = (client: KubeClient): Promise<unknown> => client.create(PODS, { namespace: 'n' }, {}, never);
+
+test('where new connections are silent, too, the old one goes on when the server does', async (t) => {
+  const clock = new ManualClock();
+  const { wire, server, client } = await open(t, json({}), { clock });
+  await client().get(NODES, { name: 'n' }, never);
+  wire.freeze('all');
+  const waiting = client().get(NODES, { name: 'n' }, never);
+  await pass(clock, 10);
+  wire.thaw();
+  await waiting;
+  assert.equal(server.paths.length, 2);
+});
+
+test('the pings of a minute at rest are twenty, and weigh less than two renewals of the lease', async (t) => {
+  const clock = new ManualClock();
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: 'worker-1',
+      namespace: 'kube-node-lease',
+      uid: '3f0c9a5e-8a53-4b62-a1c4-3f9d7b1c2a10',
+      resourceVersion: '1234567',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ownerReferences: [
+        { apiVersion: 'v1', kind: 'Node', name: 'worker-1', uid: '1b2c3d4e-0000-4000-8000-1234567890ab' },
+      ],
+    },
+    spec: { holderIdentity: 'worker-1', leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.000000Z' },
+  };
+  const mixed: Answer = (stream, path, body, method) =>
+    (path.includes('watch=true') ? watching : json(lease))(stream, path, body, method);
+  const { wire, client } = await open(t, mixed, { clock });
+  await begun(client());
+  const before = wire.bytes;
+  for (let ms = 0; ms < 60_000; ms += 3000) {
+    const { down } = wire.bytes;
+    await clock.advance(3000);
+    await until('the answer to the ping', () => wire.bytes.down > down);
+  }
+  const after = wire.bytes;
+  await client().replace(LEASES, { namespace: 'kube-node-lease', name: 'worker-1' }, lease, never);
+  const request = wire.bytes;
+  const pings = [after.up - before.up, after.down - before.down] as const;
+  const one = [request.up - after.up, request.down - after.down] as const;
+  t.diagnostic(
+    `pings of a minute: ${pings.join(' + ')} bytes up and down; one renewal of the lease: ${one.join(' + ')}`,
+  );
+  assert.ok(pings[0] + pings[1] < 2 * (one[0] + one[1]));
 });
 
 test('a new certificate gets new connections; requests of the old ones finish', async (t) => {

@@ -158,7 +158,10 @@ export class Transport {
       const next = await this.#dial(pool, lane, ['h2', 'http/1.1'], signal);
       return next instanceof Http2Connection ? next : this.#changed(pool, lane, next);
     };
-    return new Http2Connections({ maxConnections: MAX_CONNECTIONS[lane], dial }, first);
+    const onLeft = (): void => {
+      for (const other of pool.lanes.values()) other.then((connections) => connections.ask()).catch(() => undefined);
+    };
+    return new Http2Connections({ maxConnections: MAX_CONNECTIONS[lane], dial, onLeft }, first);
   }
 
   /** Another server, or another version of it, answers there now: the lane begins anew. */

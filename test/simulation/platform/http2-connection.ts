@@ -6,11 +6,14 @@ import { readableBody } from '../../../src/kube/readable-body.ts';
 import { machine } from '../engine/machine.ts';
 
 const ROOM = 250;
-const PING_MS = 45_000;
+/** A silent server answers new connections as little, so the old ones stand until they are given up. */
+const PING_MS = 18_000;
 
 export class Http2Connection {
   onEnd: () => void = () => undefined;
   onClose: () => void = () => undefined;
+  onSilent: () => void = () => undefined;
+  readonly isSilent = false;
   readonly #under = new Map<Readable, { readonly out: Outgoing; readonly fail: (err: Error) => void }>();
   readonly #broken = (): void => this.#lost();
   readonly #owner = machine().scheduler.owner;
@@ -22,6 +25,8 @@ export class Http2Connection {
     machine().network.api.broken.on('broken', connection.#broken);
     return Promise.resolve(connection);
   }
+
+  ask(): void {}
 
   get closing(): boolean {
     return this.#closing;
