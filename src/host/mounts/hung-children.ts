@@ -1,12 +1,19 @@
 // Child processes that SIGKILL does not end. A call into a file system whose server took the request and does not answer
 // cannot be interrupted, nor can one into a disk that hangs. While such a child is there, its question is answered without
 // another child, and all such children together have a bound.
-import type { ChildProcess } from 'node:child_process';
 import { formatDurationMs } from '../../core/duration.ts';
 import { abortable } from '../../lib/abort.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { KubeletError } from '../../lib/errors.ts';
 import { silentLogger, type Logger } from '../../lib/logger.ts';
+
+/** A child process after SIGKILL. */
+export type KilledChild = {
+  readonly pid?: number | undefined;
+  readonly exitCode: number | null;
+  readonly signalCode: string | null;
+  once(event: 'exit', listener: () => void): unknown;
+};
 
 export type Question = {
   /** Equal questions have equal texts. */
@@ -88,7 +95,7 @@ class HungChildren {
   }
 
   /** A child got SIGKILL. */
-  killed(child: ChildProcess, { about, cost = 1 }: Question): void {
+  killed(child: KilledChild, { about, cost = 1 }: Question): void {
     const { pid } = child;
     if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const { promise: decided, resolve } = Promise.withResolvers<void>();
