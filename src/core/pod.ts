@@ -231,7 +231,7 @@ export type PodSecurityContext = {
 export type Affinity = {
   readonly nodeAffinity?: {
     readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-      readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
+      readonly nodeSelectorTerms?: readonly NodeSelectorTerm[];
     };
     readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly unknown[];
   };

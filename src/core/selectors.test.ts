@@ -68,6 +68,9 @@ test('a node must fit both the selector and the affinity', () => {
   assert.equal(matchesNode(pod({ nodeSelector: { disk: 'hdd' } }), n), false);
   assert.equal(matchesNode(pod({ nodeSelector: { disk: 'ssd' }, affinity: inZone('a')! }), n), true);
   assert.equal(matchesNode(pod({ nodeSelector: { disk: 'ssd' }, affinity: inZone('b')! }), n), false);
+  // What a server sends as null: none of no terms matches.
+  const none = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {} } };
+  assert.equal(matchesNode(pod({ affinity: none }), n), false);
 });
 
 test('tolerations', () => {

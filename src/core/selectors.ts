@@ -22,7 +22,7 @@ const hasAllLabels = (wanted: Labels, labels: Labels): boolean =>
 export const matchesNode = (pod: Pod, node: Node): boolean => {
   if (!hasAllLabels(pod.spec.nodeSelector ?? {}, node.metadata.labels ?? {})) return false;
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required === undefined || matchesNodeTerms(required.nodeSelectorTerms, node);
+  return required === undefined || matchesNodeTerms(required.nodeSelectorTerms ?? [], node);
 };
 
 /** Terms are alternatives; a term without any requirement matches no node. */
