@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CONTAINER_LOGS } from '../../core/log-links.ts';
-import { KubeletError, messageOf } from '../../lib/errors.ts';
+import { isUnwritable, KubeletError, messageOf } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 
 export type DataDirectories = {
@@ -40,16 +40,20 @@ export function ensureDataDirectories(
     [dirs.pluginsRegistry, 0o750],
     [dirs.podResources, 0o750],
     [dirs.checkpoints, 0o700],
-    // What containers print is not for every user of the machine.
-    [podLogsDir, 0o750],
     [containerLogs, 0o755],
   ];
-  for (const [path, mode] of optional)
+  const makeIfPossible = (path: string, mode: number, isTolerable: (err: unknown) => boolean): void => {
     try {
       make(path, mode);
     } catch (err) {
+      if (!isTolerable(err)) throw err;
       log.error('directory is missing', { path, err });
     }
+  };
+  for (const [path, mode] of optional) makeIfPossible(path, mode, () => true);
+  // Pods need it: only a disk that takes nothing is waited for, a mistake in the configuration is not. What containers print
+  // is not for every user of the machine.
+  makeIfPossible(podLogsDir, 0o750, (err) => err instanceof Error && isUnwritable(err.cause));
   return dirs;
 }
 

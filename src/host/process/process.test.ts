@@ -198,7 +198,11 @@ test('data directories have their modes whatever the umask', () => {
     process.umask(before);
   }
   writeFileSync(join(dir, 'file'), '');
-  assert.throws(() => ensureDataDirectories(join(dir, 'file'), dir, silentLogger, dir), /error creating directory/);
+  for (const [root, podLogs] of [
+    [join(dir, 'file'), dir],
+    [join(dir, 'root'), join(dir, 'file', 'pod-logs')],
+  ] as const)
+    assert.throws(() => ensureDataDirectories(root, podLogs, silentLogger, dir), /error creating directory .*\/file/);
 });
 
 test('a directory that pods can run without is logged where it cannot be made', () => {
