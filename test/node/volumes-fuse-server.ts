@@ -1,6 +1,6 @@
 // A filesystem with a server that can be stopped: one directory `sub` in a root, served over /dev/fuse until the process
 // is stopped (accesses wait) or killed (the mount breaks). argv[2]: where to mount; argv[3]: `silent` takes all requests and
-// answers none but the first, which makes those who wait for it immune to SIGKILL; `deaf` takes none.
+// answers none but the first, which makes those who wait for it immune to SIGKILL.
 import { openSync, readSync, writeSync } from 'node:fs';
 import { mountSync } from '../../src/host/libc.ts';
 
@@ -58,18 +58,16 @@ function answer(opcode: number, node: bigint, body: Buffer): Buffer | number {
 }
 
 const request = Buffer.alloc(1 << 20);
-if (mode === 'deaf') setInterval(() => undefined, 60_000);
-else
-  for (;;) {
-    const length = readSync(fd, request);
-    const opcode = request.readUInt32LE(4);
-    if (opcode === FORGET || opcode === BATCH_FORGET || opcode === INTERRUPT) continue;
-    if (mode === 'silent' && opcode !== INIT) continue;
-    const reply = answer(opcode, request.readBigUInt64LE(16), request.subarray(HEADER, length));
-    const body = typeof reply === 'number' ? Buffer.alloc(0) : reply;
-    const header = Buffer.alloc(16);
-    header.writeUInt32LE(16 + body.length, 0);
-    header.writeInt32LE(typeof reply === 'number' ? -reply : 0, 4);
-    request.copy(header, 8, 8, 16);
-    writeSync(fd, Buffer.concat([header, body]));
-  }
+for (;;) {
+  const length = readSync(fd, request);
+  const opcode = request.readUInt32LE(4);
+  if (opcode === FORGET || opcode === BATCH_FORGET || opcode === INTERRUPT) continue;
+  if (mode === 'silent' && opcode !== INIT) continue;
+  const reply = answer(opcode, request.readBigUInt64LE(16), request.subarray(HEADER, length));
+  const body = typeof reply === 'number' ? Buffer.alloc(0) : reply;
+  const header = Buffer.alloc(16);
+  header.writeUInt32LE(16 + body.length, 0);
+  header.writeInt32LE(typeof reply === 'number' ? -reply : 0, 4);
+  request.copy(header, 8, 8, 16);
+  writeSync(fd, Buffer.concat([header, body]));
+}
