@@ -1,5 +1,6 @@
 // What the runtime says about one pod, after one read: the observed half of every decision. Immutable; a newer read
 // replaces it whole. Written only by observe/, read by everybody.
+import { named } from '../lib/by-name.ts';
 import type { ContainerId, PodUid, SandboxId } from './ids.ts';
 
 export type ObservedState = 'created' | 'running' | 'exited' | 'unknown';
@@ -93,7 +94,7 @@ export const emptySnapshot = (uid: PodUid, name: string, namespace: string, vers
 });
 
 export const newestOf = (snapshot: PodSnapshot, name: string): ObservedContainer | undefined =>
-  snapshot.containers.find((c) => c.name === name);
+  named(snapshot.containers, name);
 
 export const hasRunningContainers = (snapshot: PodSnapshot): boolean =>
   snapshot.containers.some((c) => c.state === 'running');

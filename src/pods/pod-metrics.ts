@@ -1,5 +1,6 @@
 // How long pods take, and how their containers end. Fed by what happens to pods anyway: changes from the sources, new
 // statuses, and the workers' steps.
+import { named } from '../lib/by-name.ts';
 import type { PodUid } from '../core/ids.ts';
 import {
   CONFIG_SEEN,
@@ -233,7 +234,7 @@ export function* newlyTerminated(
   after: readonly ContainerStatus[],
 ): Iterable<Ended> {
   for (const status of after) {
-    const old = before.find((s) => s.name === status.name);
+    const old = named(before, status.name);
     if (old?.state.running === undefined) continue;
     const same = old.containerID === status.containerID ? status.state.terminated : status.lastState?.terminated;
     if (same !== undefined) yield same;

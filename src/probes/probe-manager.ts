@@ -1,5 +1,6 @@
 // Keeps every probe of every pod on its beat, with one timer. A worker is one probe of one container; it lives from the
 // pod's first sync to its end, across restarts of the container.
+import { named } from '../lib/by-name.ts';
 import { containerId, podUid, type ContainerId, type PodUid } from '../core/ids.ts';
 import type { EventRecorder } from '../core/events.ts';
 import {
@@ -194,7 +195,7 @@ export class ProbeManager implements Runnable {
   }
 
   #factsOf(pod: Pod, name: string, id: ContainerId, startedAtMs: number): ProbeFacts {
-    const [, container] = [...probedContainers(pod)].find(([, c]) => c.name === name) ?? [];
+    const container = probedContainer(pod, name);
     return {
       startup: this.results.startup(id),
       readiness: this.results.readiness(id),
@@ -391,6 +392,11 @@ function periodMsOf({ periodSeconds = 0 }: Probe): number {
 }
 
 const keyOf = (container: string, type: ProbeType): string => `${type}/${container}`;
+
+function probedContainer({ spec }: Pod, name: string): Container | undefined {
+  const init = named(spec.initContainers ?? [], name);
+  return init !== undefined && isSidecar(init) ? init : named(spec.containers, name);
+}
 
 /** Main containers and sidecars; other init containers have no probes. */
 function* probedContainers(pod: Pod): Iterable<readonly [ContainerKind, Container]> {

@@ -23,6 +23,7 @@ function setup(known: { granted?: boolean; actuated?: boolean; resized?: boolean
       has: () => known.actuated === true,
       of: () => ({ containers: new Map() }),
       set: (_uid, container) => void did.push(`actuated ${container}`),
+      setAll: (_uid, containers) => void did.push(...[...containers].map(([container]) => `actuated ${container}`)),
       setPod: () => void did.push('actuated pod'),
       retain: () => void did.push('retain'),
     },

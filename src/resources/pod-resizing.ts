@@ -13,6 +13,7 @@ export interface ActuatedRecords {
   has(uid: PodUid): boolean;
   of(uid: PodUid): Actuated;
   set(uid: PodUid, container: string, resources: ResourceRequirements): void;
+  setAll(uid: PodUid, containers: Iterable<readonly [string, ResourceRequirements]>): void;
   setPod(uid: PodUid, resources: ResourceRequirements): void;
   retain(alive: ReadonlySet<string>): void;
 }
@@ -90,8 +91,10 @@ export class PodResizing {
     const { actuated, plan } = this.#deps;
     const uid = uidOf(pod);
     if (!actuated.has(uid))
-      for (const { name, resources } of plan.containers(pod))
-        actuated.set(uid, name, withPodLimits(resources, pod.spec.resources));
+      actuated.setAll(
+        uid,
+        plan.containers(pod).map(({ name, resources }) => [name, withPodLimits(resources, pod.spec.resources)]),
+      );
     if (pod.spec.resources !== undefined) actuated.setPod(uid, pod.spec.resources);
   }
 

@@ -47,6 +47,12 @@ export class ActuatedState {
     this.#put(uid, { ...known, containers });
   }
 
+  /** Of all containers of a pod, which may be many, at once. */
+  setAll(uid: PodUid, containers: Iterable<readonly [string, ResourceRequirements]>): void {
+    const known = this.#pods.get(uid);
+    this.#put(uid, { ...known, containers: new Map([...(known?.containers ?? []), ...containers]) });
+  }
+
   setPod(uid: PodUid, resources: ResourceRequirements): void {
     this.#put(uid, { containers: new Map(), ...this.#pods.get(uid), pod: resources });
   }

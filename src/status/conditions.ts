@@ -1,4 +1,5 @@
 // The pod conditions the kubelet owns. Pure; transition times are filled in by the store, which knows the last ones.
+import { named } from '../lib/by-name.ts';
 import { isSidecar, type ContainerStatus, type Pod, type PodCondition, type PodPhase } from '../core/pod.ts';
 import { ALL_RESTARTING, mayRestartAll } from '../core/restart-policy.ts';
 import type { PodSnapshot } from '../core/snapshot.ts';
@@ -84,9 +85,6 @@ function sandboxIsReady(pod: Pod, snapshot: PodSnapshot): boolean {
   return newest.hostNetwork === hostNetwork && (hostNetwork || newest.ips.length > 0);
 }
 
-const byName = (statuses: readonly ContainerStatus[], name: string): ContainerStatus | undefined =>
-  statuses.find((s) => s.name === name);
-
 function initializedVerdict({ pod, phase, init, main, previous }: ConditionInput): ConditionVerdict {
   const containers = pod.spec.initContainers ?? [];
   if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' };
@@ -94,7 +92,7 @@ function initializedVerdict({ pod, phase, init, main, previous }: ConditionInput
   const unknown: string[] = [];
   const incomplete: string[] = [];
   for (const c of containers) {
-    const status = byName(init, c.name);
+    const status = named(init, c.name);
     if (status === undefined) unknown.push(c.name);
     else if (isSidecar(c) ? status.started !== true : !status.ready) incomplete.push(c.name);
   }
@@ -125,8 +123,8 @@ function containersReadyVerdict({ pod, phase, init, main }: ConditionInput): Con
     if (status === undefined) unknown.push(name);
     else if (!status.ready) unready.push(name);
   };
-  for (const c of pod.spec.initContainers ?? []) if (isSidecar(c)) check(c.name, byName(init, c.name));
-  for (const c of pod.spec.containers) check(c.name, byName(main, c.name));
+  for (const c of pod.spec.initContainers ?? []) if (isSidecar(c)) check(c.name, named(init, c.name));
+  for (const c of pod.spec.containers) check(c.name, named(main, c.name));
   if (unknown.length + unready.length === 0) return YES;
   return no(
     'ContainersNotReady',

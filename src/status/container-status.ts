@@ -1,4 +1,5 @@
 // Observed container instances → API container statuses. Pure.
+import { allNamed, named } from '../lib/by-name.ts';
 import {
   isSidecar,
   type AllocatedResourceStatus,
@@ -68,8 +69,8 @@ function withDeviceHealth(
 }
 
 function statusOf(kind: ContainerKind, container: Container, input: ContainerStatusInput): ContainerStatus {
-  const old = input.previous.find((s) => s.name === container.name);
-  const [newest, before] = input.snapshot.containers.filter((c) => c.name === container.name);
+  const old = named(input.previous, container.name);
+  const [newest, before] = allNamed(input.snapshot.containers, container.name);
   if (newest === undefined) return missing(kind, container, old, input);
   const status = fromInstance(kind, container, newest, old, input);
   return before === undefined ? status : { ...status, lastState: stateOf(before, undefined, input) };

@@ -1,5 +1,6 @@
 // A pod's status from what is desired, what is observed and what was said before. Pure; this is the one place where a
 // status is made from scratch.
+import { named } from '../lib/by-name.ts';
 import { isFinalPhase } from '../core/phase.ts';
 import {
   isSidecar,
@@ -101,10 +102,7 @@ function withReadiness(input: DeriveInput & { readonly restartingAll: boolean })
   const sidecars = new Set((pod.spec.initContainers ?? []).filter(isSidecar).map((c) => c.name));
   const judge = (status: ContainerStatus): ContainerStatus => ({
     ...status,
-    ...input.readiness(
-      status,
-      old.find((s) => s.name === status.name),
-    ),
+    ...input.readiness(status, named(old, status.name)),
   });
   return {
     main: main.map(judge),

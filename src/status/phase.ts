@@ -1,4 +1,5 @@
 // The phase of a pod, from its container statuses. Pure.
+import { named } from '../lib/by-name.ts';
 import { isSidecar, isStaticPod, type Container, type ContainerStatus, type Pod, type PodPhase } from '../core/pod.ts';
 import { RESTARTING_ALL, restartsAfterExit } from '../core/restart-policy.ts';
 
@@ -22,7 +23,7 @@ export type PhaseOptions = {
 };
 
 const find = (statuses: readonly ContainerStatus[] | undefined, name: string): ContainerStatus | undefined =>
-  statuses?.find((s) => s.name === name);
+  statuses === undefined ? undefined : named(statuses, name);
 
 export function phaseOf(
   pod: Pod,

@@ -21,6 +21,8 @@ import { podHostname } from '../../src/runtime/hostname.ts';
 import { hostsFile } from '../../src/runtime/hosts-file.ts';
 import { aggregate } from '../../src/runtime/sync-result.ts';
 import { subPathOf } from '../../src/runtime/mounts.ts';
+import { newlyTerminated } from '../../src/pods/pod-metrics.ts';
+import { phaseOf } from '../../src/status/phase.ts';
 import { encodePod } from '../../src/server/pod-wire.ts';
 import { payloadPathProblem } from '../../src/volumes/atomic-writer.ts';
 import { migratedPodVolume } from '../../src/volumes/in-tree-migration.ts';
@@ -257,6 +259,16 @@ describe('ten thousand of what a pod may have many of', () => {
           spec: { containers: [{ name: 'c', volumeMounts: [...deep, ...many] }] },
         };
         assert.equal(nestedMountPoints(pod, 'v').length, MANY + 1);
+      },
+    ],
+    [
+      'containers, each looked up in the statuses of all',
+      () => {
+        const containers = Array.from({ length: MANY }, (_, i) => ({ name: `c${i}` }));
+        const main = containers.map(({ name }) => ({ ...containerIn({ running: { startedAt: null } }), name }));
+        const pod = { metadata: { name: 'p' }, spec: { containers } };
+        assert.equal(phaseOf(pod, { init: [], main }, { terminal: false, initialised: true }), 'Running');
+        assert.deepEqual([...newlyTerminated(main, main)], []);
       },
     ],
     [
