@@ -32,6 +32,10 @@ export type FrozenNodeOptions = {
   readonly dir: string;
   readonly api: TestApiServer;
   readonly client: KubeClient;
+  /** Where the API server is for the kubelet: something else may be in between. */
+  readonly apiPort?: number;
+  /** `nodeStatusReportFrequency` */
+  readonly statusReport?: string;
   /** Where the kubelet keeps what it has, if not in `dir`. */
   readonly rootDir?: string;
   readonly systemd?: boolean;
@@ -62,7 +66,7 @@ export class FrozenNode {
     const driver = options.systemd === true ? CgroupDriver.SYSTEMD : CgroupDriver.CGROUPFS;
     this.cri = new FakeCri({ recordCalls: false, cgroupDriver: driver });
     this.proxy = new CriProxy(this.cri.socketPath);
-    this.wire = new FrozenWire(options.api.port);
+    this.wire = new FrozenWire(options.apiPort ?? options.api.port);
     this.manifests = join(options.dir, 'manifests');
     this.#cgroup = `kts${process.pid}${options.name}`;
     this.#probed = createServer((_, response) => {
@@ -144,7 +148,7 @@ makeIPTablesUtilChains: false
 featureGates: {KubeletInUserNamespace: true} # leaves this machine's kernel settings alone
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
 nodeStatusUpdateFrequency: 1s
-nodeStatusReportFrequency: 1s
+nodeStatusReportFrequency: ${this.#o.statusReport ?? '1s'}
 volumeStatsAggPeriod: 1s
 `;
   }
