@@ -1,6 +1,6 @@
 // A kubelet on a runtime in memory, whose network to the embedded API server freezes, breaks, is slow or narrow. Pods run soon
 // after they are bound or the network is well, and the lease is in time while any way exists. The figures are printed.
-// runs: at rest
+// runs: alone
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
