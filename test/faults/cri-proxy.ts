@@ -73,6 +73,8 @@ export class CriProxy {
   events: EventFault;
   /** How often each verb was called, faults included. */
   readonly counts = new Map<string, number>();
+  /** What the caller is told instead of the runtime's answer. */
+  rewrite: ((verb: string, answer: unknown) => unknown) | undefined;
   /** Told about every unary call when it is over. */
   observe: ((call: ObservedCall) => void) | undefined;
   readonly #channel: GrpcChannel;
@@ -205,7 +207,8 @@ export class CriProxy {
     const verb = verbOf(rpc);
     this.#underWay.set(verb, this.underWay(verb) + 1);
     try {
-      return await this.#channel.unary(rpc, request, { signal });
+      const answer = await this.#channel.unary(rpc, request, { signal });
+      return this.rewrite === undefined ? answer : this.rewrite(verb, answer);
     } finally {
       this.#underWay.set(verb, this.underWay(verb) - 1);
     }

@@ -31,6 +31,7 @@ export class AgentWorld {
   readonly dir: string;
   readonly proxy: CriProxy;
   readonly kubelet: Kubelet;
+  configuration = '';
   /** The end of the log. */
   recent = '';
   onLog: (text: string) => void = () => undefined;
@@ -115,6 +116,12 @@ export class AgentWorld {
     }
   }
 
+  /** Among the last lines of the log. */
+  logHas(text: string): boolean {
+    this.look();
+    return this.recent.includes(text);
+  }
+
   logNames(name: string): boolean {
     this.look();
     return this.#unreadable.has(name);
@@ -185,7 +192,8 @@ export class AgentWorld {
     await this.api.start();
     this.#undo.push(() => this.api.stop());
     mkdirSync(this.manifests);
-    writeFileSync(join(this.dir, 'config.yaml'), this.#config(cgroup));
+    this.configuration = this.#config(cgroup);
+    writeFileSync(join(this.dir, 'config.yaml'), this.configuration);
     writeFileSync(join(this.dir, 'kubeconfig'), kubeconfig(this.api.url), { mode: 0o600 });
     this.#undo.push(() => this.kubelet.stop());
     await this.kubelet.start();

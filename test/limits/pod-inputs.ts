@@ -13,7 +13,7 @@ const SAID_WITHIN_MS = 4000;
 const GONE_WITHIN_MS = 5000;
 const SERVE = ['sh', '-c', "trap 'exit 0' TERM; sleep 86400 & wait"];
 
-type Json = Record<string, unknown>;
+export type Json = Record<string, unknown>;
 
 /** Small, with something of most parts; what is put into it finds an ordinary pod around it. */
 export const SAMPLE: Json = {
@@ -62,7 +62,7 @@ export const podPlaces = places(shape)
   .filter(({ path }) => path.length > 1 && path[0] !== 'status' && !FIXED.test(path.join('.')))
   .map((place) => ({ ...place, path: moved(place.path) }));
 
-const record = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {});
+export const record = (value: unknown): Json => (typeof value === 'object' && value !== null ? (value as Json) : {});
 
 /** The input as a pod of the name. */
 export function named(input: Input, name: string): Json {
@@ -72,7 +72,7 @@ export function named(input: Input, name: string): Json {
 }
 
 /** Why a pod's life goes on: it runs, is over, or says what is wrong. */
-function isSettled(world: AgentWorld, name: string): boolean {
+export function isSettled(world: AgentWorld, name: string): boolean {
   const status = record(world.api.get(PODS, `${NAMESPACE}/${name}`)?.['status']);
   if (status['phase'] === 'Failed' || status['phase'] === 'Succeeded' || status['phase'] === 'Running') return true;
   const waiting = ['containerStatuses', 'initContainerStatuses'].flatMap((key) => list(status[key]));
@@ -81,7 +81,7 @@ function isSettled(world: AgentWorld, name: string): boolean {
   );
 }
 
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 
 function isSaid(state: Json): boolean {
   const { reason, message } = record(state['waiting']);
@@ -94,7 +94,7 @@ function isSaid(state: Json): boolean {
 /** What cannot be read at all is said in the log: there is no pod to say it. */
 const logged = (world: AgentWorld, name: string): boolean => world.logNames(name);
 
-async function within(world: AgentWorld, ms: number, isDone: () => boolean): Promise<boolean> {
+export async function within(world: AgentWorld, ms: number, isDone: () => boolean): Promise<boolean> {
   const time = new FairTime(world);
   while (!isDone()) {
     if (!world.runs) return false;
@@ -134,14 +134,14 @@ const isGone = (world: AgentWorld, name: string): boolean =>
   (world.api.get(PODS, `${NAMESPACE}/${name}`) === undefined || world.logNames(name)) &&
   !world.podFolders().includes(`uid-${name}`);
 
-export async function remove(world: AgentWorld, names: readonly string[]): Promise<void> {
+export async function remove(world: AgentWorld, names: readonly string[], ms = GONE_WITHIN_MS): Promise<void> {
   const deletionTimestamp = new Date().toISOString();
   for (const name of names)
     world.api.change(PODS, `${NAMESPACE}/${name}`, (pod) => ({
       ...pod,
       metadata: { ...record(pod['metadata']), deletionTimestamp, deletionGracePeriodSeconds: 1 },
     }));
-  await within(world, GONE_WITHIN_MS, () => names.every((name) => isGone(world, name)));
+  await within(world, ms, () => names.every((name) => isGone(world, name)));
   for (const name of names) if (world.unreadable(name)) world.api.remove(PODS, `${NAMESPACE}/${name}`);
 }
 

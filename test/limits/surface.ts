@@ -8,6 +8,10 @@ export type Surface = {
   /** Inputs at a time, and values in each at most. */
   readonly batch: number;
   readonly most: number;
+  /** Only root can write it, and it is read once. */
+  readonly trusted?: true;
+  /** While they are there other pods may have to wait. */
+  readonly disturbs?: true;
   /** Gives them to the agent, waits until it has dealt with them, takes them back; what was wrong, in words. */
   readonly offer: (world: AgentWorld, inputs: readonly Input[]) => Promise<readonly string[]>;
 };
