@@ -1,25 +1,15 @@
 // Much data through kubectl and the kubelet's server on a real node: the agent's memory stays flat.
 import assert from 'node:assert/strict';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  createNamespace,
-  NAMESPACE,
-  startPod,
-  startServerNode,
-  type ServerNode,
-} from '../contracts/server/server-node.ts';
+import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
+import { KUBECTL, KubectlClient } from './kubectl-client.ts';
 
-const KUBECTL = (process.env['PATH'] ?? '')
-  .split(':')
-  .map((d) => join(d, 'kubectl'))
-  .find((p) => existsSync(p));
 const MiB = 1024 * 1024;
 const COPIED = 100 * MiB;
 const FORWARDED = 1024 * MiB;
@@ -27,11 +17,13 @@ const FORWARDED = 1024 * MiB;
 describe('much data through kubectl', { skip: KUBECTL === undefined || process.getuid?.() !== 0 }, () => {
   let server: ServerNode;
   let work: string;
+  let kubectl: KubectlClient;
   before(async () => {
     work = temporaryFolder('kts-kubectl-');
     server = await startServerNode({
       reachable: true,
     });
+    kubectl = new KubectlClient(server);
     await createNamespace(server.node);
     await Promise.all([
       startPod(server.node, 'simple'),
@@ -44,28 +36,15 @@ describe('much data through kubectl', { skip: KUBECTL === undefined || process.g
   });
   after(() => server?.stop());
 
-  const flags = (): string[] => ['--kubeconfig', server.node.api.adminKubeconfigPath, '-n', NAMESPACE];
-  const run = (args: readonly string[], input?: string): Promise<{ code: number; out: string; err: string }> =>
-    new Promise((resolve) => {
-      const child = execFile(
-        KUBECTL ?? '',
-        [...flags(), ...args],
-        { maxBuffer: 64 * MiB, timeout: 60_000 },
-        (failure, out, err) => resolve({ code: failure === null ? 0 : Number(failure.code), out, err }),
-      );
-      child.stdin?.end(input ?? '');
-    });
-  const start = (...args: string[]): ChildProcess => spawn(KUBECTL ?? '', [...flags(), ...args]);
-
   it('cp of 100 MB, there and back, in flat memory', async () => {
     const data = randomBytes(COPIED);
     const [there, back] = [join(work, 'there'), join(work, 'back')];
     await writeFile(there, data);
     const memory = watchMemory(server);
     const began = performance.now();
-    assert.equal((await run(['cp', there, 'simple:/tmp/copied'])).code, 0);
+    assert.equal((await kubectl.run(['cp', there, 'simple:/tmp/copied'])).code, 0);
     const turned = performance.now();
-    assert.equal((await run(['cp', 'simple:/tmp/copied', back])).code, 0);
+    assert.equal((await kubectl.run(['cp', 'simple:/tmp/copied', back])).code, 0);
     const ended = performance.now();
     assert.equal(sha256(await readFile(back)), sha256(data));
     const grownMiB = memory.stop();
@@ -74,20 +53,13 @@ describe('much data through kubectl', { skip: KUBECTL === undefined || process.g
   });
 
   it('port-forward of 1 GB in flat memory', async () => {
-    const forward = start('port-forward', 'pod/source', ':8080');
+    const forward = await kubectl.forward('source', 8080);
     try {
-      const port = await new Promise<number>((resolve, reject) => {
-        forward.stdout?.on('data', (chunk: Buffer) => {
-          const found = /127\.0\.0\.1:(\d+)/.exec(chunk.toString());
-          if (found !== null) resolve(Number(found[1]));
-        });
-        forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}`)));
-      });
       const memory = watchMemory(server);
       let got = 0;
       const began = performance.now();
       await new Promise<void>((resolve, reject) => {
-        const socket = connect({ host: '127.0.0.1', port });
+        const socket = connect({ host: '127.0.0.1', port: forward.port });
         socket.on('data', (chunk: Buffer) => {
           got += chunk.length;
           if (got >= FORWARDED) resolve();
@@ -101,7 +73,7 @@ describe('much data through kubectl', { skip: KUBECTL === undefined || process.g
       console.log(`${speed(got, tookMs)}, ${grownMiB} MiB more`);
       assert.ok(grownMiB < 100, `memory grew by ${grownMiB} MiB`);
     } finally {
-      forward.kill('SIGKILL');
+      forward.child.kill('SIGKILL');
     }
   });
 });

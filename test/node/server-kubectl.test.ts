@@ -3,40 +3,32 @@
 // runs: gate
 // shows: `kubectl logs`, `exec`, `attach`, `port-forward`, `cp`, `debug`
 import assert from 'node:assert/strict';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import {
-  createNamespace,
-  NAMESPACE,
-  startPod,
-  startServerNode,
-  type ServerNode,
-} from '../contracts/server/server-node.ts';
+import { createNamespace, startPod, startServerNode, type ServerNode } from '../contracts/server/server-node.ts';
 import { BUSYBOX_IMAGE } from '../harness/containerd.ts';
-import { HANG_MS, until, untilSeen } from '../harness/until.ts';
+import { until, untilSeen } from '../harness/until.ts';
 import { temporaryFolder } from '../harness/temporary-folder.ts';
+import { KUBECTL, KubectlClient } from './kubectl-client.ts';
 
-const KUBECTL = (process.env['PATH'] ?? '')
-  .split(':')
-  .map((d) => join(d, 'kubectl'))
-  .find((p) => existsSync(p));
 const MiB = 1024 * 1024;
 
 describe('kubectl on the server', { skip: KUBECTL === undefined || process.getuid?.() !== 0 }, () => {
   let server: ServerNode;
   let work: string;
+  let kubectl: KubectlClient;
   before(async () => {
     work = temporaryFolder('kts-kubectl-');
     server = await startServerNode({
       reachable: true,
       config: 'containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 3\ncontainerLogMonitorInterval: 3s\n',
     });
+    kubectl = new KubectlClient(server);
     await createNamespace(server.node);
     await Promise.all([
       startPod(server.node, 'simple'),
@@ -51,32 +43,19 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
   });
   after(() => server?.stop());
 
-  const flags = (): string[] => ['--kubeconfig', server.node.api.adminKubeconfigPath, '-n', NAMESPACE];
-  const run = (args: readonly string[], input?: string): Promise<{ code: number; out: string; err: string }> =>
-    new Promise((resolve) => {
-      const child = execFile(
-        KUBECTL ?? '',
-        [...flags(), ...args],
-        { maxBuffer: 64 * MiB, timeout: HANG_MS },
-        (failure, out, err) => resolve({ code: failure === null ? 0 : Number(failure.code), out, err }),
-      );
-      child.stdin?.end(input ?? '');
-    });
-  const start = (...args: string[]): ChildProcess => spawn(KUBECTL ?? '', [...flags(), ...args]);
-
   it('logs, whole, in part, of yesterday and of nobody', async () => {
-    assert.equal((await run(['logs', 'simple'])).out, 'started\n');
-    assert.equal((await run(['logs', 'simple', '--tail=0'])).out, '');
-    assert.match((await run(['logs', 'simple', '--timestamps'])).out, /^\d{4}-\d\d-\d\dT\S+Z started\n$/);
+    assert.equal((await kubectl.run(['logs', 'simple'])).out, 'started\n');
+    assert.equal((await kubectl.run(['logs', 'simple', '--tail=0'])).out, '');
+    assert.match((await kubectl.run(['logs', 'simple', '--timestamps'])).out, /^\d{4}-\d\d-\d\dT\S+Z started\n$/);
     assert.match(
-      (await run(['logs', 'simple', '-p'])).err,
+      (await kubectl.run(['logs', 'simple', '-p'])).err,
       /previous terminated container "web" in pod "simple" not found/,
     );
-    assert.notEqual((await run(['logs', 'simple', '-c', 'nope'])).code, 0);
+    assert.notEqual((await kubectl.run(['logs', 'simple', '-c', 'nope'])).code, 0);
   });
 
   it('logs -f across rotations misses and repeats nothing', async () => {
-    const following = start('logs', '-f', 'writer');
+    const following = kubectl.start('logs', '-f', 'writer');
     let text = '';
     following.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
     await untilSeen(
@@ -84,7 +63,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       () => text,
       (seen) => seen.includes('waiting\n'),
     );
-    assert.equal((await run(['exec', 'writer', '--', 'touch', '/tmp/go'])).code, 0);
+    assert.equal((await kubectl.run(['exec', 'writer', '--', 'touch', '/tmp/go'])).code, 0);
     await untilSeen(
       'the last line is there',
       () => text,
@@ -96,7 +75,7 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
       numbers,
       Array.from({ length: 6000 }, (_, i) => i + 1),
     );
-    const rotated = await run(['logs', 'writer']);
+    const rotated = await kubectl.run(['logs', 'writer']);
     assert.ok(rotated.out.length < text.length, 'the log was rotated meanwhile');
   });
 
@@ -113,48 +92,50 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     ];
     const spec = { terminationGracePeriodSeconds: 0, automountServiceAccountToken: false, containers };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'two' }, spec: { ...spec, nodeName: 'n1' } };
-    assert.equal((await run(['create', '-f', '-'], JSON.stringify(pod))).code, 0);
+    assert.equal((await kubectl.run(['create', '-f', '-'], JSON.stringify(pod))).code, 0);
     const ofEarly = ['logs', 'two', '-c', 'early'];
     await untilSeen(
       'the second line is there',
-      async () => (await run(ofEarly)).out,
+      async () => (await kubectl.run(ofEarly)).out,
       (seen) => seen === 'early\nlater\n',
     );
-    const [, later = ''] = (await run([...ofEarly, '--timestamps'])).out.split('\n');
+    const [, later = ''] = (await kubectl.run([...ofEarly, '--timestamps'])).out.split('\n');
     const stamp = later.split(' ')[0] ?? '';
-    assert.equal((await run([...ofEarly, `--since-time=${stamp}`])).out, 'later\n');
-    assert.equal((await run([...ofEarly, '--since=1h'])).out, 'early\nlater\n');
+    assert.equal((await kubectl.run([...ofEarly, `--since-time=${stamp}`])).out, 'later\n');
+    assert.equal((await kubectl.run([...ofEarly, '--since=1h'])).out, 'early\nlater\n');
     const before = ['logs', 'two', '-c', 'mortal', '-p'];
     await untilSeen(
       'it has lived before',
-      async () => (await run(before)).code,
+      async () => (await kubectl.run(before)).code,
       (seen) => seen === 0,
     );
-    assert.deepEqual(await run(before), { code: 0, out: 'mortal\n', err: '' });
-    const all = (await run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
+    assert.deepEqual(await kubectl.run(before), { code: 0, out: 'mortal\n', err: '' });
+    const all = (await kubectl.run(['logs', 'two', '--all-containers', '--prefix'])).out.split('\n');
     for (const line of ['[pod/two/early] early', '[pod/two/early] later', '[pod/two/mortal] mortal'])
       assert.ok(all.includes(line), line);
   });
 
   it('exec with exit code, input and output', async () => {
-    const failed = await run(['exec', 'simple', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
+    const failed = await kubectl.run(['exec', 'simple', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7']);
     assert.equal(failed.code, 7);
     assert.equal(failed.out, 'out\n');
     assert.match(failed.err, /^err\n/);
     assert.equal(
-      (await run(['exec', '-i', 'simple', '--', 'sha256sum'], 'x'.repeat(5 * MiB))).out.slice(0, 64),
+      (await kubectl.run(['exec', '-i', 'simple', '--', 'sha256sum'], 'x'.repeat(5 * MiB))).out.slice(0, 64),
       sha256('x'.repeat(5 * MiB)),
     );
-    assert.match((await run(['exec', 'simple', '--', '/nosuch'])).err, /no such file or directory|not found/);
+    assert.match((await kubectl.run(['exec', 'simple', '--', '/nosuch'])).err, /no such file or directory|not found/);
   });
 
   it('exec -it on a terminal that changes its size, with exit code', async () => {
     const comes = (size: string, word: string): string =>
       `until stty size | grep -q "${size}"; do sleep 0.1; done; echo ${word}`;
     const script = `${comes('40 100', 'first')}; ${comes('30 90', 'second')}; exit 7`;
-    const kubectl = [KUBECTL ?? '', ...flags(), 'exec', '-it', 'simple', '--', 'sh', '-c', `'${script}'`].join(' ');
+    const command = [KUBECTL ?? '', ...kubectl.flags, 'exec', '-it', 'simple', '--', 'sh', '-c', `'${script}'`].join(
+      ' ',
+    );
     // `script` gives kubectl a terminal of its own; its name is the first line.
-    const child = spawn('script', ['-qfec', `tty; stty rows 40 cols 100; ${kubectl}`, '/dev/null']);
+    const child = spawn('script', ['-qfec', `tty; stty rows 40 cols 100; ${command}`, '/dev/null']);
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => void (text += chunk.toString()));
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -177,13 +158,13 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
     const data = randomBytes(MiB);
     const [there, back] = [join(work, 'there'), join(work, 'back')];
     await writeFile(there, data);
-    assert.equal((await run(['cp', there, 'simple:/tmp/copied'])).code, 0);
-    assert.equal((await run(['cp', 'simple:/tmp/copied', back])).code, 0);
+    assert.equal((await kubectl.run(['cp', there, 'simple:/tmp/copied'])).code, 0);
+    assert.equal((await kubectl.run(['cp', 'simple:/tmp/copied', back])).code, 0);
     assert.deepEqual(await readFile(back), data);
   });
 
   it('attach', async () => {
-    const attached = start('attach', '-i', 'talker');
+    const attached = kubectl.start('attach', '-i', 'talker');
     let text = '';
     attached.stdout?.on('data', (chunk: Buffer) => void (text += chunk.toString()));
     await until('an answer', () => {
@@ -194,30 +175,27 @@ describe('kubectl on the server', { skip: KUBECTL === undefined || process.getui
   });
 
   it('port-forward', async () => {
-    const forward = start('port-forward', 'pod/greeter', ':8080');
+    const forward = await kubectl.forward('greeter', 8080);
     try {
       const text = await new Promise<string>((resolve, reject) => {
-        forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}`)));
-        forward.stdout?.on('data', (chunk: Buffer) => {
-          const found = /127\.0\.0\.1:(\d+)/.exec(chunk.toString());
-          if (found === null) return;
-          const socket = connect({ host: '127.0.0.1', port: Number(found[1]) });
-          let got = '';
-          socket.on('data', (data: Buffer) => void (got += data.toString()));
-          socket.on('error', reject);
-          socket.on('end', () => resolve(got));
-        });
+        const socket = connect({ host: '127.0.0.1', port: forward.port });
+        let got = '';
+        socket.on('data', (data: Buffer) => void (got += data.toString()));
+        socket.on('error', reject);
+        socket.on('end', () => resolve(got));
       });
       assert.equal(text, 'hello\n');
     } finally {
-      forward.kill('SIGKILL');
+      forward.child.kill('SIGKILL');
     }
   });
 
   it('top and raw pages through the node proxy', async () => {
-    const health = await run(['get', '--raw', '/api/v1/nodes/n1/proxy/healthz']);
+    const health = await kubectl.run(['get', '--raw', '/api/v1/nodes/n1/proxy/healthz']);
     assert.equal(health.out, 'ok');
-    const pods = JSON.parse((await run(['get', '--raw', '/api/v1/nodes/n1/proxy/pods'])).out) as { kind: string };
+    const pods = JSON.parse((await kubectl.run(['get', '--raw', '/api/v1/nodes/n1/proxy/pods'])).out) as {
+      kind: string;
+    };
     assert.equal(pods.kind, 'PodList');
   });
 });
