@@ -1,7 +1,7 @@
 // Where the time of pods is taken: the ports between the parts, wrapped. The parts themselves know nothing of it.
 import type { PodUid } from '../core/ids.ts';
 import { podUid } from '../core/ids.ts';
-import { CONFIG_MIRROR, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
+import { CONFIG_MIRROR, isStaticPod, namespaceOf, uidOf, type Pod } from '../core/pod.ts';
 import type { JustDone, PodSnapshot } from '../core/snapshot.ts';
 import type { CallInterceptor } from '../cri/services.ts';
 import type { PodClient } from '../status/status-sync.ts';
@@ -86,8 +86,11 @@ const tracedSteps = (tracer: PodTracer, steps: WorkerSteps): WorkerSteps => ({
     if (target.pod !== undefined) beginTrace(tracer, 'stop', target.pod);
     return tracer.during(target.uid, () => tracer.span('terminate', () => steps.terminate(target, state, signal)));
   },
-  finish: (target, signal) =>
-    tracer.during(target.uid, () => tracer.span('finish', () => steps.finish(target, signal))),
+  finish: async (target, signal) => {
+    await tracer.during(target.uid, () => tracer.span('finish', () => steps.finish(target, signal)));
+    // The API server has no object of a static pod but its mirror, or none at all.
+    if (target.pod !== undefined && isStaticPod(target.pod)) tracer.finish('stop', target.uid);
+  },
 });
 
 interface Admission<Verdict> {
