@@ -26,8 +26,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   'leaked-mount': {
     file: 'host/mounts/mounter.ts',
-    find: 'if (table !== undefined && entry === undefined) return;',
-    replace: 'if (entry === undefined) return;',
+    find: 'if (table !== undefined && entry === undefined)',
+    replace: 'if (entry === undefined)',
     found: ['given back', 'stops in time'],
   },
   'early-removal': {
@@ -76,8 +76,8 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   },
   'forgotten-device': {
     file: 'devices/device-manager.ts',
-    find: 'for (const entry of grants) this.#grants.set(entry);',
-    replace: 'for (const entry of grants.slice(1)) this.#grants.set(entry);',
+    find: 'for (const entry of found.grants) this.#grants.set(entry);',
+    replace: 'for (const entry of found.grants.slice(1)) this.#grants.set(entry);',
     found: ['no device twice', 'nothing that runs is refused'],
     with: 'devices',
   },
