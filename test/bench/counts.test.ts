@@ -1,5 +1,5 @@
 // A pod's start and stop on the runtime in memory cost no more calls than those on record.
-// runs: gate
+// runs: gate, default ports
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';

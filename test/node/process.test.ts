@@ -1,5 +1,5 @@
 // The program as an operator and systemd meet it: run once, signals, reload, lock file, notifications, a part that dies.
-// runs: gate
+// runs: gate, default ports
 // shows: command line, `KubeletConfiguration`, drop-ins, feature gates, validation
 // shows: systemd: readiness, watchdog
 import assert from 'node:assert/strict';
